@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of Adam, by the formula of kernel/elementwise.h: of weights that lie together, and of a table's rows. A row's
- * gradient is summed where its step is taken, by the thread that has the column, and stands in no memory.
+ * Adam steps with the formula of kernel/elementwise.h, for contiguous weights and for rows of a table. The thread of
+ * a column sums the row's gradient right before its step, so the gradient is never stored.
  */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"

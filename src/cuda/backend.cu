@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the CUDA backend, and its devices, memory, streams and copies: thin wrappers of CUDA's own. */
+/* The table of the CUDA backend, and its devices, memory, streams and copies: thin wrappers of CUDA functions. */
 #include "cuda/backend.cuh"
 
 #include <new>
@@ -9,7 +9,7 @@
 thr_status thr_cuda_check(const thr_device *device, cudaError_t error, const char *what, thr_error *err) {
     if (error == cudaSuccess)
         return THR_OK;
-    (void)cudaGetLastError(); /* forgotten, where it can be */
+    (void)cudaGetLastError(); /* clears the error if it is not sticky */
     const int number = device == nullptr ? -1 : device->number;
     if (error == cudaErrorMemoryAllocation)
         return thr_fail(err, THR_ENOMEM, "cuda:%d: no memory for %s", number, what);
@@ -111,7 +111,7 @@ static thr_status alloc(thr_device *device, size_t size, void **memory, const ch
                     (double)size / 1e6, what, (double)free_bytes / 1e6, (double)all_bytes / 1e6);
 }
 
-/* Of a device that is lost, too: what CUDA then makes of it is its own affair. */
+/* Also called for a lost device; errors are ignored. */
 static void release(thr_device *device, void *memory) {
     if (memory == nullptr)
         return;
@@ -187,7 +187,7 @@ static thr_status wait(thr_stream *stream, thr_error *err) {
     return thr_cuda_check(stream->device, cudaStreamSynchronize(stream->stream), "its work", err);
 }
 
-/* A stream waits for an event as it is now: recording it again does not touch those that wait already. */
+/* A stream waits for the event's current record: recording it again does not affect streams that wait already. */
 static thr_status after(thr_stream *stream, thr_stream *other, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
     THR_TRY(thr_cuda_check(stream->device, cudaEventRecord(other->told, other->stream), "marking a stream", err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.cuh - what the files of the CUDA backend share: its device, its stream, and how failures become statuses. */
+/* backend.cuh - shared by the files of the CUDA backend: device, stream, and conversion of CUDA errors to statuses. */
 #ifndef THR_CUDA_BACKEND_CUH
 #define THR_CUDA_BACKEND_CUH
 
@@ -14,22 +14,22 @@ struct thr_device {
     uint32_t n_multiprocessors;
 };
 
-struct cublasContext; /* cuBLAS's own name */
+struct cublasContext; /* the name that cuBLAS declares */
 
 struct thr_stream {
     thr_device *device;
     cudaStream_t stream;
-    cudaEvent_t told;        /* where it was when another stream was last told to come after it */
-    cublasContext *products; /* cuBLAS's handle, from the first product on */
+    cudaEvent_t told;        /* recorded when another stream was last made to wait for this one */
+    cublasContext *products; /* cuBLAS handle, created by the first product */
 };
 
-/* THR_OK, or what a failed call means; what: "copying to the device". */
+/* Convert a CUDA error to a status; what: "copying to the device". */
 thr_status thr_cuda_check(const thr_device *device, cudaError_t error, const char *what, thr_error *err);
 
-/* Make a device the calling thread's. */
+/* Make the device current for the calling thread. */
 thr_status thr_cuda_use(const thr_device *device, thr_error *err);
 
-/* After a launch. */
+/* Check for errors after a kernel launch. */
 thr_status thr_cuda_launched(const thr_stream *stream, const char *kernel, thr_error *err);
 
 thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err);
@@ -79,7 +79,7 @@ thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_
 thr_status thr_cuda_rank_diagonal(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
 thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);
 
-/* Before a stream is closed. */
+/* Call before closing a stream. */
 void thr_cuda_end_products(thr_stream *stream);
 
 #endif

@@ -2,31 +2,31 @@
 /*
  * The screen for many queries at once: products of bytes on tensor cores.
  *
- * A warp takes 32 items, whose codes become bytes in its registers as they are read (ops.h says which), and multiplies
- * them with the bytes of up to 64 queries, which stand in shared memory in the order in which lanes want them. What
- * comes out stays in registers, too, and is compared with the thresholds there; the few scores that reach them are
- * computed again one by one, as the screen of few queries does it.
+ * A warp takes 32 items, converts their codes to bytes in registers (layout in ops.h), and multiplies them with the
+ * bytes of up to 64 queries, which are in shared memory in the order in which lanes load them. The products stay in
+ * registers and are compared with the thresholds there. The few scores that reach them are recomputed one by one, as
+ * in the screen of few queries.
  *
- * Sums begin at the bits of the float 1.5 * 2^23, whose last bits are whole numbers: read as a float they are that much
- * too large, which costs less than a conversion.
+ * Sums start at the bits of the float 1.5 * 2^23, whose low bits count units: reinterpreted as a float, a sum is too
+ * large by exactly that, and subtracting it costs less than a conversion.
  */
 #include "cuda/backend.cuh"
 #include "cuda/products.cuh"
 #include "cuda/tiles.cuh"
 
 static const uint32_t BATCH_THREADS = 256, BATCH_BLOCKS_A_SM = 2, BATCH_WARPS = BATCH_THREADS / THR_WARP;
-static const uint32_t STRIP = 32; /* items of a warp: four rows of a lane, 8 apart */
+static const uint32_t STRIP = 32; /* of a warp: four rows of a lane, 8 apart */
 static const uint32_t ROWS = 4, COLUMN = 8, SHARED_WORDS = 8192, SUM_LIMIT = 1u << 22;
 static const int32_t SUM_START = 0x4b400000;
 static const float SUM_START_FLOAT = 12582912.0f;
 
-/* Numbers of a query that are compared with. */
+/* The parameters of a query for comparisons. */
 struct batch_query {
-    float sum; /* of e */
+    float sum; /* sum of e */
     float gain, weight, least;
 };
 
-/* The word w of plane p of an item, from its tile; the bytes behind the whole words, too. */
+/* Load word w of plane p of an item from its tile, including the partial word after the whole ones. */
 template <uint32_t PLANES>
 __device__ __forceinline__ uint32_t item_word(const uint8_t *tile, uint32_t n_rows, uint32_t w, uint32_t p,
                                               uint32_t item) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint32_t item_word(const uint8_t *tile, uint32_t n_ro
     return word;
 }
 
-/* The bytes w of the dimensions j, j + 8, j + 16 and j + 24 of a word's planes. */
+/* Compute the bytes w of dimensions j, j + 8, j + 16 and j + 24 from a word's planes. */
 template <uint32_t PLANES> __device__ __forceinline__ uint32_t spread(const uint32_t (&x)[PLANES], uint32_t j) {
     uint32_t u = 0;
 #pragma unroll
@@ -50,13 +50,13 @@ template <uint32_t PLANES> __device__ __forceinline__ uint32_t spread(const uint
     return ((u | 0x80808080u) - (1u << (PLANES - 1)) * 0x01010101u) ^ 0x80808080u;
 }
 
-/* A warp's items: those from `first` on of a tile of so many rows of bytes a plane. */
+/* A warp's items: those from `first` on of a tile. */
 struct strip_items {
     const uint8_t *tile;
     uint32_t n_rows, first;
 };
 
-/* Add to sums what 32 dimensions of the strip have; with squares, to these what |b|^2 is made of. */
+/* Add the products of 32 dimensions of the strip to sums; with squares, also accumulate the terms of |b|^2. */
 template <uint32_t PLANES, uint32_t COLUMNS, typename Digits>
 __device__ __forceinline__ void add_step(const strip_items &strip, uint32_t step, Digits &digits,
                                          int32_t (&sums)[2][COLUMNS][4], bool cosine, uint32_t (&squares)[ROWS]) {
@@ -86,7 +86,7 @@ __device__ __forceinline__ void add_step(const strip_items &strip, uint32_t step
     }
 }
 
-/* A row that may reach a query's threshold, looked at closely. */
+/* Recompute the score of a row that may reach a query's threshold, and emit the row if it does. */
 template <uint32_t PLANES>
 THR_RARE __device__ void let_through(const thr_batch_op &op, uint32_t q, uint32_t item, int32_t product) {
     const thr_device_query query = op.queries[q];
@@ -109,8 +109,8 @@ THR_RARE __device__ void let_through(const thr_batch_op &op, uint32_t q, uint32_
 }
 
 /*
- * Item numbers of a lane's four rows. For cosine the factor is about 1 / |b|, made a little too good: what is let
- * through then is looked at again.
+ * Parameters of a lane's four rows. For cosine the factor is about 1 / |b|, rounded up: rows that pass because of
+ * that are rejected when their score is recomputed.
  */
 struct row_numbers {
     float factor, offset;
@@ -135,7 +135,7 @@ __device__ __forceinline__ row_numbers load_row(const thr_device_codes &codes, u
     return row;
 }
 
-/* Which of a lane's four items exist and pass the filter: bit r for item first + 8 r. */
+/* Return which of a lane's four items exist and pass the filter: bit r for item first + 8 r. */
 __device__ __forceinline__ uint32_t strip_rows(const thr_batch_op &op, uint64_t first) {
     uint32_t rows = 0;
 #pragma unroll
@@ -147,7 +147,7 @@ __device__ __forceinline__ uint32_t strip_rows(const thr_batch_op &op, uint64_t 
     return rows;
 }
 
-/* The strip's products against the thresholds: a lane has four items and two queries of every eight. */
+/* Compare the strip's products with the thresholds: a lane has four items and two of every eight queries. */
 template <uint32_t PLANES, uint32_t COLUMNS, typename Queries>
 __device__ __forceinline__ void compare(const thr_batch_op &op, Queries &queries, uint32_t first, uint32_t rows,
                                         const row_numbers (&numbers)[ROWS], const int32_t (&sums)[2][COLUMNS][4]) {
@@ -164,7 +164,7 @@ __device__ __forceinline__ void compare(const thr_batch_op &op, Queries &queries
 #pragma unroll
             for (uint32_t r = 0; r < ROWS; r++) {
                 const float sum = __fadd_rn(__int_as_float(sums[r / 2][n][r % 2 * 2 + h]), -SUM_START_FLOAT);
-                products[r] = __fmaf_rn(sum, 2.0f, query.sum); /* whole numbers: nothing is rounded */
+                products[r] = __fmaf_rn(sum, 2.0f, query.sum); /* integers: exact */
                 float score = __fmul_rn(__fmul_rn(products[r], numbers[r].factor), query.gain);
                 if (offsets)
                     score = __fsub_rn(score, __fmul_rn(numbers[r].offset, query.weight));
@@ -179,7 +179,10 @@ __device__ __forceinline__ void compare(const thr_batch_op &op, Queries &queries
         }
 }
 
-/* What a block compares with: thresholds a little lower for cosine, where factors are not exact. */
+/*
+ * Compute the parameters that a block compares with; thresholds are slightly lower for cosine, whose factors are
+ * approximate.
+ */
 __device__ __forceinline__ batch_query make_query(const thr_batch_op &op, uint32_t q) {
     batch_query query = {0, 0, 0, INFINITY};
     if (q >= op.n_queries)

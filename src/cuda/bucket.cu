@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bucketed top-1 (RBE section 6, errata 6): one pass without a sample or a threshold, which keeps the best item of each
- * of L buckets; the best N of these are the answer. Of N items thrown into L buckets the one of rank r, from 0, is
- * missed when one of the r better ones is in its bucket, about r times in L, so that N (N - 1) / 2 L are missed and the
- * recall is 1 - (N - 1) / 2 L.
+ * Bucketed top-1 (RBE section 6, errata 6): one pass without sample or threshold that keeps the best item of each of
+ * L buckets; the best N of these are the answer. If the best N items are spread over L buckets, the item of rank r,
+ * from 0, is missed if one of the r better ones is in its bucket, with probability about r / L. So N (N - 1) / 2 L
+ * items are missed on average, and the recall is 1 - (N - 1) / 2 L.
  *
- * What is missed has been seen and rejected. So a bucket's largest rejected key is kept, too: where it is not above the
- * N-th winner's key, nothing better than that winner is left in the bucket. Where it is, the bucket is read once more
- * (rescan.cu). Then the answer is the exhaustive one. Only buckets whose winner is among the N can be in doubt, and
- * about as many are as items were missed.
+ * Every missed item was seen and rejected. The pass therefore also keeps each bucket's largest rejected key: if it is
+ * not above the N-th winner's key, the bucket contains nothing better than that winner; otherwise the bucket is read
+ * once more (rescan.cu). The answer is then that of the exhaustive search. Only buckets whose winner is among the N
+ * can be in doubt, about as many as items were missed.
  *
- * Cost: a comparison or two an item, and 24 bytes a bucket that are written and selected from. Item i is in bucket
- * i % L and L is a number of whole tiles, so a warp keeps the buckets of every n-th tile in registers, four a lane, and
- * items that stand together in a collection, which are often alike, fall into different ones.
+ * Cost: one or two comparisons an item, and 24 bytes a bucket to write and select from. Item i is in bucket i % L,
+ * and L is a multiple of the tile, so a warp keeps the buckets of every n-th tile in registers, four a lane, and
+ * adjacent items of a collection, which are often similar, fall into different buckets.
  */
 #include "cuda/buckets.cuh"
 #include "cuda/tiles.cuh"
 
-/* What a lane knows of its four buckets; keys are 0 where there is no item yet. */
+/* The state of a lane's four buckets; keys are 0 while a bucket is empty. */
 struct lane_buckets {
     uint64_t keys[LANE_ITEMS], rejected[LANE_ITEMS];
     float scores[LANE_ITEMS];
     uint32_t distances[LANE_ITEMS];
 };
 
-/* No lower score changes anything in the lane's buckets. */
+/* Return the score below which no item changes the lane's buckets. */
 __device__ __forceinline__ float least_kept(const lane_buckets &buckets, bool keeps_rejected) {
     uint64_t least = ~(uint64_t)0;
 #pragma unroll

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.cuh - how many threads and blocks go over buckets, in both passes (bucket.cu, rescan.cu). */
+/* buckets.cuh - launch sizes for passes over buckets (bucket.cu, rescan.cu). */
 #ifndef THR_CUDA_BUCKETS_CUH
 #define THR_CUDA_BUCKETS_CUH
 
@@ -7,7 +7,7 @@
 
 enum { BUCKET_THREADS = 256, BUCKET_BLOCKS_A_SM = 8 };
 
-/* Blocks for so many warps' work. */
+/* Return the number of blocks for the work of n_warps warps. */
 static inline uint32_t bucket_blocks(const thr_stream *stream, uint64_t n_warps) {
     const uint64_t wanted = (n_warps + BUCKET_THREADS / THR_WARP - 1) / (BUCKET_THREADS / THR_WARP);
     const uint64_t most = BUCKET_BLOCKS_A_SM * stream->device->n_multiprocessors;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carries.cuh - weighted sums of popcounts with fewer popcounts: full adders of words first.
+ * carries.cuh - weighted sums of popcounts with fewer popcounts, by full adders on words (Harley-Seal).
  *
- * A multiprocessor counts the bits of 16 words in a cycle, but takes any function of three words, a LOP3, 64 times. A
- * full adder makes two words of three of one weight: their sum a ^ b ^ c of the same weight, and their carry, the
- * majority, of twice the weight. What they count together stays the same, so that a popcount and an addition are saved
- * for two LOP3. Of one weight are the words of a pair of planes, and all pairs whose places have the same sum.
+ * A multiprocessor does 16 popcounts of words a cycle, but 64 LOP3, arbitrary functions of three words. A full adder
+ * replaces three words of one weight by two: the sum a ^ b ^ c of the same weight, and the carry, their majority, of
+ * twice the weight. The total count is unchanged, so two LOP3 save a popcount and an addition. All pairs of planes
+ * whose positions have the same sum have the same weight.
  *
- * What is added are XORs of an item's words with a query's. They cost an adder one LOP3 more, not two: with
- * half = s ^ a and the new sum half ^ b, the carry is b, the inverse of the new sum, where half is 1, and s elsewhere;
- * so neither XOR has to be there by itself.
+ * The inputs are XORs of an item's words with a query's. They cost an adder one more LOP3, not two: with half = s ^ a
+ * and the new sum half ^ b, the carry is b (the inverse of the new sum) where half is 1, and s elsewhere, so neither
+ * XOR must be computed on its own.
  */
 #ifndef THR_CUDA_CARRIES_CUH
 #define THR_CUDA_CARRIES_CUH
 
 #include "cuda/portable.cuh"
 
-/* The function of three words whose value where they are 4 i + 2 j + k, bit by bit, is bit 4 i + 2 j + k of TABLE. */
+/* Bitwise function of three words: where their bits are i, j, k, the result is bit 4 i + 2 j + k of TABLE. */
 template <uint32_t TABLE> __device__ __forceinline__ uint32_t lop3(uint32_t a, uint32_t b, uint32_t c) {
     uint32_t found;
 #ifdef __CUDACC__
@@ -32,14 +32,14 @@ template <uint32_t TABLE> __device__ __forceinline__ uint32_t lop3(uint32_t a, u
 
 enum { LOP3_SUM = 0x96, LOP3_MAJORITY = 0xe8, LOP3_FIRST_NOT_SECOND_ELSE_THIRD = 0x3a };
 
-/* Add a and b to a sum; returns the carry. */
+/* Add words a and b to a sum; return the carry. */
 __device__ __forceinline__ uint32_t add_words(uint32_t &sum, uint32_t a, uint32_t b) {
     const uint32_t carry = lop3<LOP3_MAJORITY>(sum, a, b);
     sum = lop3<LOP3_SUM>(sum, a, b);
     return carry;
 }
 
-/* Add xa ^ qa and xb ^ qb. */
+/* The same for xa ^ qa and xb ^ qb. */
 __device__ __forceinline__ uint32_t add_pairs(uint32_t &sum, uint32_t xa, uint32_t qa, uint32_t xb, uint32_t qb) {
     const uint32_t half = lop3<LOP3_SUM>(sum, xa, qa), all = lop3<LOP3_SUM>(half, xb, qb);
     const uint32_t carry = lop3<LOP3_FIRST_NOT_SECOND_ELSE_THIRD>(half, all, sum);
@@ -48,8 +48,8 @@ __device__ __forceinline__ uint32_t add_pairs(uint32_t &sum, uint32_t xa, uint32
 }
 
 /*
- * The sum over words w, places a of planes and places b of bits, as far as a + b >= WEIGHT, of
- * 2^(a + b - WEIGHT) popc(x[w][PLANES - 1 - a] ^ q[w][BITS - 1 - b]), and the popcounts of CARRIED words of WEIGHT.
+ * Return the sum over words w, places a of planes and places b of bits with a + b >= WEIGHT of 2^(a + b - WEIGHT)
+ * popc(x[w][PLANES - 1 - a] ^ q[w][BITS - 1 - b]), plus the popcounts of CARRIED words of WEIGHT.
  */
 template <uint32_t WEIGHT, uint32_t CARRIED, uint32_t WORDS, uint32_t STEP, uint32_t PLANES, uint32_t BITS>
 __device__ __forceinline__ uint32_t count_from(const uint32_t (&x)[STEP][PLANES], const uint32_t (&q)[WORDS][BITS],
@@ -59,8 +59,8 @@ __device__ __forceinline__ uint32_t count_from(const uint32_t (&x)[STEP][PLANES]
     if constexpr (N == 0) {
         return 0;
     } else {
-        constexpr uint32_t ADDERS = (N - 1) / 2;       /* which leave one word, or two */
-        uint32_t own[N], with[N], carries[ADDERS + 1]; /* what is counted are own ^ with */
+        constexpr uint32_t ADDERS = (N - 1) / 2;       /* they leave one or two words */
+        uint32_t own[N], with[N], carries[ADDERS + 1]; /* the inputs are own ^ with */
 #pragma unroll
         for (uint32_t k = 0; k != CARRIED; k++) {
             own[k] = carried[k];
@@ -84,7 +84,7 @@ __device__ __forceinline__ uint32_t count_from(const uint32_t (&x)[STEP][PLANES]
     }
 }
 
-/* The whole sum, of the first WORDS words of every plane. */
+/* Return the whole sum over the first WORDS words of every plane. */
 template <uint32_t WORDS, uint32_t STEP, uint32_t PLANES, uint32_t BITS>
 __device__ __forceinline__ uint32_t count_weighted(const uint32_t (&x)[STEP][PLANES],
                                                    const uint32_t (&q)[WORDS][BITS]) {

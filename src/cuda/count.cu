@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A histogram of some bits of all items' keys. Where a sample has misjudged the threshold, some of these, from the
- * first bits on, find one that exactly the wanted items reach, however many scores are equal.
+ * A histogram of some bits of all items' keys. If a threshold estimated from a sample was wrong, successive
+ * histograms from the leading bits on find one that exactly the wanted number of items reach, even with many equal
+ * scores.
  */
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bags of rows, summed (nn/bags.h): a bag's number is a block's, a column a thread's. */
+/* Sums of bags of rows (nn/bags.h): one block a bag, one thread a column. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 

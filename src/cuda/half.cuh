@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.cuh - numbers of 16 bits. */
+/* half.cuh - conversion of 16-bit floats. */
 #ifndef THR_CUDA_HALF_CUH
 #define THR_CUDA_HALF_CUH
 
 #include "cuda/portable.cuh"
 
-/* A float16 as float: a change of exponent, exact for subnormals as well. */
+/* Convert float16 to float by adjusting the exponent; exact, including subnormals. */
 __device__ __forceinline__ float half_value(uint32_t bits) {
     const uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
     const float value =

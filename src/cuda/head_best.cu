@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best k words of a state, a block of threads a state: the k-th largest of the tiles' largest logits is a bound
- * that k words reach; tiles that do not reach it have none of the best. So one number a tile is looked at, and then
- * some more than k tiles; of their words the key of rank k is found, and all that reach it are the best.
+ * The best k words of a state, one block a state. The k-th largest of the tiles' maxima is a bound that at least k
+ * words reach; a tile whose maximum is below it contains none of the best. So one number a tile is read, then the
+ * words of little more than k tiles. Among these words the key of rank k is found, and all words that reach it are
+ * the best.
  */
 #include "cuda/backend.cuh"
 #include "cuda/head_lists.cuh"
 #include "cuda/keys.cuh"
 #include "cuda/rank.cuh"
 
-/* 0 for NaN, which is no word's. */
+/* Return the key of a word; 0 for NaN, which sorts after all words. */
 __device__ __forceinline__ uint64_t key_of_word(float logit, uint32_t word) {
     return isnan(logit) ? 0 : thr_device_key_make(order_score(logit), word);
 }
@@ -17,7 +18,7 @@ __device__ __forceinline__ uint64_t key_of_word(float logit, uint32_t word) {
 static __global__ void __launch_bounds__(RANK_THREADS) find_best(const thr_head_best_op op) {
     THR_SHARED(uint32_t, bins, RANK_BINS);
     THR_SHARED(uint32_t, rank_words, RANK_WORDS);
-    THR_SHARED(uint32_t, counted, 2); /* tiles that reach the bound; words */
+    THR_SHARED(uint32_t, counted, 2); /* number of tiles that reach the bound; number of words */
     const uint32_t state = blockIdx.x, list = state / op.lists.group, n = n_of_list(op.lists, list);
     const uint32_t n_tiles = n_tiles_of(n), *words = words_of_list(op.lists, list);
     const thr_head_op_sum *tiles = op.tiles + (size_t)state * op.n_tiles;
@@ -27,7 +28,7 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_best(const thr_head_
     if (threadIdx.x < 2)
         counted[threadIdx.x] = 0;
     __syncthreads();
-    /* A tile whose largest is NaN reaches any bound, and makes none. */
+    /* A tile whose maximum is NaN always passes, and does not contribute to the bound. */
     if (n_tiles > op.k)
         bound = key_of_rank([tiles](uint32_t i) { return key_of_word(tiles[i].largest, UINT32_MAX); }, n_tiles, op.k,
                             bins, rank_words);

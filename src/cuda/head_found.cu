@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that were found elsewhere become marks: a thread has one. */
+/* Mark words that were found elsewhere: one thread a word. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 

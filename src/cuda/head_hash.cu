@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Winner-take-all hashes of states (WTA-LSH 4.2.1): a permutation is a thread's, and a block's threads have whole
- * bands, whose hashes are put side by side when all are there. Permutations lie so that a warp reads their j-th
- * dimensions in one piece; what these name is the state's, which the cache keeps.
+ * Winner-take-all hashes of states (WTA-LSH 4.2.1): a thread computes one permutation, and a block handles whole
+ * bands, whose hashes are concatenated when all are ready. Permutations are stored so that a warp reads their j-th
+ * dimensions contiguously; the components they refer to are the state's, which stay in cache.
  *
- * Of equal components the first is taken, as lsh/wta.c does.
+ * Among equal components the first wins, as in lsh/wta.c.
  */
 #include "cuda/backend.cuh"
 
 static const uint32_t HASH_THREADS = 256, HASH_BLOCKS_A_SM = 16;
 
-/* Where the largest of a permutation's components is. */
+/* Return the position of the largest of a permutation's components. */
 __device__ __forceinline__ uint32_t winner_of(const thr_head_hash_op &op, const float *state, uint32_t permutation) {
     const uint32_t *places = op.places + permutation, n = op.n_bands * op.n_hashes;
     float best = state[places[0]];

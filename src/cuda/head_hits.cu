@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hits of words by states (WTA-LSH 4.2.2, algorithm 1): every lane of a warp looks the code of a state and band up, in
- * two places of the cuckoo table and its stash. Then the warp goes over what the lanes have found together, as figure 4
- * says, so that no lane waits for the longest list; and one span begins in the step in which another ends, so that
- * many that are short take few steps. Words of a span lie side by side: a step reads one line of cache or two.
+ * Count the words that states hit (WTA-LSH 4.2.2, algorithm 1). Every lane of a warp looks up the code of one state
+ * and band, in two places of the cuckoo table and its stash. The warp then processes the spans of all lanes together
+ * (figure 4), so that no lane waits for the longest span. A step may end one span and begin the next, so many short
+ * spans take few steps. The words of a span are contiguous: a step reads one or two cache lines.
  *
- * Counts are added to by atomics, since bands of one state are counted at once (errata 2): the hit that makes a
- * word's count the threshold marks it, and there is one such hit in any order. Few states leave lanes of a warp without
- * a code, which spreads what they have over more warps.
+ * Counts are updated atomically, because bands of one state are counted concurrently (errata 2). The hit that raises
+ * a word's count to the threshold marks the word; there is exactly one such hit in any order. With few states, some
+ * lanes get no code, which spreads the work over more warps.
  */
 #include "cuda/backend.cuh"
 #include "lsh/cuckoo_find.h"
 
 static const uint32_t HIT_THREADS = 256, HIT_WARPS = HIT_THREADS / THR_WARP, HIT_BLOCKS_A_SM = 8;
 
-/* What a lane has found. */
+/* The span that a lane has found. */
 struct hit_span {
     uint32_t state;
-    uint64_t first, n, end; /* its words; and with the spans of the lanes before */
+    uint64_t first, n, end; /* its words; end: prefix sum of n over the lanes */
 };
 
 __device__ __forceinline__ hit_span find_span(const thr_head_hits_op &op, const thr_cuckoo &table, uint64_t pair) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void count_hit(const thr_head_hits_op &op, uint32_t s
         atomicOr(op.marks + (size_t)(state / op.group) * op.n_marks + word / 32, 1u << word % 32);
 }
 
-/* The spans of all lanes, one behind the other. */
+/* Count the words of all lanes' spans as one concatenated sequence. */
 __device__ __forceinline__ void count_spans(const thr_head_hits_op &op, hit_span span, uint32_t lane) {
     span.end = span.n;
     for (uint32_t step = 1; step < THR_WARP; step *= 2) {
@@ -47,10 +47,10 @@ __device__ __forceinline__ void count_spans(const thr_head_hits_op &op, hit_span
         span.end += lane >= step ? other : 0;
     }
     const uint64_t n_all = __shfl_sync(THR_ALL_LANES, (unsigned long long)span.end, (int)THR_WARP - 1);
-    const uint64_t shift = span.first - (span.end - span.n); /* of a step, to what it is in the lists */
+    const uint64_t shift = span.first - (span.end - span.n); /* from a step's number to its index in the lists */
     for (uint64_t from = 0; from < n_all; from += THR_WARP) {
         const uint64_t step = from + lane;
-        uint32_t owner = 0; /* as many spans end before the step or at it */
+        uint32_t owner = 0; /* the number of spans that end before or at the step */
         for (uint32_t half = THR_WARP / 2; half > 0; half /= 2) {
             const uint64_t end = __shfl_sync(THR_ALL_LANES, (unsigned long long)span.end, (int)(owner + half - 1));
             owner += end <= step ? half : 0;
@@ -62,7 +62,7 @@ __device__ __forceinline__ void count_spans(const thr_head_hits_op &op, hit_span
     }
 }
 
-/* A warp takes so many codes at a time, THR_WARP at most. */
+/* A warp takes a_warp codes at a time, at most THR_WARP. */
 static __global__ void __launch_bounds__(HIT_THREADS) count_hits(const thr_head_hits_op op, uint32_t a_warp) {
     const uint32_t lane = threadIdx.x % THR_WARP;
     const uint64_t warp = (uint64_t)blockIdx.x * HIT_WARPS + threadIdx.x / THR_WARP;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks to lists of words (WTA-LSH 4.2.3), a block of threads a group: the marks are counted, the most frequent of the
- * other words are marked until there are k, and all are listed in ascending order.
+ * Convert marks to lists of words (WTA-LSH 4.2.3), one block a group: count the marks, mark the most frequent other
+ * words until there are k, and list all in ascending order.
  *
- * A thread has 32 words' marks and learns by a running sum where theirs begin; then the lanes of its warp write them
- * together, so that what is written lies in one piece (figure 5).
+ * A thread handles the marks of 32 words; a prefix sum gives the position of its words. The lanes of a warp then
+ * write them together, so that writes are contiguous (figure 5).
  */
 #include "cuda/backend.cuh"
 #include "cuda/sum_up.cuh"
 
 static const uint32_t LIST_THREADS = 1024, LIST_WARPS = LIST_THREADS / THR_WARP;
 
-/* sum_up's sum over the whole block, to all of its threads. */
+/* Broadcast the last prefix sum, the total of the block, to all threads. */
 template <typename Last> __device__ __forceinline__ uint32_t tell_last(uint32_t sum, Last &last) {
     if (threadIdx.x == LIST_THREADS - 1)
         last[0] = sum;
@@ -21,12 +21,12 @@ template <typename Last> __device__ __forceinline__ uint32_t tell_last(uint32_t 
     return all;
 }
 
-/* The marks of 32 words; none behind the last ones. */
+/* Return the marks of 32 words; 0 after the last ones. */
 __device__ __forceinline__ uint32_t bits_of(const thr_head_list_op &op, const uint32_t *marks, uint32_t at) {
     return at < op.n_marks ? marks[at] | op.always[at] : 0;
 }
 
-/* So many of the most frequent words that have no mark get one; a word stands in the order once. */
+/* Mark the `missing` most frequent unmarked words. A word occurs only once in the order. */
 template <typename Totals, typename Last>
 __device__ __forceinline__ void fill_up(const thr_head_list_op &op, uint32_t *marks, uint32_t missing, Totals &totals,
                                         Last &last) {
@@ -43,7 +43,7 @@ __device__ __forceinline__ void fill_up(const thr_head_list_op &op, uint32_t *ma
     __syncthreads();
 }
 
-/* The words of a warp's marks to out, those of its lanes one behind the other from their places on. */
+/* Write the words of a warp's marks to out: each lane's words from its position on. */
 __device__ __forceinline__ void write_words(uint32_t bits, uint32_t place, uint32_t first_mark, uint32_t *out) {
     const uint32_t lane = threadIdx.x % THR_WARP;
     for (uint32_t i = 0; i < THR_WARP; i++) {

@@ -6,12 +6,12 @@
 #include "cuda/portable.cuh"
 #include "device/head_ops.h"
 
-/* How many words list l has. */
+/* Return the number of words in list l. */
 __device__ __forceinline__ uint32_t n_of_list(const thr_head_lists &lists, uint32_t l) {
     return lists.words == nullptr ? lists.n_words : lists.n_listed[l];
 }
 
-/* Which ones; nullptr: all. */
+/* Return the words of list l; nullptr: all words. */
 __device__ __forceinline__ const uint32_t *words_of_list(const thr_head_lists &lists, uint32_t l) {
     return lists.words == nullptr ? nullptr : lists.words + (size_t)l * lists.n_words;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logits of listed words. W' of the paper (WTA-LSH table 4, "construct W'") is never made: rows of weights are read
- * where they are, by the words' numbers. A row is longer than a line of cache, so what is read is the same, and a
- * copy would be written and read once more.
+ * Logits of listed words. The matrix W' of the paper (WTA-LSH table 4, "construct W'") is never built: rows of
+ * weights are read in place by word number. A row is longer than a cache line, so the same bytes are read, and a copy
+ * would only add a write and another read.
  *
- * Half a warp has a word, lane l summing the dimensions l, l + 16, ..., and the sums are added in halves, as kernel
- * dot_f32 says: so logits have its bits. It has WORDS words at once and STATES states of a group, whose products share
- * what is read: of weights 1 / STATES a product, of states 1 / WORDS.
+ * Half a warp handles a word: lane l sums dimensions l, l + 16, ..., and the sums are added in halves as in kernel
+ * dot_f32, so logits have the same bits. It processes WORDS words and STATES states of a group at once, whose
+ * products share loads: of weights 1 / STATES a product, of states 1 / WORDS.
  */
 #include "cuda/backend.cuh"
 #include "cuda/half.cuh"
@@ -15,7 +15,7 @@
 #include <thresher/matrix.h>
 
 static const uint32_t PRODUCT_THREADS = 256, HALF_WARP = 16, PRODUCT_BLOCKS_A_SM = 8, MOST_STATES = 8;
-static const uint32_t PRODUCT_WORDS = 2; /* of half a warp at once */
+static const uint32_t PRODUCT_WORDS = 2; /* that half a warp processes at once */
 static const uint32_t WARP_WORDS = PRODUCT_WORDS * THR_WARP / HALF_WARP;
 
 template <int KEEP> __device__ __forceinline__ float weight_of(const thr_head_product_op &op, size_t row, uint32_t d) {
@@ -30,14 +30,14 @@ template <int KEEP> __device__ __forceinline__ float weight_of(const thr_head_pr
         return ((const float *)op.weights)[at];
 }
 
-/* A logit of a word's product. */
+/* Convert a word's product to its logit. */
 __device__ __forceinline__ float finish(const thr_head_product_op &op, float product, uint32_t word) {
     if (op.scales != nullptr)
         product = __fmul_rn(product, op.scales[word]);
     return op.bias == nullptr ? product : __fadd_rn(product, op.bias[word]);
 }
 
-/* The products of some words and the states [first, first + n_states), n_states at most STATES. */
+/* Multiply some words with the states [first, first + n_states), n_states <= STATES. */
 template <int KEEP, uint32_t STATES>
 __device__ __forceinline__ void multiply(const thr_head_product_op &op, const uint32_t (&words)[PRODUCT_WORDS],
                                          uint32_t first, uint32_t n_states, uint32_t lane,
@@ -73,7 +73,7 @@ __device__ __forceinline__ void multiply(const thr_head_product_op &op, const ui
                 sums[w][s] = __fadd_rn(sums[w][s], __shfl_down_sync(THR_ALL_LANES, sums[w][s], half, (int)HALF_WARP));
 }
 
-/* Row y of the grid: a list, and so many states that have it. */
+/* Row y of the grid is a list and up to STATES states that share it. */
 template <int KEEP, uint32_t STATES>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_head_product_op op, uint32_t n_parts) {
     const uint32_t lane = threadIdx.x % HALF_WARP, half = threadIdx.x % THR_WARP / HALF_WARP;
@@ -117,7 +117,7 @@ template <int KEEP, uint32_t STATES> static void launch(thr_stream *stream, cons
                stream->stream, *op, n_parts);
 }
 
-/* As few states at once as groups have, up to MOST_STATES. */
+/* Choose the smallest STATES that holds a group, up to MOST_STATES. */
 template <int KEEP> static void launch_kind(thr_stream *stream, const thr_head_product_op *op) {
     static void (*const launches[])(thr_stream *, const thr_head_product_op *) = {
         launch<KEEP, 1>, launch<KEEP, 2>, launch<KEEP, 4>, launch<KEEP, MOST_STATES>};

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of exponentials for normalisers, in the CPU's order (head/score.c), which is one addition after the other
- * in double: over the words of a tile, then over the tiles. Exponentials are found by all threads; then a thread adds
- * those of one tile up, out of shared memory. So there are n / 64 threads' work in the first kernel, and one thread's
- * in the second, for each state.
+ * Sums of exponentials for softmax normalisers, in the CPU's order (head/score.c): sequential additions in double
+ * over the words of a tile, then over the tiles. All threads compute exponentials; then one thread a tile adds them
+ * from shared memory. A state thus has n / 64 sequential sums in the first kernel, and one in the second.
  */
 #include "cuda/backend.cuh"
 #include "cuda/head_lists.cuh"
 #include "kernel/elementwise.h"
 
 static const uint32_t SUM_THREADS = 256, SUM_TILES = 32, SUM_BLOCKS_A_SM = 8;
-static const uint32_t TILE = THR_HEAD_OP_TILE, PITCH = TILE + 1; /* so that a warp's threads read different banks */
+static const uint32_t TILE = THR_HEAD_OP_TILE, PITCH = TILE + 1; /* pitch: avoids bank conflicts within a warp */
 
-/* Of a tile's n numbers, as the CPU finds it: a NaN that comes first stays. */
+/* Return the largest of a tile's n numbers as the CPU does: a leading NaN is kept. */
 template <typename Numbers> __device__ __forceinline__ float largest_of(Numbers &numbers, uint32_t tile, uint32_t n) {
     float largest = numbers[tile * PITCH];
     for (uint32_t i = 1; i < n; i++) {
@@ -31,7 +30,7 @@ template <typename Numbers> __device__ __forceinline__ double add_tile(Numbers &
     return sum;
 }
 
-/* Row y of the grid: a state; a block has SUM_TILES of its tiles at once. */
+/* Row y of the grid is a state; a block processes SUM_TILES tiles at a time. */
 static __global__ void __launch_bounds__(SUM_THREADS) sum_tiles(const thr_head_sums_op op) {
     THR_SHARED(float, numbers, SUM_TILES *PITCH);
     THR_SHARED(float, largest, SUM_TILES);
@@ -63,7 +62,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_tiles(const thr_head_s
     }
 }
 
-/* The largest of a block's numbers, to all threads; a NaN is so to all of them, or to none. */
+/* Return the largest number of a block to all threads. NaN is consistent over all threads. */
 template <typename Warps> __device__ __forceinline__ float largest_of_block(float own, Warps &warps) {
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2) {
         const float other = __shfl_xor_sync(THR_ALL_LANES, own, (int)step);
@@ -80,7 +79,7 @@ template <typename Warps> __device__ __forceinline__ float largest_of_block(floa
     return own;
 }
 
-/* A block a state. */
+/* One block a state. */
 static __global__ void __launch_bounds__(SUM_THREADS) sum_states(const thr_head_sums_op op) {
     THR_SHARED(double, terms, SUM_THREADS);
     THR_SHARED(float, warps, SUM_THREADS / THR_WARP);

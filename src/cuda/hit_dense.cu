@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query's best items by the scores of their codes and the features they have, in one pass (HitMatch (9)): the dense
- * score is found where a tile's sums become values, a warp a tile of codes, and is never written.
+ * Find a query's best items by code scores and features in one pass (HitMatch (9)): the dense score is computed where
+ * a tile's sums become values, one warp a tile of codes, and is never written to memory.
  *
- * What a thread needs for codes is twice what it needs for lists, so a multiprocessor has one block of 1,024.
+ * Codes need twice the registers that lists need, so a multiprocessor runs one block of 1,024 threads.
  */
 #include "cuda/backend.cuh"
 #include "cuda/hit_tiles.cuh"
@@ -17,7 +17,7 @@ template <uint32_t PLANES, bool FAR> struct dense_codes {
     const thr_device_scan &scan;
     const float gain, bias;
 
-    /* The scores of a lane's items of a tile of codes; 0 behind the last tile. */
+    /* Compute the scores of a lane's items of a tile of codes; 0 after the last tile. */
     __device__ __forceinline__ void find(uint32_t tile, uint32_t lane, float (&scores)[GROUP]) const {
         uint32_t distances[1][LANE_ITEMS];
         if ((uint64_t)tile * THR_DEVICE_TILE >= scan.codes.n_items)

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch's posting lists added to sums in the device's memory, list by list (HitMatch algorithm 2).
+ * Add a batch's posting lists to sums in device memory, list by list (HitMatch algorithm 2).
  *
- * The work is divided by merging: steps of an entry are its parts' beginnings and their elements in order, all entries
- * stand behind each other, and every thread takes an equal run of steps, wherever they fall: one list of all items and
- * a thousand lists of one item take the same time a step. A thread finds its entry by the entries' ends and its part
- * by the parts' beginnings, then walks. Neighbouring threads have neighbouring elements, so a warp reads some lines of
- * cache from front to back.
+ * Work is balanced as in merge-based partitioning: the steps of an entry are its parts' beginnings and their elements
+ * in order, all entries are concatenated, and every thread takes an equal run of steps: one list of all items and a
+ * thousand lists of one item take the same time a step. A thread finds its entry by binary search over the entries'
+ * ends and its part by the parts' beginnings, then walks. Adjacent threads have adjacent elements, so a warp reads
+ * cache lines sequentially.
  *
- * A run of any length is two additions for each tile that it touches: to what changes at its first place, and behind
- * its last one; who reads the sums adds up the changes (cuda/hit_tiles.cu).
+ * A run of any length is two additions for each tile it touches: at its first place, and after its last one. The
+ * consumer of the sums adds up these changes (cuda/hit_tiles.cu).
  */
 #include "cuda/backend.cuh"
 
 enum { LIST_THREADS = 256, LIST_STEPS = 16, LIST_BLOCKS_A_SM = 8 };
 
-/* Steps of a part's elements. */
+/* Return the number of steps of a part's elements. */
 __device__ __forceinline__ uint64_t steps_of(uint32_t form, uint32_t n_elements) {
     return form == THR_HIT_BITMAPS ? (uint64_t)n_elements * THR_HIT_BITMAP_STEPS : n_elements;
 }
 
-/* Where a part begins among its entry's steps; the parts before it have a step each, too. */
+/* Return the step at which a part begins in its entry; each part before it takes an additional step. */
 __device__ __forceinline__ uint64_t part_step(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t part) {
     const uint32_t before = hits.part_begins[entry.first_part + part] - hits.part_begins[entry.first_part];
     return part + steps_of(entry.form, before);
 }
 
-/* The part of an entry that has a step: the last one that does not begin behind it. */
+/* Return the part that contains a step: the last one that begins at or before it. */
 __device__ __forceinline__ uint32_t part_at(const thr_device_hits &hits, const thr_hit_entry &entry, uint64_t step) {
     uint32_t low = 0, high = entry.n_parts;
     while (high - low > 1) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint32_t part_at(const thr_device_hits &hits, const t
     return low;
 }
 
-/* The first entry that ends behind a step. */
+/* Return the first entry that ends after a step. */
 __device__ __forceinline__ uint32_t entry_at(const thr_hit_lists_op &op, uint64_t step) {
     uint32_t low = 0, high = op.n_entries;
     while (low < high) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ uint32_t entry_at(const thr_hit_lists_op &op, uint64_
     return low;
 }
 
-/* A run: tile by tile, so that what changes in a tile is known there. */
+/* Add a run tile by tile, so that every tile contains its own changes. */
 __device__ __forceinline__ void add_run(int32_t *changes, uint32_t start, uint32_t end, int32_t weight) {
     for (uint32_t at = start; at < end;) {
         const uint32_t tile_end = (at / THR_HIT_TILE + 1) * THR_HIT_TILE;
@@ -63,7 +63,7 @@ __device__ __forceinline__ void add_run(int32_t *changes, uint32_t start, uint32
     }
 }
 
-/* Step s, behind its beginning, of a part whose first element is `begin`; sums and changes are the window's. */
+/* Process step s after the beginning of a part whose first element is `begin`; sums and changes are the window's. */
 __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t begin,
                                             uint32_t s, int32_t *sums, int32_t *changes) {
     if (entry.form == THR_HIT_IDS) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const t
     }
 }
 
-/* Steps [step, end) of an entry. */
+/* Process steps [step, end) of an entry. */
 __device__ __forceinline__ void add_steps(const thr_hit_lists_op &op, const thr_hit_entry &entry, uint64_t step,
                                           uint64_t end) {
     const thr_device_hits &hits = op.hits;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void add_steps(const thr_hit_lists_op &op, const thr_
     }
     for (uint32_t part = part_at(hits, entry, step); step < end; part++) {
         const uint32_t p = entry.first_part + part, begin = hits.part_begins[p];
-        const uint64_t first = part_step(hits, entry, part) + 1; /* behind the part's beginning */
+        const uint64_t first = part_step(hits, entry, part) + 1; /* after the part's own step */
         const uint64_t last = first + steps_of(entry.form, hits.part_sizes[p] + 1u);
         const size_t window = entry.query * op.n_sums + (size_t)hits.part_windows[p] * THR_HIT_WINDOW;
         int32_t *changes = op.changes == nullptr ? nullptr : op.changes + window;

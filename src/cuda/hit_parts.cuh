@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hit_parts.cuh - what an entry of a posting list has in a tile of places: found by bisection, added to a tile's sums
- * in shared memory by a warp.
+ * hit_parts.cuh - find the elements of a posting list entry within a tile by binary search, and add them to the
+ * tile's sums in shared memory with a warp.
  *
- * Contents of lists are not checked before a search, so every element is held to the tile that it is added to.
+ * The contents of lists are not validated before a search, so every element is clamped to the tile it is added to.
  */
 #ifndef THR_CUDA_HIT_PARTS_CUH
 #define THR_CUDA_HIT_PARTS_CUH
@@ -11,21 +11,21 @@
 #include "cuda/portable.cuh"
 #include "device/hit_ops.h"
 
-static const uint32_t HIT_BLOCK = 256;  /* places that a bitmap has */
-static const uint32_t HIT_QUARTERS = 4; /* of a bitmap: what a warp adds at once */
+static const uint32_t HIT_BLOCK = 256;  /* places of a bitmap */
+static const uint32_t HIT_QUARTERS = 4; /* of a bitmap: the unit that a warp adds at once */
 
-/* Elements of a form. */
+/* A range of elements of one form. */
 struct hit_segment {
     uint32_t first, n;
 };
 
-/* Elements that add a weight to the places they name. */
+/* Elements, and the weight that they add to their places. */
 struct weighted_segment {
     hit_segment elements;
     uint32_t form, weight;
 };
 
-/* How many of n values, `stride` apart and ascending, are less than `least`. */
+/* Count how many of n ascending values, `stride` apart, are less than `least`. */
 template <typename T>
 __device__ __forceinline__ uint32_t count_less(const T *values, uint32_t stride, uint32_t n, uint32_t least) {
     uint32_t low = 0;
@@ -39,7 +39,10 @@ __device__ __forceinline__ uint32_t count_less(const T *values, uint32_t stride,
     return low;
 }
 
-/* The part that an entry has in a window, or n_parts. Windows ascend: what is in all of them is found at once. */
+/*
+ * Return the part of an entry in a window, or n_parts. Windows ascend, so an entry with parts in all windows takes
+ * one look.
+ */
 __device__ __forceinline__ uint32_t part_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t window) {
     const uint8_t *windows = hits.part_windows + entry.first_part;
     const uint32_t n = entry.n_parts <= window ? entry.n_parts : window + 1;
@@ -49,7 +52,7 @@ __device__ __forceinline__ uint32_t part_of(const thr_device_hits &hits, const t
     return windows[part] == window ? part : entry.n_parts;
 }
 
-/* An entry's elements that reach into a tile, and in its form's arrays. */
+/* Return the elements of an entry that overlap a tile, as indices into the arrays of its form. */
 __device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits, const thr_hit_entry &entry,
                                                     uint32_t tile) {
     if (entry.form == THR_HIT_ONE)
@@ -72,20 +75,21 @@ __device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits,
         first = count_less(runs, 2, n, start);
         end = count_less(runs, 2, n, start + THR_HIT_TILE);
         first -=
-            first > 0 && runs[2 * first - 2] + (uint32_t)runs[2 * first - 1] >= start; /* it goes on into the tile */
+            /* the run before extends into the tile */
+            first > 0 && runs[2 * first - 2] + (uint32_t)runs[2 * first - 1] >= start;
     }
     return {begin + first, end > first ? end - first : 0};
 }
 
-/* Steps of a warp that a segment takes. */
+/* Return how many steps of a warp a segment takes. */
 __device__ __forceinline__ uint32_t segment_steps(uint32_t form, uint32_t n) {
     return form == THR_HIT_BITMAPS ? n * HIT_QUARTERS : (n + THR_WARP - 1) / THR_WARP;
 }
 
 /*
- * One step of a segment, by all lanes: 32 ids; 32 runs, as what changes at their first places and behind their last
- * ones; or a quarter of a bitmap, of which neighbouring lanes have neighbouring places. start: the tile's first place
- * in its window.
+ * Process one step of a segment with all lanes: 32 ids; 32 runs, as changes at their first places and after their
+ * last ones; or a quarter of a bitmap, adjacent lanes handling adjacent places. start: the tile's first place in its
+ * window.
  */
 template <typename Places>
 __device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, const weighted_segment &what,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the values of chosen items were made of: a warp an item. Its lanes look for the item in the lists of the query,
- * by bisection, and count where its code differs from the query's. That is far less than a tile's pass would have to
- * keep of all its items.
+ * Recompute the terms of the values of chosen items, one warp an item. Its lanes search for the item in the lists of
+ * the query and compute the distance of its code. That is far less work than keeping the terms of all items in a
+ * tile's pass.
  */
 #include "cuda/backend.cuh"
 #include "cuda/hit_parts.cuh"
@@ -12,7 +12,7 @@ static const uint32_t TERM_THREADS = 256;
 
 static_assert(sizeof(thr_hit_terms_op) <= 4096, "parameters of kernels have no more room");
 
-/* Whether the elements of a part, n from `begin` on, have a place of its window. */
+/* Return whether the n elements of a part from `begin` on contain a place of its window. */
 __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t form, uint32_t begin, uint32_t n,
                                           uint32_t place) {
     if (form == THR_HIT_IDS) {
@@ -25,11 +25,11 @@ __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t 
                (hits.bitmaps[((size_t)begin + i) * THR_HIT_BITMAP_WORDS + bit / 32] >> bit % 32 & 1) != 0;
     }
     const uint16_t *runs = hits.runs + 2 * (size_t)begin;
-    const uint32_t i = count_less(runs, 2, n, place + 1); /* runs that begin no later */
+    const uint32_t i = count_less(runs, 2, n, place + 1); /* number of runs that begin at or before the place */
     return i > 0 && place <= runs[2 * i - 2] + (uint32_t)runs[2 * i - 1];
 }
 
-/* What an entry adds to a place. */
+/* Return what an entry adds to a place. */
 __device__ __forceinline__ uint32_t added_by(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t place) {
     if (entry.form == THR_HIT_ONE)
         return entry.first_part == place ? (uint32_t)entry.weight : 0;
@@ -42,7 +42,7 @@ __device__ __forceinline__ uint32_t added_by(const thr_device_hits &hits, const 
                : 0;
 }
 
-/* What word w of an item adds to its distance (carries.cuh). */
+/* Return what word w of an item adds to its distance (carries.cuh). */
 __device__ __forceinline__ uint32_t differing(const thr_device_scan &scan, uint32_t item, uint32_t w) {
     const uint32_t n_rows = (scan.codes.n_dims + 7) / 8, n_planes = scan.codes.n_planes;
     const uint8_t *tile = tile_of(scan.codes, item / THR_DEVICE_TILE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch's best items by the features they have, tile by tile, a block of threads a tile and query. */
+/* Find a batch's best items by their features, tile by tile: one block a tile and query. */
 #include "cuda/backend.cuh"
 #include "cuda/hit_tiles.cuh"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hit_tiles.cuh - what a block of threads does with a tile of places: its sums in shared memory, values of them, and
- * the tile's best let through. Nothing that is as long as the catalogue is written.
+ * hit_tiles.cuh - process a tile of places with one block: sums in shared memory, values, and selection of the tile's
+ * best. Nothing proportional to the catalogue is written.
  *
- * The lists' elements in a tile are divided evenly: every thread finds what one entry has there, the steps of all
- * entries are summed up, and every warp takes an equal run of steps (hit_parts.cuh). Runs come first, as changes, which
- * are then added up from the tile's first place to its last; so a run takes the same time whatever its length.
+ * The lists' elements in a tile are divided evenly: every thread finds one entry's segment there, a prefix sum adds
+ * up the steps of all segments, and every warp takes an equal run of steps (hit_parts.cuh). Runs are processed first,
+ * as changes, which are then summed from the tile's first place to its last; so a run takes the same time whatever
+ * its length.
  *
- * Sums are integers: threads may add in any order. Values take a sum's place, so a tile needs its 32 KiB once.
+ * Sums are integers: threads may add in any order. Values overwrite the sums, so a tile needs its 32 KiB only once.
  *
- * A tile has 64 tiles of codes (tiles.cuh). Dense says what an item's score is beside its sum: no_dense that there is
- * none; hit_dense.cu has the scores of codes.
+ * A tile of places contains 64 tiles of codes (tiles.cuh). The template parameter Dense provides an item's dense
+ * score: no_dense has none, hit_dense.cu computes that of codes.
  */
 #ifndef THR_CUDA_HIT_TILES_CUH
 #define THR_CUDA_HIT_TILES_CUH
@@ -23,17 +24,17 @@
 #include "select/sampled_threshold.h"
 
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
-static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places of a thread */
-static const uint32_t GROUP = 4;                         /* of which so many are neighbours */
-static const uint32_t WORK = 3 * TILE_THREADS;           /* the ends, firsts and sizes of segments; bins of a rank */
-static const uint32_t NOBODY = 0xffffffff;               /* in a value's place: bits of no number */
+static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places a thread */
+static const uint32_t GROUP = 4;                         /* of which this many are adjacent */
+static const uint32_t WORK = 3 * TILE_THREADS;           /* ends, firsts and sizes of segments; or the bins of a rank */
+static const uint32_t NOBODY = 0xffffffff;               /* marks a filtered place: the bits of a NaN */
 
 static_assert(WORK >= RANK_BINS && OWN % GROUP == 0, "places and bins have room");
 
-/* Words that a block's threads share. */
+/* Indices of the words that a block's threads share. */
 enum { REACHED, FIRST, TAKEN, N_SAID };
 
-/* What up to TILE_THREADS entries add to a tile. */
+/* Add up to TILE_THREADS entries to a tile. */
 template <typename Places, typename Work, typename Totals>
 __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const thr_hit_entry *entries, uint32_t n,
                                             uint32_t tile, Places &places, Work &work, Totals &totals) {
@@ -51,7 +52,7 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
     __syncthreads();
     const uint32_t n_steps = work[TILE_THREADS - 1], end = (uint32_t)((uint64_t)n_steps * (warp + 1) / TILE_WARPS);
     uint32_t step = (uint32_t)((uint64_t)n_steps * warp / TILE_WARPS), e = 0,
-             last = n; /* e: the first that ends behind */
+             last = n; /* e: the first entry that ends after this step */
     while (e < last) {
         const uint32_t middle = e + (last - e) / 2;
         if (work[middle] <= step)
@@ -77,7 +78,7 @@ __device__ __forceinline__ void add_all(const thr_hit_tiles_op &op, uint32_t fir
                     work, totals);
 }
 
-/* From changes to sums. */
+/* Prefix-sum the changes. */
 template <typename Places, typename Totals>
 __device__ __forceinline__ void add_changes_up(Places &places, Totals &totals) {
     uint32_t own = 0;
@@ -91,7 +92,7 @@ __device__ __forceinline__ void add_changes_up(Places &places, Totals &totals) {
     __syncthreads();
 }
 
-/* A tile's sums for a query. */
+/* Compute a tile's sums for a query. */
 template <typename Places, typename Work, typename Totals>
 __device__ __forceinline__ void find_sums(const thr_hit_tiles_op &op, uint32_t q, uint32_t tile, Places &places,
                                           Work &work, Totals &totals) {
@@ -117,7 +118,7 @@ struct no_dense {
     __device__ __forceinline__ void find(uint32_t, uint32_t, float (&)[GROUP]) const {}
 };
 
-/* lists/search_lists.c, find_values, of a sum as a float and what stands beside it. */
+/* Compute a value as find_values in lists/search_lists.c does: sigmoid, multiplier, offset. */
 __device__ __forceinline__ float value_of(const thr_hit_tiles_op &op, float score, uint32_t place) {
     float value = op.sigmoid ? 1.0f / (1.0f + thr_exp_one(-score)) : score;
     if (op.multipliers != nullptr)
@@ -131,7 +132,7 @@ __device__ __forceinline__ uint32_t row_of(const thr_device_hits &hits, uint32_t
     return hits.rows == nullptr ? place : hits.rows[place];
 }
 
-/* GROUP bits: which of the places from `first` on have an item that may be found. */
+/* Return GROUP bits: which places from `first` on have an item that passes the filter. */
 __device__ __forceinline__ uint32_t items_of(const thr_hit_tiles_op &op, uint32_t first) {
     if (first >= op.hits.n_items)
         return 0;
@@ -139,12 +140,12 @@ __device__ __forceinline__ uint32_t items_of(const thr_hit_tiles_op &op, uint32_
     return op.filter == nullptr ? there : there & (uint32_t)(op.filter[first / 64] >> first % 64);
 }
 
-/* The first of a thread's j-th GROUP of places in a tile: a warp has 32 of these side by side. */
+/* Return the first place of a thread's j-th GROUP in a tile: a warp has 32 adjacent groups. */
 __device__ __forceinline__ uint32_t group_of(uint32_t j) {
     return j * TILE_THREADS * GROUP + threadIdx.x * GROUP;
 }
 
-/* Values, or NOBODY, to where the sums were. */
+/* Replace the sums by values, or by NOBODY. */
 template <typename Dense, typename Places>
 __device__ __forceinline__ void find_values(const thr_hit_tiles_op &op, uint32_t q, uint32_t tile, const Dense &dense,
                                             Places &places) {
@@ -168,7 +169,7 @@ __device__ __forceinline__ void find_values(const thr_hit_tiles_op &op, uint32_t
     }
 }
 
-/* Whether the item whose value has these bits has a key of at least `least`; its row is read where that decides. */
+/* Return whether the item with these value bits has a key of at least `least`. Reads its row only if that decides. */
 __device__ __forceinline__ bool reaches(const thr_device_hits &hits, uint32_t bits, uint32_t place, uint64_t least) {
     if (bits == NOBODY)
         return false;
@@ -176,7 +177,7 @@ __device__ __forceinline__ bool reaches(const thr_device_hits &hits, uint32_t bi
     return order > needed || (order == needed && thr_device_key_make(order, row_of(hits, place)) >= least);
 }
 
-/* How many of a thread's items reach a key. */
+/* Count a thread's items that reach a key. */
 template <typename Places>
 __device__ __forceinline__ uint32_t count_reached(const thr_device_hits &hits, uint32_t tile, uint64_t least,
                                                   Places &places) {
@@ -188,12 +189,12 @@ __device__ __forceinline__ uint32_t count_reached(const thr_device_hits &hits, u
     return n;
 }
 
-/* A tile, and the query that it is searched for. */
+/* A tile, and the query it is processed for. */
 struct query_tile {
     uint32_t q, tile;
 };
 
-/* Of the items whose key is at least `least` the best to the query's items. */
+/* Select the best of the items whose key is at least `least` and append them to the query's items. */
 template <typename Places, typename Work, typename Words, typename Said>
 __device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, const query_tile &where, uint64_t least,
                                                  Places &places, Work &work, Words &words, Said &said) {
@@ -240,12 +241,12 @@ __device__ __forceinline__ void keep_sample(const thr_hit_tiles_op &op, uint32_t
     const uint32_t apart = THR_HIT_TILE / THR_HIT_SAMPLE;
     uint32_t *samples = op.samples + ((size_t)q * op.n_samples + at) * THR_HIT_SAMPLE;
     for (uint32_t i = threadIdx.x; i < THR_HIT_SAMPLE; i += TILE_THREADS) {
-        const uint32_t bits = places[i * apart + i % apart]; /* no two of a group at the same distance */
+        const uint32_t bits = places[i * apart + i % apart]; /* varies the offset within groups */
         samples[i] = bits == NOBODY ? 0 : thr_device_score_order(bits);
     }
 }
 
-/* A block's tile, for its query: all of a kernel. */
+/* Process a block's tile for its query: the body of both kernels. */
 template <typename Dense> __device__ __forceinline__ void score_tile(const thr_hit_tiles_op &op, const Dense &dense) {
     THR_SHARED(uint32_t, places, THR_HIT_TILE);
     THR_SHARED(uint32_t, work, WORK);
@@ -261,7 +262,10 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
         said[threadIdx.x] = 0;
     find_sums(op, q, tile, places, work, totals);
     find_values(op, q, tile, dense, places);
-    /* Other blocks raise it meanwhile: one thread reads it, whole, by an atomic operation that changes nothing. */
+    /*
+     * Other blocks raise the threshold concurrently. One thread reads it with an atomic maximum with 0, which does
+     * not change it.
+     */
     if (threadIdx.x == 0 && op.samples == nullptr)
         threshold[0] = atomicMax((unsigned long long *)op.thresholds + q, 0ull);
     __syncthreads();
@@ -271,7 +275,7 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
         let_best_through(op, {q, tile}, threshold[0], places, work, words, said);
 }
 
-/* Blocks of a launch. */
+/* Return the number of blocks to launch. */
 static inline uint32_t tile_blocks(const thr_hit_tiles_op *op) {
     return op->n_queries * (op->samples != nullptr ? op->n_samples : thr_device_hit_tiles_of(op->hits.n_items));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys.cuh - keys (device/keys.h) of scores as floats. */
+/* keys.cuh - keys (device/keys.h) of scores given as floats. */
 #ifndef THR_CUDA_KEYS_CUH
 #define THR_CUDA_KEYS_CUH
 
@@ -10,7 +10,7 @@ __device__ __forceinline__ uint32_t order_score(float score) {
     return thr_device_score_order(__float_as_uint(score));
 }
 
-/* No item of a lower score has this key or a larger one. */
+/* Return the score below which no item has this key or a larger one. */
 __device__ __forceinline__ float least_score(uint64_t key) {
     const uint32_t order = thr_device_key_order(key);
     return order == 0 ? -INFINITY : __uint_as_float(thr_device_order_score(order));

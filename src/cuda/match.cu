@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loss over in-batch negatives and its gradients (nn/match_loss.h), in three kernels: rows of length 1, a row's
- * cosines and its soft-max, and the gradients, each gathered by the row it is of.
+ * The loss over in-batch negatives and its gradients (nn/match_loss.h), in three kernels: normalised rows, a row's
+ * cosines and softmax, and the gradients, each gathered by its own row.
  *
- * Lanes have dimensions and warps have negatives, so sums are in another order than the CPU's, but always the same.
+ * Lanes split dimensions and warps split negatives, so sums are in a different order than on the CPU, but always the
+ * same one.
  */
 #include "cuda/backend.cuh"
 #include "cuda/portable.cuh"
@@ -13,11 +14,11 @@
 
 static const uint32_t MATCH_THREADS = 256, MATCH_WARPS = MATCH_THREADS / THR_WARP;
 
-/* What is in the operation's scratch. */
+/* Layout of the operation's scratch memory. */
 struct match_room {
-    float *queries, *items; /* of length 1 */
-    float *weights;         /* the loss's gradient by the cosine of query i and its negative j: [i * n_negatives + j] */
-    float *pairs;           /* the same of the pairs themselves */
+    float *queries, *items; /* normalised to length 1 */
+    float *weights; /* gradient of the loss by the cosine of query i and its negative j: [i * n_negatives + j] */
+    float *pairs;   /* the same for the matching pairs */
     float *query_scales, *item_scales; /* 1 / |x|, 0 for zero vectors */
 };
 
@@ -33,19 +34,19 @@ static match_room lay_out(const thr_match_op *op) {
     return room;
 }
 
-/* A row's number, which goes around the end once at most. */
+/* Return row modulo n_rows, for row < 2 n_rows. */
 __device__ __forceinline__ uint32_t around(uint32_t row, uint32_t n_rows) {
     return row < n_rows ? row : row - n_rows;
 }
 
-/* The sum over a warp, to all its lanes. */
+/* Sum over a warp; all lanes get the result. */
 template <typename Number> __device__ __forceinline__ Number sum_lanes(Number x) {
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2)
         x += __shfl_xor_sync(THR_ALL_LANES, x, (int)step);
     return x;
 }
 
-/* a b, by a warp. */
+/* Dot product of a and b, by a warp. */
 __device__ __forceinline__ float dot(const float *a, const float *b, uint32_t n, uint32_t lane) {
     float sum = 0;
     for (uint32_t d = lane; d < n; d += THR_WARP)
@@ -55,7 +56,7 @@ __device__ __forceinline__ float dot(const float *a, const float *b, uint32_t n,
 
 /* -------------------------------------------------------------------------------------- rows of length 1 */
 
-/* A warp a row: all queries, then all items. Lengths below FLT_MIN count as 0. */
+/* Normalise with one warp a row: all queries, then all items. Lengths below FLT_MIN count as 0. */
 static __global__ void __launch_bounds__(MATCH_THREADS) make_units(const thr_match_op op, const match_room room) {
     const uint32_t lane = threadIdx.x % THR_WARP, row = blockIdx.x * MATCH_WARPS + threadIdx.x / THR_WARP;
     if (row >= 2 * op.n_rows)
@@ -77,12 +78,12 @@ static __global__ void __launch_bounds__(MATCH_THREADS) make_units(const thr_mat
 
 /* ---------------------------------------------------------------------------------- cosines and soft-max */
 
-/* What all threads of a block make together, to each of them: lanes first, then warps in their order. */
+/* Reduce over a block with `combine`, lanes first, then warps in order; all threads get the result. */
 template <typename Combine, typename Shared>
 __device__ __forceinline__ float over_block(float x, Combine combine, Shared &warps) {
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2)
         x = combine(x, __shfl_xor_sync(THR_ALL_LANES, x, (int)step));
-    __syncthreads(); /* what was there before has been read */
+    __syncthreads(); /* earlier reads of warps are done */
     if (threadIdx.x % THR_WARP == 0)
         warps[threadIdx.x / THR_WARP] = x;
     __syncthreads();
@@ -94,7 +95,7 @@ __device__ __forceinline__ float over_block(float x, Combine combine, Shared &wa
     return all;
 }
 
-/* A block a query. Cosines become weights where they stand; between the barriers a thread meets only its own. */
+/* One block a query. Cosines are replaced by weights in place; between barriers a thread accesses only its own. */
 static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const thr_match_op op, const match_room room) {
     THR_SHARED(float, warps, MATCH_WARPS);
     const uint32_t i = blockIdx.x, lane = threadIdx.x % THR_WARP, n_dims = op.n_dims;
@@ -106,7 +107,7 @@ static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const th
         if (lane == 0)
             weights[j] = cosine;
     }
-    const float pair = dot(query, room.items + (size_t)i * n_dims, n_dims, lane); /* every warp by itself */
+    const float pair = dot(query, room.items + (size_t)i * n_dims, n_dims, lane); /* computed by every warp */
     __syncthreads();
 
     const auto larger = [](float a, float b) { return b > a ? b : a; };
@@ -127,14 +128,14 @@ static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const th
     if (threadIdx.x != 0)
         return;
     op.losses[i] = log((double)all) + (double)op.gamma * (double)(most - pair);
-    room.pairs[i] = -(others * scale); /* a row's weights add up to 0 */
+    room.pairs[i] = -(others * scale); /* the weights of a row sum to 0 */
 }
 
 /* --------------------------------------------------------------------------------------------- gradients */
 
 /*
- * A block a row, of queries where blockIdx.y is 0, else of items. Item k is negative j of query k - shift - j. With u
- * the row's unit vector and G the gradient by it, the gradient by the row itself is (G - (G u) u) / |x|.
+ * One block a row, of queries if blockIdx.y is 0, else of items. Item k is negative j of query k - shift - j. With u
+ * the row's unit vector and G the gradient by it, the gradient by the row is (G - (G u) u) / |x|.
  */
 static __global__ void __launch_bounds__(MATCH_THREADS) send_back(const thr_match_op op, const match_room room) {
     THR_SHARED(float, parts, MATCH_THREADS);
@@ -144,7 +145,7 @@ static __global__ void __launch_bounds__(MATCH_THREADS) send_back(const thr_matc
     const float *own = (of_items ? room.items : room.queries) + (size_t)row * n_dims;
     const float *others = of_items ? room.queries : room.items;
     float *gradient = (of_items ? op.d_items : op.d_queries) + (size_t)row * n_dims;
-    float along = 0; /* the first warp's lanes' part of G u */
+    float along = 0; /* this lane's part of G u, in the first warp */
     for (uint32_t from = 0; from < n_dims; from += THR_WARP) {
         const uint32_t d = from + lane;
         const bool there = d < n_dims;

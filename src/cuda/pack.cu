@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks as they are on disk to tiles as warps read them (ops.h). Done once an index, so it need not be clever. */
+/* Convert blocks as on disk to tiles as warps read them (ops.h). Runs once an index, so it is not optimised. */
 #include "cuda/backend.cuh"
 
 enum { PACK_THREADS = 256, BLOCK = 64 };
 
-/* One thread moves one byte of a code: row r, plane p, item i of a block. */
+/* Each thread moves one byte of a code: row r, plane p, item i of a block. */
 static __global__ void pack_blocks(const thr_pack_op op) {
     const uint32_t block_size = op.n_rows * op.n_planes * BLOCK;
     const uint32_t word_rows = op.n_rows / 4 * 4;

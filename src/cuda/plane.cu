@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tower does number by number: planes and what they leave, forward and back, a number a thread. The operations
+ * Element-wise operations of a tower: planes and residuals, forward and backward, one thread a number. The operations
  * and their order are those of nn/dense.c and of text_tower/forward.c and backward.c.
  */
 #include "cuda/backend.cuh"
@@ -16,7 +16,7 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) make_plane(const thr_p
         return;
     const float in = op.in[i];
     if ((__float_as_uint(in) & exponent) == exponent)
-        *op.broken = 1; /* whoever it is writes the same */
+        *op.broken = 1; /* all threads write the same value */
     if (op.as_float)
         op.out[i] = thr_tanh_one(in);
     else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * portable.cuh - the few words in which nvcc and a C++ compiler differ.
+ * portable.cuh - macros for the few keywords that nvcc has and a C++ compiler does not.
  *
- * Compiled as C++ against tests/simt, whose cuda_runtime.h defines the same words, the files of this room run on a CPU
- * under its sanitizers.
+ * Compiled as C++ against tests/simt, whose cuda_runtime.h defines the same keywords, the files of this room run on a
+ * CPU under its sanitizers.
  */
 #ifndef THR_CUDA_PORTABLE_CUH
 #define THR_CUDA_PORTABLE_CUH
@@ -12,16 +12,16 @@
 
 #ifdef __CUDACC__
 
-/* An array in shared memory. */
+/* Declare an array in shared memory. */
 #define THR_SHARED(type, name, count) __shared__ type name[count]
 
 #define THR_LAUNCH(kernel, n_blocks, n_threads, stream, ...)                                                           \
     (kernel)<<<(n_blocks), (n_threads), 0, (stream)>>>(__VA_ARGS__)
 
-/* A parameter of a kernel that stays where parameters are, whatever indices it is read with. */
+/* A kernel parameter that stays in parameter memory, even if it is indexed dynamically. */
 #define THR_PARAMETER(type) const __grid_constant__ type
 
-/* Of functions that are rarely called and would only swell a kernel. */
+/* For functions that are rarely called and would otherwise enlarge a kernel. */
 #define THR_RARE __noinline__
 
 #else

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of matrices, by cuBLAS. It is loaded when a first one is wanted, for who only searches need not have it; and
- * its few functions are declared here, so that building needs no header of it.
+ * Products of matrices, by cuBLAS. The first product loads it at run time, because searches do not need it. Its few
+ * functions are declared here, so that building needs no cuBLAS header.
  *
- * cuBLAS reads matrices column by column. What lies row by row is the transpose to it, so c = a b is asked for as
- * c' = b' a', of the same memory. Numbers are multiplied as float32: TF32 would have to be asked for. The order of the
- * sums is cuBLAS's own, and on one GPU always the same as long as a handle is used in one stream; so each has its own.
+ * cuBLAS is column-major: to it, a row-major matrix is its transpose, so c = a b is computed as c' = b' a' on the
+ * same memory. Products are in float32: TF32 is off by default. The order of sums is chosen by cuBLAS and
+ * reproducible on one GPU as long as a handle is used in one stream; so each stream has its own.
  */
 #include "cuda/backend.cuh"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is taken from the library. All answer with a cublasStatus_t. */
+/* The functions used from the library. All return a cublasStatus_t. */
 struct cublas {
     int (*create)(cublasContext **handle);
     int (*destroy)(cublasContext *handle);
@@ -29,7 +29,7 @@ enum { CUBLAS_OK = 0, CUBLAS_NO_MEMORY = 3 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cublas loaded; /* all functions or none */
 
-/* Returns the name of a function that is not there, or nullptr. */
+/* Look up the functions. Returns the name of a missing one, or nullptr. */
 static const char *find_functions(void *library, cublas *found) {
     const struct {
         const char *name;
@@ -72,7 +72,7 @@ static thr_status load(thr_error *err) {
         return thr_fail(err, THR_EDEVICE, "training on a GPU needs cuBLAS: %s has no %s", is_named ? named : name,
                         missing);
     }
-    loaded = found; /* and stays */
+    loaded = found; /* never unloaded */
     return THR_OK;
 }
 
@@ -92,8 +92,8 @@ static thr_status load_once(thr_error *err) {
 }
 
 /*
- * A stream's handle, made when it is first wanted. The device is the calling thread's, which cuBLAS, with a runtime of
- * its own, learns from the driver.
+ * Create a stream's handle at its first use. The device is current for the calling thread; cuBLAS, which has its own
+ * runtime, gets it from the driver.
  */
 static thr_status prepare(thr_stream *stream, thr_error *err) {
     cublasContext *handle = nullptr;

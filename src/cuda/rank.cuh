@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.cuh - the key of a rank among many, found by one block of threads: eleven bits at a time from the first bit in
- * which keys differ, counting in shared memory those that begin like the one that is looked for. One block is far from
- * a GPU's bandwidth: what takes the time is waiting for memory, so every thread asks for some keys before it looks at
- * the first.
+ * rank.cuh - find the key of a given rank with one block, as in a radix select: eleven bits at a time from the first
+ * bit in which keys differ, counting in shared memory the keys that share the prefix. One block is limited by memory
+ * latency, not bandwidth, so every thread loads several keys before it uses the first.
  */
 #ifndef THR_CUDA_RANK_CUH
 #define THR_CUDA_RANK_CUH
@@ -13,8 +12,8 @@
 static const uint32_t RANK_THREADS = 1024, RANK_BITS = 11, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4, RANK_AHEAD = 8;
 
 /*
- * One warp: the bin in which the rank-th largest is (from 1), to words[0], and its rank among that bin's to words[1].
- * Every lane has an equal run of bins.
+ * Called by one warp. Find the bin that contains the rank-th largest key (from 1) and store it in words[0], and the
+ * rank within that bin in words[1]. Every lane handles an equal run of bins.
  */
 template <typename Bins, typename Words>
 __device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane, uint32_t rank) {
@@ -36,7 +35,7 @@ __device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane
     words[1] = rank - before;
 }
 
-/* f(k) for every key k of n, by all threads of a block. */
+/* Call f(k) for every key k of n, with all threads of a block. */
 template <typename Key, typename F> __device__ __forceinline__ void for_each_key(Key key, uint32_t n, F f) {
     for (uint32_t first = threadIdx.x; first < n; first += RANK_AHEAD * RANK_THREADS) {
         uint64_t keys[RANK_AHEAD];
@@ -51,8 +50,8 @@ template <typename Key, typename F> __device__ __forceinline__ void for_each_key
 }
 
 /*
- * The rank-th largest (from 1) of n keys, key(i) each of them; all threads of a block of RANK_THREADS come here and get
- * it. bins has RANK_BINS places, words RANK_WORDS, of shared memory that nobody else uses meanwhile. 1 <= rank <= n.
+ * Return the rank-th largest (from 1) of n keys key(i) to all threads of a block of RANK_THREADS. bins has RANK_BINS
+ * entries and words RANK_WORDS in shared memory, which must not be used otherwise meanwhile. 1 <= rank <= n.
  */
 template <typename Key, typename Bins, typename Words>
 __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, Words &words) {

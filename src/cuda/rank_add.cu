@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rows add to features: a thread has a feature of a chunk of queries, and adds row after row as kernel add_wide
- * does; then one has a feature of all chunks. Neighbours have features side by side, and each asks for many rows ahead,
- * as there are few threads: chunks times features.
+ * Accumulate rows into features: a thread handles a feature of a chunk of queries and adds row by row as kernel
+ * add_wide does; a second kernel adds the chunks of a feature. Adjacent threads have adjacent features, and each
+ * loads many rows ahead, because there are few threads: chunks times features.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank_query.cuh"
@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_rows(const thr_rank_ad
         op.values[chunk] = add_up(op.costs + op.chunks[chunk], op.chunks[chunk + 1] - op.chunks[chunk]);
 }
 
-/* A query's part of a feature: the sum of counts times squared distances from the mean, where that is above 0. */
+/* A query's contribution to a feature: the sum of counts times squared distances from the mean, if it is above 0. */
 static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank_diagonal_op op) {
     const uint32_t chunk = blockIdx.x, d = blockIdx.y * ADD_THREADS + threadIdx.x;
     double total = 0;
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank
     op.partial[(size_t)chunk * op.n_features + d] = total;
 }
 
-/* From v on, or, without it, from 1 on. */
+/* Start from v or, if it is NULL, from 1. */
 static __global__ void __launch_bounds__(ADD_THREADS)
     add_chunks(const double *v, const double *partial, uint32_t n_chunks, uint32_t n_features, double *out) {
     const uint32_t d = blockIdx.x * ADD_THREADS + threadIdx.x;

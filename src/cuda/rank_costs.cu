@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a query's active pairs cost, and what each row adds to the gradient (rank/problem.h has the equations), or
- * to a product with the Hessian.
+ * Compute the loss of a query's active pairs, and what each row contributes to the gradient (equations in
+ * rank/problem.h) or to a product with the Hessian.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank_sums.cuh"
 
-/* b of both sides: by weights, or how many there are. */
+/* Set b of both sides: sums of weights, or counts. */
 __device__ __forceinline__ void set_counts(const thr_rank_costs_op &op, const rank_query &query,
                                            const rank_sums &both) {
     if (op.queries.weights != nullptr) {
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(QUERY_THREADS) cost_pairs(const thr_ran
         high[u] = rest * scores[u];
         force[rows[u]] = twice * weight_of(op.queries, query, u) * rest;
     }
-    if (t == THR_WARP) /* another warp than that of the sum below: side by side */
+    if (t == THR_WARP) /* a different warp than that of the sum below, so that both run concurrently */
         slack[0] = add_up(terms, n);
     __syncthreads();
     if (t == 0)

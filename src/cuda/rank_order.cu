@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pairs are active. Rows are put in the order of their scores, equal ones as they stood, by merging: a row of
- * either run stands as far on as rows of the other one are before it, which a search by halves tells. Leaves of the
- * tree are sorted so, from runs of one row on; then the two parts of nodes become one, from the deepest on, as
- * rank/pair_tree.c does it row by row. Before they do, each row finds its rank in the other part.
+ * Find the active pairs. Rows are stably sorted by score with a merge sort: the position of a row in the merged run
+ * is its own index plus the number of rows of the other run before it, found by binary search. The leaves of the tree
+ * are sorted this way, starting from runs of one row; then the two parts of each node are merged, from the deepest
+ * level up, as rank/pair_tree.c does row by row. Before a merge, each row finds its rank in the other part.
  *
- * With sweep a query is one leaf without nodes: a stable sort of all queries at once.
+ * With sweep, a query is one leaf without nodes: a stable sort of all queries at once.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank_query.cuh"
 
 static const double MARGIN = 1.0;
 
-/* Ascends with scores; 0 and -0 are the same. Of what is no number, too, so that orders are always whole. */
+/*
+ * Map a score to an integer of the same order, equal for 0 and -0. Defined for NaN, too, so that orders are always
+ * complete.
+ */
 __device__ __forceinline__ uint64_t key_of(double score) {
     const uint64_t bits = (uint64_t)__double_as_longlong(score + 0.0), sign = (uint64_t)1 << 63;
     return (bits & sign) != 0 ? ~bits : bits | sign;
 }
 
-/* How many rows that stand from begin to end - 1 come before one of this key; behind, equal ones do. */
+/*
+ * Count the rows from begin to end - 1 that precede a row with this key; with behind, rows of equal key precede it,
+ * too.
+ */
 __device__ __forceinline__ uint32_t n_before(const double *scores, const uint32_t *order, uint32_t begin, uint32_t end,
                                              uint64_t key, bool behind) {
     const uint32_t from = begin;
@@ -33,7 +39,7 @@ __device__ __forceinline__ uint32_t n_before(const double *scores, const uint32_
     return begin - from;
 }
 
-/* Where the row at k goes when begin to middle - 1 and middle to end - 1 are merged. */
+/* Return the position of row k after merging begin to middle - 1 with middle to end - 1. */
 __device__ __forceinline__ uint32_t merged_place(const double *scores, const uint32_t *order, uint32_t k,
                                                  uint32_t begin, uint32_t middle, uint32_t end) {
     const uint64_t key = key_of(scores[order[k]]);
@@ -41,7 +47,7 @@ __device__ __forceinline__ uint32_t merged_place(const double *scores, const uin
                       : begin + (k - middle) + n_before(scores, order, begin, middle, key, true);
 }
 
-/* How many better rows from begin to end - 1 have a score not MARGIN above that of a worse one. */
+/* Count the better rows from begin to end - 1 whose score is less than MARGIN above that of a worse row. */
 __device__ __forceinline__ uint32_t n_active(const double *scores, const uint32_t *order, uint32_t begin, uint32_t end,
                                              double score) {
     const uint32_t from = begin;
@@ -55,7 +61,7 @@ __device__ __forceinline__ uint32_t n_active(const double *scores, const uint32_
     return begin - from;
 }
 
-/* How many worse rows from begin to end - 1 are MARGIN or more below a better one. */
+/* Count the worse rows from begin to end - 1 whose score is at least MARGIN below that of a better row. */
 __device__ __forceinline__ uint32_t n_passive(const double *scores, const uint32_t *order, uint32_t begin, uint32_t end,
                                               double score) {
     const uint32_t from = begin;
@@ -82,7 +88,7 @@ struct rank_rows {
     uint8_t *masks;
 };
 
-/* Where a row's leaf begins and ends. */
+/* Return where a row's leaf begins and ends. */
 __device__ __forceinline__ thr_rank_op_node leaf_of(const thr_rank_pairs &pairs, const rank_rows &rows, uint32_t u,
                                                     uint32_t n) {
     if (pairs.sweep != 0)
@@ -91,7 +97,10 @@ __device__ __forceinline__ thr_rank_op_node leaf_of(const thr_rank_pairs &pairs,
     return leaf == THR_RANK_OP_NONE ? thr_rank_op_node{u, u, u + 1} : pairs.tree[leaf];
 }
 
-/* All pairs, where no score is MARGIN above another one. All threads come here, and have the same answer. */
+/*
+ * Return whether all pairs are active: no score is MARGIN above another one. Called by all threads; all get the same
+ * result.
+ */
 template <typename Ends>
 __device__ __forceinline__ bool takes_all(const rank_rows &rows, uint32_t n, Ends &least, Ends &most) {
     double low = rows.scores[0], high = low;
@@ -133,7 +142,7 @@ __device__ __forceinline__ uint32_t first_of_level(const uint32_t *levels, uint3
     return begin;
 }
 
-/* The pairs of a block, whose bits are all that is kept of it; of other rows none. */
+/* Mark the pairs of a block, which are stored as bits; other rows get none. */
 __device__ __forceinline__ void mark_block(const rank_rows &rows, const thr_rank_op_node &leaf, uint32_t u) {
     thr_rank_op_counts counts = {0, 0};
     uint32_t mask = 0;
@@ -147,7 +156,7 @@ __device__ __forceinline__ void mark_block(const rank_rows &rows, const thr_rank
     rows.counts[u] = counts;
 }
 
-/* The leaves in order, from one buffer to the other; returns which has them. */
+/* Sort the leaves, alternating between two buffers; return the buffer with the result. */
 __device__ __forceinline__ uint32_t *sort_leaves(const thr_rank_pairs &pairs, const rank_rows &rows, uint32_t n,
                                                  uint32_t *from, uint32_t *to) {
     uint32_t longest = 1;
@@ -171,7 +180,7 @@ __device__ __forceinline__ uint32_t *sort_leaves(const thr_rank_pairs &pairs, co
     return from;
 }
 
-/* A depth's nodes: orders and ranks, and its parts together, to the other buffer. */
+/* For the nodes of one depth: write orders and ranks, and merge the two parts into the other buffer. */
 __device__ __forceinline__ void merge_parts(const thr_rank_pairs &pairs, const rank_rows &rows, size_t at, uint32_t n,
                                             const uint32_t *from, uint32_t *to) {
     for (uint32_t k = threadIdx.x; k < n; k += QUERY_THREADS) {
@@ -194,7 +203,7 @@ __device__ __forceinline__ void merge_parts(const thr_rank_pairs &pairs, const r
     }
 }
 
-/* RankSVM, algorithm 2: a thread a row goes over the order from either end, to where pairs are active no more. */
+/* RankSVM's algorithm 2: one thread a row sweeps the order from either end until pairs are no longer active. */
 __device__ __forceinline__ void count_by_sweeps(const rank_rows &rows, const uint32_t *order, uint32_t n) {
     for (uint32_t u = threadIdx.x; u < n; u += QUERY_THREADS) {
         const double score = rows.scores[u];

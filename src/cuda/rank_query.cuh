@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_query.cuh - a query of a ranking, which one block of threads has.
+ * rank_query.cuh - a query of a ranking, handled by one block.
  *
- * What can be done row by row, its threads do; a sum is one thread's, whose additions wait for each other while what is
- * added has been asked for ahead. So a query costs about as many additions as it has rows, and many queries, of which a
- * multiprocessor has some at once, cost no more than they are read.
+ * Row-wise work is done by all threads. A sum is computed by one thread, whose additions are sequential while its
+ * loads are issued ahead. A query thus takes about as many additions as it has rows; with many queries, several of
+ * which run on a multiprocessor at once, the time is that of reading them.
  */
 #ifndef THR_CUDA_RANK_QUERY_CUH
 #define THR_CUDA_RANK_QUERY_CUH
@@ -15,7 +15,7 @@
 static const uint32_t QUERY_THREADS = 128;
 
 struct rank_query {
-    uint64_t first; /* row */
+    uint64_t first; /* its first row */
     uint32_t n, number;
 };
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ double weight_of(const thr_rank_queries &queries, con
     return queries.weights == nullptr ? 1.0 : queries.weights[query.first + u];
 }
 
-/* One thread's: from the first number to the last. */
+/* Sum n numbers in order, by one thread. */
 __device__ __forceinline__ double add_up(const double *numbers, uint32_t n) {
     double sum = 0;
 #pragma unroll 8

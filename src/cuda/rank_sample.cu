@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sample's rows, centred and scaled, and the matrix of their products (rank/precondition.h). Each number of that
- * is one thread's, added row after row in float32 as kernel matmul does.
+ * A sample's rows, centred and scaled, and the matrix of their products (rank/precondition.h). One thread computes
+ * each number of the matrix, adding row by row in float32 as kernel matmul does.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank_query.cuh"
 
-static const uint32_t SAMPLE_THREADS = 64, EDGE = 16; /* a block's numbers of the matrix, either way */
+static const uint32_t SAMPLE_THREADS = 64, EDGE = 16; /* EDGE: the part of the matrix that a block computes is EDGE x
+                                                         EDGE */
 
 static uint32_t feature_blocks(uint32_t n_features) {
     return (n_features + SAMPLE_THREADS - 1) / SAMPLE_THREADS;
 }
 
-/* What the rows of a sampled query weigh, but for their counts. */
+/* Return the weight of the rows of a sampled query, without their counts. */
 __device__ __forceinline__ double query_weight(const thr_rank_sample_op &op, const rank_query &query) {
     return 2 * op.share * op.queries.costs[query.number];
 }
@@ -27,7 +28,7 @@ __device__ __forceinline__ const float *sampled_row(const thr_rank_sample_op &op
     return op.x + (query.first + op.queries.rows[query.first + u]) * op.n_features;
 }
 
-/* The mean of a query by counts; of one whose counts are 0, and whose rows count for nothing, 0. */
+/* The count-weighted mean of a query; 0 if all counts are 0, since its rows then have no weight. */
 static __global__ void __launch_bounds__(SAMPLE_THREADS) find_means(const thr_rank_sample_op op) {
     const rank_query query = sampled_query(op, blockIdx.x);
     const uint32_t d = blockIdx.y * SAMPLE_THREADS + threadIdx.x;
@@ -43,7 +44,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS) find_means(const thr_ra
     op.means[(size_t)blockIdx.x * op.n_features + d] = all > 0 ? sum / all : 0;
 }
 
-/* The root of the matrix's diagonal. */
+/* The square root of the matrix's diagonal. */
 static __global__ void __launch_bounds__(SAMPLE_THREADS) find_scales(const thr_rank_sample_op op) {
     const uint32_t d = blockIdx.x * SAMPLE_THREADS + threadIdx.x;
     double sum = 1;
@@ -75,7 +76,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS) fill_panel(const thr_ra
     }
 }
 
-/* A block has EDGE x EDGE numbers of the matrix, and reads EDGE rows at a time. */
+/* A block computes EDGE x EDGE numbers of the matrix and reads EDGE rows at a time. */
 static __global__ void __launch_bounds__(EDGE *EDGE) multiply_panel(const thr_rank_sample_op op) {
     THR_SHARED(float, left, EDGE *EDGE);
     THR_SHARED(float, right, EDGE *EDGE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * X v of the listed queries' rows, less the mean of each query. Eight lanes have a row: lane l the dimensions d with
- * d mod 8 = l, as kernel times_wide adds them, so that what they read lies in one piece of 32 bytes.
+ * X v of the listed queries' rows, less the mean of each query. Eight lanes handle a row: lane l sums the dimensions
+ * d with d mod 8 = l, in the order of kernel times_wide, so that they read 32 contiguous bytes.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank_query.cuh"

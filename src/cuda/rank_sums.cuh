@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_sums.cuh - what active pairs add to each row of a query: the sums of rank/pair_tree.h, in its order, and the
- * reference, RankSVM's algorithm 2, which goes over the order of scores for each row.
+ * rank_sums.cuh - sums over active pairs for each row of a query: those of rank/pair_tree.h in its order, and those
+ * of the reference, RankSVM's algorithm 2, which sweeps the order of scores for each row.
  */
 #ifndef THR_CUDA_RANK_SUMS_CUH
 #define THR_CUDA_RANK_SUMS_CUH
 
 #include "cuda/rank_query.cuh"
 
-/* Of a query; low and high may be the same: then it gets the sums of both. prefixes is scratch memory. */
+/* Sums of a query. If low and high are the same array, it gets the sums of both. prefixes is scratch memory. */
 struct rank_sums {
     const double *values;
     double *low, *high, *prefixes;
@@ -18,7 +18,7 @@ __device__ __forceinline__ double sum_before(const double *prefixes, uint32_t be
     return begin == end ? 0.0 : prefixes[end - 1];
 }
 
-/* One thread's: prefixes[k], the sum of the rows that stand from begin to k. */
+/* By one thread: prefixes[k] = the sum of the rows from begin to k in the order. */
 __device__ __forceinline__ void add_part(const rank_sums &sums, const uint32_t *__restrict__ order, uint32_t begin,
                                          uint32_t end) {
     const double *__restrict__ values = sums.values;
@@ -31,7 +31,7 @@ __device__ __forceinline__ void add_part(const rank_sums &sums, const uint32_t *
     }
 }
 
-/* Every pair is active: sums by level. */
+/* If every pair is active: sums by level. */
 __device__ __forceinline__ void sum_levels(const rank_sums &sums, const uint32_t *levels, uint32_t n) {
     if (threadIdx.x == 0) {
         const double *__restrict__ values = sums.values;
@@ -65,7 +65,10 @@ __device__ __forceinline__ void sum_levels(const rank_sums &sums, const uint32_t
     }
 }
 
-/* The nodes of a depth, which begin at `at`: one thread adds each part up, then every row takes what it needs. */
+/*
+ * The nodes of a depth, starting at `at`: one thread computes the prefix sums of each part, then every row picks its
+ * sums.
+ */
 __device__ __forceinline__ void sum_nodes(const thr_rank_pairs &pairs, const rank_sums &sums, size_t at, uint32_t n) {
     const uint32_t *nodes = pairs.nodes + at, *order = pairs.orders + at, *ranks = pairs.ranks + at;
     for (uint32_t k = threadIdx.x; k < n; k += QUERY_THREADS) {
@@ -107,7 +110,7 @@ __device__ __forceinline__ void sum_block(const rank_sums &sums, const uint8_t *
     sums.low[u] += low;
 }
 
-/* By the reference: over better rows from the lowest score up, over worse ones from the highest down, to the last. */
+/* The reference: sum over better rows from the lowest score up, and over worse ones from the highest down. */
 __device__ __forceinline__ void sweep_row(const rank_sums &sums, const uint32_t *levels, const uint32_t *order,
                                           uint32_t n, const thr_rank_op_counts &counts, uint32_t u) {
     double low = 0, high = 0;
@@ -125,7 +128,7 @@ __device__ __forceinline__ void sweep_row(const rank_sums &sums, const uint32_t 
     sums.low[u] += low;
 }
 
-/* All threads of a block come here, after a barrier behind what wrote the values; another one stands at the end. */
+/* Called by all threads of a block after a barrier that follows the writes of values; ends with another barrier. */
 __device__ __forceinline__ void sum_pairs(const thr_rank_queries &queries, const thr_rank_pairs &pairs,
                                           const rank_query &query, const rank_sums &sums) {
     const uint32_t n = query.n, *levels = pairs.levels + query.first, *leaves = pairs.leaves + query.first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact scores from the kept vectors: half a warp a row, lane l summing the dimensions l, l + 16, ..., and the sums
- * added in halves, as kernel/kernel.h says of the dot products. So scores have the same bits.
+ * Exact scores from the kept vectors: half a warp a row, lane l sums dimensions l, l + 16, ..., and the sums are
+ * added in halves as for the dot products of kernel/kernel.h, so scores have the same bits.
  */
 #include "cuda/backend.cuh"
 #include "cuda/half.cuh"
@@ -10,7 +10,7 @@
 
 static const uint32_t REFINE_THREADS = 256, HALF_WARP = 16;
 
-/* Value d of a row, before its scale. */
+/* Return value d of a row, before scaling. */
 __device__ __forceinline__ float value_of(const thr_refine_op &op, size_t row, uint32_t d) {
     const size_t at = row * op.n_dims + d;
     if (op.keep == THR_DTYPE_F32)
@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(REFINE_THREADS) refine_rows(THR_PARAMET
     const uint32_t lane = threadIdx.x % HALF_WARP, n_halves = gridDim.x * (REFINE_THREADS / HALF_WARP);
     const uint32_t first = blockIdx.x * (REFINE_THREADS / HALF_WARP) + threadIdx.x / HALF_WARP;
     const bool l2 = op.metric == THR_METRIC_L2, scaled = op.keep == THR_DTYPE_I8;
-    /* Both halves of a warp go round equally often, since they meet in shuffles. */
+    /* Both halves of a warp must iterate equally often, because they share shuffles. */
     for (uint32_t i = first; i - first % 2 < op.n_scored; i += n_halves) {
         const bool there = i < op.n_scored;
         const thr_device_row row = op.rows[there ? i : op.n_scored - 1];

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets whose best rejected item may be one of the best, read once more, so that nothing is missed (bucket.cu). */
+/*
+ * Read the buckets in doubt again, those whose best rejected item may be among the best, so that nothing is missed
+ * (bucket.cu).
+ */
 #include "cuda/buckets.cuh"
 #include "cuda/tiles.cuh"
 
 enum { LEAST_THREADS = 512 };
 
-/* One block: the smallest key of the winners. */
+/* One block: find the smallest key of the winners. */
 static __global__ void __launch_bounds__(LEAST_THREADS) find_least(const thr_rescan_op op) {
     THR_SHARED(uint64_t, warps, LEAST_THREADS / THR_WARP);
     const uint32_t n = *op.n_winners;
@@ -29,7 +32,7 @@ static __global__ void __launch_bounds__(LEAST_THREADS) find_least(const thr_res
     *op.count = n;
 }
 
-/* One thread: item 4 l + i of a tile, emitted if its key is above `least` and it is not the bucket's winner. */
+/* One thread: emit item 4 l + i of a tile if its key is above `least` and it is not the bucket's winner. */
 template <uint32_t PLANES, bool FAR>
 __device__ __forceinline__ void rescan_item(const thr_rescan_op &op, uint32_t tile, uint32_t l, uint32_t i,
                                             uint64_t least, uint64_t winner) {
@@ -55,7 +58,7 @@ __device__ __forceinline__ void rescan_item(const thr_rescan_op &op, uint32_t ti
     }
 }
 
-/* A warp takes a winner at a time; where its bucket is in doubt, a lane takes one of the bucket's items at a time. */
+/* A warp takes one winner at a time; if its bucket is in doubt, each lane takes one of the bucket's items at a time. */
 template <uint32_t PLANES, bool FAR>
 static __global__ void __launch_bounds__(BUCKET_THREADS) rescan_buckets(THR_PARAMETER(thr_rescan_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (BUCKET_THREADS / THR_WARP);
@@ -68,7 +71,7 @@ static __global__ void __launch_bounds__(BUCKET_THREADS) rescan_buckets(THR_PARA
         const uint32_t bucket = thr_device_key_item(winner) % op.n_buckets, place = bucket % THR_DEVICE_TILE;
         if (thr_device_key_order(winner) == 0 || op.rejected[bucket] <= least)
             continue;
-        /* 64 bits: 32 steps of n_groups tiles may lead beyond 2^32. */
+        /* 64 bits, because 32 steps of n_groups tiles may exceed 2^32. */
         for (uint64_t tile = bucket / THR_DEVICE_TILE + (uint64_t)lane * n_groups; tile < n_tiles;
              tile += (uint64_t)THR_WARP * n_groups)
             rescan_item<PLANES, FAR>(op, (uint32_t)tile, place / LANE_ITEMS, place % LANE_ITEMS, least, winner);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other planes of nested codes, for the screen's survivors: a warp a record. The products are integers, and the
- * estimate is computed in the order of scan/rescore.c, so it has the same bits.
+ * Rescore the screen's survivors by the other planes of nested codes: one warp a record. The products are integers,
+ * and the estimate is computed in the order of scan/rescore.c, so it has the same bits.
  */
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
 
 static const uint32_t RESCORE_THREADS = 256;
 
-/* Four bits to four bytes, 0 or 0xff. */
+/* Expand four bits to four bytes, 0 or 0xff. */
 __device__ __forceinline__ uint32_t mask_of(uint32_t nibble) {
     return (nibble * 0x00204081u & 0x01010101u) * 0xffu;
 }
 
-/* The sum of the digits of a byte's eight dimensions whose bits are set. */
+/* Sum the digits of a byte's eight dimensions whose bits are set. */
 __device__ __forceinline__ int32_t byte_sum(uint32_t byte, uint2 digits) {
     const int32_t low = __dp4a((int32_t)(digits.x & mask_of(byte & 15)), 0x01010101, 0);
     return __dp4a((int32_t)(digits.y & mask_of(byte >> 4)), 0x01010101, low);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer's bias, forward and back: all rows become one, and a gradient's rows are added up. */
+/* A layer's bias, forward and backward: set all rows to one row, and sum a gradient's rows. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 
@@ -17,11 +17,11 @@ thr_status thr_cuda_fill_rows(thr_stream *stream, const thr_fill_rows_op *op, th
     return thr_cuda_launched(stream, "filling rows", err);
 }
 
-static const uint32_t SUM_THREADS = 256, SUM_ROWS = 256; /* rows that are read at once: 32 KiB */
+static const uint32_t SUM_THREADS = 256, SUM_ROWS = 256; /* SUM_ROWS: rows that are loaded at once, 32 KiB */
 
 /*
- * A warp's columns a block. In order means one addition after the other, but the reads need not wait for them: all
- * threads fetch a piece of many rows, and a warp adds it up.
+ * One block handles the columns of a warp. The additions must be sequential, but the loads need not be: all threads
+ * load a piece of many rows, and one warp sums it.
  */
 static __global__ void __launch_bounds__(SUM_THREADS) sum_rows(const thr_sum_rows_op op) {
     THR_SHARED(float, piece, SUM_ROWS *THR_WARP);

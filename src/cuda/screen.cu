@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen: every item scored for a few queries at once, those that reach a threshold let through. One pass, no array
- * of scores (XFBQ section 4, errata 5); a sample of tiles, scored the same way, gives the threshold.
+ * The screen: score every item for a few queries at once and emit those that reach a threshold. One pass, no array of
+ * scores (XFBQ section 4, errata 5); the threshold comes from a sample of tiles that are scored the same way.
  *
- * A warp takes a tile at a time, so that one query keeps all multiprocessors busy. With few planes and queries of few
- * bits reading the codes is what takes the time, which is waited for by many warps at once: none reads ahead.
+ * A warp takes one tile at a time, so that a single query keeps all multiprocessors busy. With few planes and query
+ * bits the time is that of reading the codes; many concurrent warps hide the latency, so none prefetches.
  */
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
@@ -14,7 +14,7 @@ static_assert(sizeof(thr_screen_op) <= 4096, "parameters of kernels have no more
 
 enum { SCREEN_THREADS = 256, SCREEN_BLOCKS_A_SM = 8 };
 
-/* A lane's hits behind those that are there already. All lanes come here together. */
+/* Append a lane's hits to the items. All lanes must call it together. */
 __device__ __forceinline__ void emit(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t lane, uint32_t hits,
                                      const uint32_t (&distances)[LANE_ITEMS], const float (&scores)[LANE_ITEMS]) {
     uint32_t before = (uint32_t)__popc(hits);
@@ -46,7 +46,7 @@ __device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q,
     uint32_t hits = score_items<PLANES>(op.scan, op.scan.queries[q], own, distances, numbers, least, scores);
     if (__any_sync(THR_ALL_LANES, hits != 0) == 0)
         return;
-    /* Equal scores: the smaller items. */
+    /* Among equal scores, keep smaller items. */
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
         if ((hits >> i & 1) != 0 &&
             key_of(op.scan.codes, scores[i], own.tile * THR_DEVICE_TILE + LANE_ITEMS * own.lane + i) < threshold)
@@ -65,7 +65,7 @@ __device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q,
         samples[i] = (there >> i & 1) != 0 ? order_score(scores[i]) : 0;
 }
 
-/* Blocks that a multiprocessor has at a time at least: as many as have all they need in registers. */
+/* Minimum number of concurrent blocks on a multiprocessor: as many as fit without spilling registers. */
 template <uint32_t PLANES, uint32_t QUERIES>
 static const uint32_t SCREEN_LEAST_BLOCKS = QUERIES == 1 ? (PLANES <= 3 ? 4 : 3) : (PLANES <= 2 ? 3 : 2);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wanted items of the largest keys, a block of threads a query: the key of that rank, then all that reach it. */
+/* Select the items with the largest keys, one block a query: find the key of that rank, then all that reach it. */
 #include "cuda/backend.cuh"
 #include "cuda/rank.cuh"
 
@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(RANK_THREADS) select_items(const thr_se
         least = key_of_rank([items](uint32_t i) { return items[i].key; }, n, op.wanted, bins, words);
     for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS)
         if (items[i].key >= least)
-            chosen[atomicAdd(&n_chosen[0], 1u)] = items[i]; /* keys are all different, so these are just the wanted */
+            chosen[atomicAdd(&n_chosen[0], 1u)] = items[i]; /* keys are distinct, so exactly the wanted number match */
     __syncthreads();
     if (threadIdx.x == 0)
         op.n_chosen[q] = n_chosen[0];

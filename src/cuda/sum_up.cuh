@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sum_up.cuh - running sums over a block of 1024 threads, by warps and then over these. */
+/* sum_up.cuh - prefix sums over a block of 1024 threads, first within warps and then over warps. */
 #ifndef THR_CUDA_SUM_UP_CUH
 #define THR_CUDA_SUM_UP_CUH
 
 #include "cuda/portable.cuh"
 
 /*
- * The sum of a thread's value and those of all threads before it; all threads of a block come here. totals: a word of
- * shared memory a warp.
+ * Return the inclusive prefix sum of value over a block; all threads must call it. totals: one word of shared memory
+ * a warp.
  */
 template <typename Totals> __device__ __forceinline__ uint32_t sum_up(uint32_t value, Totals &totals) {
     const uint32_t lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP;
@@ -24,7 +24,7 @@ template <typename Totals> __device__ __forceinline__ uint32_t sum_up(uint32_t v
         before += lane >= step ? other : 0;
     }
     before = __shfl_sync(THR_ALL_LANES, before, (int)(warp == 0 ? 0 : warp - 1));
-    __syncthreads(); /* totals may be used again */
+    __syncthreads(); /* totals may be reused */
     return warp == 0 ? value : before + value;
 }
 

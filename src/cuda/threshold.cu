@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A first threshold from a sample of scores: a block of threads a query. The rule is select/sampled_threshold.h's. */
+/* Estimate a first threshold from a sample of scores, one block a query, by the rule of select/sampled_threshold.h. */
 #include "cuda/backend.cuh"
 #include "cuda/rank.cuh"
 #include "device/keys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tiles.cuh - what a warp finds out about a tile of 128 items: which may be found, their distances, their scores.
+ * tiles.cuh - what a warp computes for a tile of 128 items: which pass the filter, their distances, their scores.
  *
  * Lane l has items 4 l to 4 l + 3. Distances are those of XFBQ (10), scores those of the CPU's screen kernels
  * (kernel/kernel.h), operation by operation, so both have the same bits.
@@ -12,14 +12,14 @@
 #include "cuda/keys.cuh"
 #include "device/ops.h"
 
-enum { LANE_ITEMS = 4 }; /* a lane's of a tile */
+enum { LANE_ITEMS = 4 }; /* items of a tile that a lane handles */
 
 /* A lane's items of a tile; bit i of rows: item i exists and passes the filter. */
 struct lane_tile {
     uint32_t tile, lane, rows;
 };
 
-/* Four bits: which of a lane's items exist and pass the filter. */
+/* Return four bits: which of a lane's items exist and pass the filter. */
 __device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint32_t tile, uint32_t lane) {
     const uint64_t first = (uint64_t)tile * THR_DEVICE_TILE + LANE_ITEMS * lane;
     if (first >= scan.codes.n_items)
@@ -29,14 +29,14 @@ __device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint3
     return scan.filter == nullptr ? there : there & (uint32_t)(scan.filter[first / 64] >> first % 64);
 }
 
-/* Words of a plane that are read and counted together: as many as leave registers for enough warps. */
+/* Words of a plane that are loaded and counted together: limited so that registers allow enough warps. */
 template <uint32_t PLANES> static const uint32_t STEP_WORDS = PLANES == 1 ? 4 : PLANES <= 4 ? 2 : 1;
 
-enum { BITS_AT_ONCE = 4 }; /* of a query; more are taken in two turns */
+enum { BITS_AT_ONCE = 4 }; /* of a query; more take two passes */
 
 /*
- * Add what words [w, w + WORDS) of four items have with bits [j, j + BITS) of every query: x[i][u][p] is word w + u of
- * plane p of item i. Far query words are in memory, the others among the kernel's parameters.
+ * Add the distances of words [w, w + WORDS) of four items for bits [j, j + BITS) of every query: x[i][u][p] is word w
+ * + u of plane p of item i. FAR query words are in device memory, others in the kernel's parameters.
  */
 template <uint32_t WORDS, uint32_t BITS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
 __device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t j,
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n
     }
 }
 
-/* Add what words [w, w + n) have with all bits; 1 <= n <= WORDS. */
+/* Add the distances of words [w, w + n) for all bits; 1 <= n <= WORDS. */
 template <uint32_t WORDS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
 __device__ __forceinline__ void add_step(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t n,
                                          const uint32_t (&x)[LANE_ITEMS][STEP][PLANES],
@@ -85,7 +85,7 @@ __device__ __forceinline__ void add_step(const thr_device_scan &scan, uint32_t n
         }
 }
 
-/* The key of an item of codes, which is numbered among those that the codes are a run of. */
+/* Return the key of an item of codes, numbered within the whole set that the codes are a range of. */
 __device__ __forceinline__ uint64_t key_of(const thr_device_codes &codes, float score, uint32_t item) {
     return thr_device_key_make(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
 }
@@ -95,7 +95,7 @@ __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes,
     return (const uint8_t *)codes.tiles + (size_t)tile * n_rows * codes.n_planes * THR_DEVICE_TILE;
 }
 
-/* Those of the words [w, w + STEP) of a lane's four items that are whole, and so in one piece each. */
+/* Load the whole words among [w, w + STEP) of a lane's four items, which are contiguous. */
 template <uint32_t STEP, uint32_t PLANES>
 __device__ __forceinline__ void load_words(const uint8_t *tile, uint32_t w, uint32_t n_whole, uint32_t lane,
                                            uint32_t (&x)[LANE_ITEMS][STEP][PLANES]) {
@@ -115,7 +115,7 @@ __device__ __forceinline__ void load_words(const uint8_t *tile, uint32_t w, uint
     }
 }
 
-/* What is left over behind n_words whole words: n_bytes (1 to 3) of a plane, the lower bytes of word u. */
+/* Load the bytes after n_words whole words: n_bytes (1 to 3) of a plane become the low bytes of word u. */
 template <uint32_t STEP, uint32_t PLANES>
 __device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words, uint32_t n_bytes, uint32_t lane,
                                           uint32_t u, uint32_t (&x)[LANE_ITEMS][STEP][PLANES]) {
@@ -138,7 +138,7 @@ __device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words,
     }
 }
 
-/* D of a lane's four items and every query. */
+/* Compute D of a lane's four items for every query. */
 template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
 __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint32_t tile, uint32_t lane,
                                                uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
@@ -161,7 +161,7 @@ __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint
     }
 }
 
-/* Word w of one of a tile's items in a plane; of a last word that is not whole, its lower bytes. */
+/* Load word w of one item in a plane; for a partial last word, its low bytes. */
 __device__ __forceinline__ uint32_t code_word(const uint8_t *tile, uint32_t n_rows, uint32_t n_planes, uint32_t plane,
                                               uint32_t w, uint32_t item) {
     const uint32_t n_whole = n_rows / 4;
@@ -174,7 +174,7 @@ __device__ __forceinline__ uint32_t code_word(const uint8_t *tile, uint32_t n_ro
     return word;
 }
 
-/* |b|^2 of a lane's item i: from popcounts between its own planes (kernel/kernel.h, code_squares). */
+/* Compute |b|^2 of a lane's item i from popcounts between its own planes (kernel/kernel.h, code_squares). */
 template <uint32_t PLANES>
 THR_RARE __device__ uint32_t code_square(const thr_device_codes &codes, uint32_t tile, uint32_t lane, uint32_t i) {
     const uint32_t n_rows = (codes.n_dims + 7) / 8, top = (1u << PLANES) - 1;
@@ -195,7 +195,7 @@ THR_RARE __device__ uint32_t code_square(const thr_device_codes &codes, uint32_t
     return codes.n_dims * top * top - 4 * sum;
 }
 
-/* Numbers that a lane's items have beside their codes. */
+/* The numbers stored beside the codes of a lane's items. */
 struct lane_numbers {
     float factors[LANE_ITEMS], offsets[LANE_ITEMS];
 };
@@ -239,19 +239,21 @@ __device__ __forceinline__ float product_of(int32_t total, uint32_t distance) {
     return __int2float_rn((int32_t)((uint32_t)total - 2 * distance));
 }
 
-/* kernel/kernel.h, screen_factors and screen_leads. */
+/* As screen_factors and screen_leads of kernel/kernel.h. */
 __device__ __forceinline__ float factor_score(const thr_device_query &query, uint32_t distance, float factor,
                                               bool offsets, float offset) {
     const float score = __fmul_rn(__fmul_rn(product_of(query.total, distance), factor), query.gain);
     return offsets ? __fsub_rn(score, __fmul_rn(offset, query.weight)) : score;
 }
 
-/* kernel/kernel.h, screen_cosine. */
+/* As screen_cosine of kernel/kernel.h. */
 __device__ __forceinline__ float cosine_score(const thr_device_query &query, uint32_t distance, uint32_t square) {
     return __fdiv_rn(product_of(query.total, distance), __fsqrt_rn(__int2float_rn((int32_t)square)));
 }
 
-/* kernel/kernel.h, block_bounds: the largest distance that can reach a score, whose sign is known to be right. */
+/*
+ * As block_bounds of kernel/kernel.h: the largest distance that can reach a score, whose sign the caller has checked.
+ */
 __device__ __forceinline__ int32_t cosine_bound(const thr_device_query &query, uint32_t floor, float score) {
     if (!(score > 0))
         return INT32_MAX;
@@ -262,8 +264,8 @@ __device__ __forceinline__ int32_t cosine_bound(const thr_device_query &query, u
 }
 
 /*
- * The scores of those of a lane's four items that are in rows and may reach `least`; returns which they are. Any other
- * item's score is less than least.
+ * Compute the scores of a lane's four items that are in rows and may reach `least`; return which they are. Every
+ * other item scores less than `least`.
  */
 template <uint32_t PLANES>
 __device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, const thr_device_query &query,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of three words and their maximum (nn/windows.h), and the way back.
+ * Windows of three words and their maximum (nn/windows.h), forward and backward.
  *
- * On the way back a word gathers what each of its positions is sent, so that nothing is added to from two sides. The
- * window around word t of a text gave its gradient to word t - 1, as its left part, to word t and to word t + 1; so a
- * part of the word at place p of a text takes the gradient in those columns that came from window p + 1 - part.
- * In every column a text sends a part at most one number, and positions ascend as texts do: the CPU's order.
+ * In the backward pass each word gathers the gradients of its positions, so no two threads add to one number. The
+ * window around word t of a text propagates its gradient to word t - 1 (its left part), word t and word t + 1; so a
+ * part of the word at position p of a text takes the gradient of those columns whose maximum came from window p + 1 -
+ * part. In every column a text contributes at most one number to a part, and positions ascend as texts do: the CPU's
+ * order.
  */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 #include "kernel/elementwise.h"
 
-enum { LEFT, MIDDLE, RIGHT, PARTS }; /* of a word's numbers */
+enum { LEFT, MIDDLE, RIGHT, PARTS }; /* parts of a word's vector */
 
 /* ---------------------------------------------------------------------------------------------- forward */
 
@@ -63,9 +64,9 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS)
 }
 
 /*
- * Three blocks of threads a word and run of columns, one for each of its parts. Positions are looked up COLUMN_THREADS
- * at a time, one by each thread. For words that are everywhere only two reads are left in the loop, and gradients are
- * read whether they are wanted or not: so no read waits for what another one finds.
+ * Three blocks for each word and run of columns, one for each part. Positions are looked up COLUMN_THREADS at a time,
+ * one by each thread. This leaves only two loads in the loop over the positions of frequent words. Gradients are
+ * loaded unconditionally, so that no load depends on another.
  */
 static __global__ void __launch_bounds__(COLUMN_THREADS) gather_words(const thr_windows_back_op op) {
     THR_SHARED(uint32_t, texts, COLUMN_THREADS);
@@ -81,7 +82,8 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) gather_words(const thr_
         if (threadIdx.x < n) {
             const uint32_t position = op.positions[from + threadIdx.x], text = op.text_of[position];
             texts[threadIdx.x] = text;
-            windows[threadIdx.x] = position - op.texts.offsets[text] + 1 - part; /* may be -1, which no window is */
+            /* may be -1, which matches no window */
+            windows[threadIdx.x] = position - op.texts.offsets[text] + 1 - part;
         }
         __syncthreads();
         if (!there)
