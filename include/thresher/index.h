@@ -90,7 +90,7 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_EDIM        no rows; n_ids, the features or n_values differ from the number of rows; the rows do not have the
  *                   model's dimensions
  *   THR_ERANGE      a row has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2); err names the row
- *   THR_EMISMATCH   a row is not a code of the model (err names it)
+ *   THR_EMISMATCH   a row is not a code of the model (err names it), or the features list other ids or names
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      options are out of range

@@ -31,18 +31,16 @@ static const prog_argument arguments[] = {
 };
 
 static const prog_option options[] = {
-    {PROG_K_OPTION(offsetof(recall_values, k), "how many ids of every row count")},
+    {PROG_K_OPTION(offsetof(recall_values, k), "ids of every row that count")},
     {PROG_FILE_OPTION("truth-distances", offsetof(recall_values, distances),
-                      "distances of the true ids, as many as TRUTH has, to count ties (default: those in TRUTH, where "
-                      "it is .ibin with distances)")},
+                      "distances of the true ids, in the shape of TRUTH, to count ties (default: those in "
+                      "TRUTH, if it is .ibin with distances)")},
     PROG_OPTIONS_END,
 };
 
 /* ---------------------------------------------------------------------------------------------- scores of the truth */
 
-/*
- * thr_recall wants larger to be better. Distances rise along a row and are negated; similarities fall and stay.
- */
+/* thr_recall needs scores of which larger is better: negate distances, which ascend along a row; keep similarities. */
 static int orient(prog_scores *scores, const char *path) {
     bool rises = false;
     bool falls = false;
@@ -55,7 +53,7 @@ static int orient(prog_scores *scores, const char *path) {
         falls = falls || scores->scores[i] < scores->scores[i - 1];
     }
     if (rises && falls) {
-        prog_error("%s: some rows rise and some fall; distances must stand nearest first", path);
+        prog_error("%s: some rows ascend and some descend; order distances nearest first", path);
         return PROG_FAILED;
     }
     for (uint64_t i = 0; rises && i < n; i++)
@@ -63,7 +61,7 @@ static int orient(prog_scores *scores, const char *path) {
     return PROG_DONE;
 }
 
-/* Distances from --truth-distances, or from the second half of TRUTH where it has one; else scores stays empty. */
+/* Read distances from --truth-distances, or from the second half of TRUTH if it has one; else scores stays empty. */
 static int read_distances(prog_scores *scores, program *run, const recall_values *values, const prog_ids *truth) {
     char *inside = NULL;
     const char *path = values->distances;
@@ -196,10 +194,10 @@ static const char *const examples[] = {
 const prog_command prog_eval_recall = {
     .noun = "eval",
     .verb = "recall",
-    .summary = "the share of the true nearest items that was found",
-    .text = "recall@k is the share of the first k true ids that stand among the first k ids found, averaged over all "
-            "queries. Where distances of the true ids are known, an id that is as near as the k-th true one counts as "
-            "found too.",
+    .summary = "measure the share of the true nearest items that was found",
+    .text = "recall@k is the share of the first k true ids that are among the first k ids found, "
+            "mean over queries. If distances of the true ids are known, an id that is as near as the "
+            "k-th true one counts as found too.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(recall_values),

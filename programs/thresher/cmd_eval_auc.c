@@ -18,8 +18,8 @@ typedef struct auc_values {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(auc_values, scores),
-                   "a score and a label, 0 or 1, a line: the first columns of .tsv or .csv, others as in X.tsv:3,5 or "
-                   "X.csv:score,label, or .txt with a blank between"),
+                   "a score and a label, 0 or 1, a line: the first two columns of .tsv or .csv, others as "
+                   "in X.tsv:3,5 or X.csv:score,label, or .txt with a blank between"),
      .required = true},
     {.name = NULL},
 };
@@ -34,7 +34,7 @@ typedef struct judged_scores {
     size_t n_positives;
 } judged_scores;
 
-/* A table without columns behind its name: its first two. Others as they are; NULL without memory. */
+/* A table without columns in its name: its first two. Other names unchanged; NULL without memory. */
 static char *name_columns(const char *path) {
     const size_t size = strlen(path) + sizeof ":1,2";
     char *name = malloc(size);
@@ -92,7 +92,7 @@ static int read_lines(judged_scores *judged, thr_reader *reader, const char *pat
         if (judged->n == judged->room && !grow(judged))
             return prog_no_memory();
         if (!read_line(line, &judged->scores[judged->n], &judged->labels[judged->n])) {
-            prog_error("%s: line %zu is no score and label, but \"%.60s\"; a line is a number and then 0 or 1%s", path,
+            prog_error("%s: line %zu is not a score and a label: \"%.60s\"; a line is a number and then 0 or 1%s", path,
                        judged->n + 1, line,
                        judged->n == 0 ? "; where the first row names columns, give their names: FILE.csv:score,label"
                                       : "");
@@ -156,9 +156,10 @@ static const char *const examples[] = {
 const prog_command prog_eval_auc = {
     .noun = "eval",
     .verb = "auc",
-    .summary = "how well scores part what is good from what is not",
-    .text = "The area under the ROC curve: the probability that what has label 1 scores higher than what has label 0, "
-            "each drawn at random; equal scores count half. Scores are read as float32.",
+    .summary = "measure how well scores separate positives from negatives",
+    .text = "The area under the ROC curve: the probability that a random positive (label 1) scores "
+            "higher than a random negative (label 0); equal scores count half. Scores are read as "
+            "float32.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(auc_values),

@@ -22,11 +22,11 @@ typedef struct bleu_values {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("HYP", PROG_NAMES_FILE, offsetof(bleu_values, hypotheses),
-                   "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in X.tsv:2, each "
-                   "also .gz or .xz; files of other names are lines of text"),
+                   "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in "
+                   "X.tsv:2, each also .gz or .xz; files of other names are lines of text"),
      .required = true},
     {PROG_ARGUMENT("REF...", PROG_NAMES_FILE, offsetof(bleu_values, references),
-                   "what they should be: one file, or several with a reference each for every sentence"),
+                   "the references: one file, or several with a reference each for every sentence"),
      .required = true, .many = true},
     {.name = NULL},
 };
@@ -36,25 +36,24 @@ static const char *const smoothings[] = {"exp", "none", "floor", "add-k", NULL};
 
 static const prog_option options[] = {
     {PROG_CHOICE_OPTION("tokenise", "13a|none", tokenisers, offsetof(bleu_values, tokeniser),
-                        "how sentences are made tokens: as mteval-v13a does, or not: tokens stand between white space"),
+                        "tokeniser: that of mteval-v13a, or none: the text is tokenised by white space"),
      .fallback = "13a"},
     {PROG_CHOICE_OPTION("smooth", "exp|none|floor|add-k", smoothings, offsetof(bleu_values, smoothing),
-                        "what an order without a match counts: half a match, then a quarter; nothing; a floor; or k "
-                        "more in all orders but the first"),
+                        "smoothing of n-gram orders without matches: half a match, then a quarter, and so on; "
+                        "none; a floor; or k added to all orders but the first"),
      .fallback = "exp"},
     {PROG_REAL_OPTION("smooth-value", "X", offsetof(bleu_values, smoothing_value),
                       "the floor (default: 0.1), or k (default: 1)")},
-    {PROG_FLAG_OPTION("lower-case", offsetof(bleu_values, lower_case), "compare small letters")},
+    {PROG_FLAG_OPTION("lower-case", offsetof(bleu_values, lower_case), "compare lower-cased text")},
     {PROG_FLAG_OPTION("effective-order", offsetof(bleu_values, effective_order),
-                      "only orders that there are runs of count, which short sentences need")},
-    {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences),
-                      "print the BLEU of every sentence by itself, one a line")},
+                      "ignore orders without n-grams, which short sentences need")},
+    {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences), "print the BLEU of every sentence, one a line")},
     PROG_OPTIONS_END,
 };
 
 /* ------------------------------------------------------------------------------------------------ texts */
 
-/* The lines of a file, one behind the other. */
+/* The lines of a file, concatenated. */
 typedef struct text_file {
     char *bytes;
     uint64_t *offsets;
@@ -123,7 +122,7 @@ static int read_texts(text_file *file, program *run, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------ BLEU */
 
-/* What is judged, file by file; the first one is the hypotheses. */
+/* The files; the first one holds the hypotheses. */
 typedef struct all_texts {
     const char **paths;
     text_file *files;
@@ -168,7 +167,7 @@ static int read_all(all_texts *all, program *run, const bleu_values *values) {
     return PROG_DONE;
 }
 
-/* The file and line of what is no UTF-8: the library counts sentences from 0 and does not know files. */
+/* Print the file and line of an invalid UTF-8 text: the library counts sentences from 0 and has no file names. */
 static int say_failed(const all_texts *all, const thr_error *err) {
     for (size_t i = 0; err->status == THR_EFORMAT && i < all->n; i++)
         for (uint64_t s = 0; s < all->views[i].n; s++) {
@@ -299,15 +298,12 @@ static const char *const examples[] = {
 const prog_command prog_eval_bleu = {
     .noun = "eval",
     .verb = "bleu",
-    .summary = "how near translations come to references: BLEU, with the digits of sacreBLEU",
-    .text =
-        "BLEU is the geometric mean of the shares of runs of 1 to 4 tokens that a reference has too, times a penalty "
-        "for translations that are shorter than their references. What is printed is sacreBLEU's line: a signature "
-        "that "
-        "says how it was done, the score, the four shares, the brevity penalty (BP), and lengths in tokens; the "
-        "figures "
-        "are those of sacreBLEU 2.6 with the same signature. Give text as people read it, not tokens, unless with "
-        "--tokenise none.",
+    .summary = "measure how near translations come to references: BLEU, with the digits of sacreBLEU",
+    .text = "BLEU is the geometric mean of the n-gram precisions, n = 1 to 4, times a penalty for "
+            "translations that are shorter than their references. The command prints sacreBLEU's "
+            "line: the signature of the settings, the score, the four precisions, the brevity "
+            "penalty (BP), and lengths in tokens. The figures are those of sacreBLEU 2.6 with the "
+            "same signature. Pass plain text, not tokens, unless with --tokenise none.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bleu_values),

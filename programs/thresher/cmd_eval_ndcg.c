@@ -21,12 +21,12 @@ typedef struct ndcg_values {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(ndcg_values, scores),
-                   "a score a row of FILE, in its order: .txt a line each, a column of .tsv or .csv as in X.tsv:3, or "
+                   "a score a row of FILE, in its order: .txt, a column of .tsv or .csv as in X.tsv:3, or "
                    "rows of one number, .npy .fvecs"),
      .required = true},
     {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(ndcg_values, file),
-                   "labels and queries: lines of \"label qid:N index:value ...\", or without qid and FILE.query beside "
-                   "it; .gz and .xz are read through"),
+                   "labels and queries: lines of \"label qid:N index:value ...\", or without qid and "
+                   "FILE.query beside it; also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
@@ -34,7 +34,7 @@ static const prog_argument arguments[] = {
 static const prog_option options[] = {
     PROG_QUALITY_OPTIONS(ndcg_values, quality),
     {PROG_FLAG_OPTION("cache", offsetof(ndcg_values, cache),
-                      "read FILE.thr-cache where it was made of FILE as it is now, else make it")},
+                      "read FILE.thr-cache if it was made from FILE as it is, else write it")},
     PROG_OPTIONS_END,
 };
 
@@ -81,15 +81,16 @@ static const char *const examples[] = {
 const prog_command prog_eval_ndcg = {
     .noun = "eval",
     .verb = "ndcg",
-    .summary = "how well scores rank the rows of queries: NDCG, MAP, MRR, ERR, precision, pairs",
-    .text =
-        "Rows are ranked within their query by descending score, equal ones in the order of FILE. NDCG@k is the sum of "
-        "gain x discount over the first k ranks, divided by the best that the labels allow, its mean over queries; "
-        "tools differ in gain, discount and what queries without a gain count as, so --convention names one.\n\n"
-        "MAP is the mean over queries of the precision at the ranks of relevant rows, MRR that of 1 / rank of the "
-        "first one, P@k that of the share of relevant rows among the first k; rows with labels from 1 on are "
-        "relevant. ERR@k is the expected reciprocal rank of Chapelle and others. Pairwise accuracy is over all pairs "
-        "of rows of one query with different labels: the share of those with the larger score at the larger label.",
+    .summary = "measure how well scores rank the rows of queries: NDCG, MAP, MRR, ERR, precision, pairs",
+    .text = "Rows are ranked within their query by descending score, equal ones in the order of "
+            "FILE. NDCG@k is the sum of gain x discount over the first k ranks, divided by the best "
+            "possible sum, mean over queries. Tools differ in gain, discount and the score of "
+            "queries without gain; --convention selects a tool.\n\nMAP is the mean over queries of "
+            "the precision at the ranks of relevant rows, MRR of 1 / rank of the first relevant row, "
+            "P@k of the share of relevant rows among the first k; rows with labels from 1 on are "
+            "relevant. ERR@k is the expected reciprocal rank of Chapelle and others. Pairwise "
+            "accuracy is the share of pairs of rows of one query with different labels whose larger "
+            "label has the larger score.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(ndcg_values),

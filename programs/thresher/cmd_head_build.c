@@ -29,32 +29,33 @@ static const prog_argument arguments[] = {
 
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("FILE", offsetof(build_values, output), "the file to write")},
-    {PROG_TEXT_OPTION(
-        "tensor", "NAME", offsetof(build_values, tensor),
-        "which tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or another usual name, else the "
-        "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there")},
+    {PROG_TEXT_OPTION("tensor", "NAME", offsetof(build_values, tensor),
+                      "name of the tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or "
+                      "another usual name, else the tied embeddings). If the file has X.bias for X.weight, it "
+                      "is the bias")},
     {PROG_FILE_OPTION("bias", offsetof(build_values, bias),
-                      "a number a word, which is added to its logit: .npy or another file of numbers")},
+                      "a number a word to add to its logit: .npy or another file of numbers")},
     {PROG_CHOICE_OPTION("keep", "as-is|f32|f16|bf16|i8", keeps, offsetof(build_values, keep),
-                        "what weights are kept as: f16 or bf16 where they are, else f32; or one of these. i8 has a "
-                        "byte a weight and a scale a word: see head query --against for what that loses"),
+                        "type of the stored weights; as-is keeps f16 and bf16, and converts others to f32. i8 "
+                        "takes a byte a weight and a scale a word; head query --against measures what that loses"),
      .fallback = "as-is"},
     {PROG_FILE_OPTION("frequent", offsetof(build_values, frequent),
-                      "words by their numbers, the most frequent first: a file of whole numbers, or .txt with one a "
-                      "line; the others follow as they are numbered (default: words are numbered by frequency)")},
+                      "word numbers, most frequent first: a file of whole numbers, or .txt with one a line; "
+                      "other words follow in order of their numbers (default: words are numbered by frequency)")},
     {PROG_COUNT_OPTION("bands", "N", offsetof(build_values, bands),
-                       "bands of hashes, in each of which a state may hit a word; 0: no hashes, and no screen by them"),
+                       "bands of hashes for --screen wta; 0: none, and no such screen"),
      .most = 65536, .fallback = "64"},
     {PROG_COUNT_OPTION("hashes", "N", offsetof(build_values, hashes),
-                       "hashes that a word and a state must share for a hit; 0: as many as 32 bits hold"),
+                       "hashes in a band, all of which a word and a state must share for a hit; 0: as many as "
+                       "fit 32 bits"),
      .most = 32, .fallback = "2"},
     {PROG_COUNT_OPTION("places", "N", offsetof(build_values, places),
-                       "components, drawn at random, of which a hash is the place of the largest"),
+                       "random components of a hash, which is the position of the largest"),
      .least = 2, .most = 65536, .fallback = "16"},
-    {PROG_COUNT_OPTION(
-         "planes", "N", offsetof(build_values, planes),
-         "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
-         "codes, and no screen by them (default: as many as give a code 256 bits, 1 from 256 dimensions on)"),
+    {PROG_COUNT_OPTION("planes", "N", offsetof(build_values, planes),
+                       "planes of the words' codes for --screen planes; n dimensions take n / 8 bytes a plane; "
+                       "0: none, and no such screen (default: as many as give a code 256 bits, so 1 from 256 "
+                       "dimensions on)"),
      .most = THR_MAX_BITS},
     {PROG_FORCE_OPTION(offsetof(build_values, force))},
     PROG_OPTIONS_END,
@@ -152,12 +153,12 @@ static const char *const examples[] = {
 const prog_command prog_head_build = {
     .noun = "head",
     .verb = "build",
-    .summary = "make a head of the output layer of a model",
-    .text =
-        "A head is what gives every word of a vocabulary its logit: weights, a row a word, and a bias or none. The "
-        "file holds them, words in order of frequency, and codes and winner-take-all hashes of words, so that a state "
-        "can be asked for its best words without reading all weights.\n\n"
-        "More hashes a band make lists shorter and hits rarer; more bands find more words, in more time.",
+    .summary = "build a head from the output layer of a model",
+    .text = "A head is an output layer that gives every word of a vocabulary its logit: weights, a "
+            "row a word, and a bias or none. The file also stores the words' order by frequency, "
+            "plane codes and winner-take-all hashes, so that a query finds the best words of a state "
+            "without reading all weights.\n\nMore hashes a band make lists shorter and hits rarer; "
+            "more bands find more words, in more time.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),

@@ -109,9 +109,9 @@ static const char *const info_examples[] = {"thresher head info model.head", NUL
 const prog_command prog_head_info = {
     .noun = "head",
     .verb = "info",
-    .summary = "show what a head holds",
-    .text = "Words and dimensions, what weights are kept as, how words were hashed and coded, and how many bytes it "
-            "all takes.",
+    .summary = "describe a head",
+    .text = "Shows words and dimensions, the type of the weights, the hashes and codes, and their "
+            "sizes.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(head_values),
@@ -145,8 +145,8 @@ const prog_command prog_head_verify = {
     .noun = "head",
     .verb = "verify",
     .summary = "read every byte of a head and check it",
-    .text = "Compares all checksums, then recomputes derived values. Exit code 1 says that the file is damaged; "
-            "the message names the section.",
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
+            "damaged; the message names the section.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(head_values),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_head_query.c - `head query FILE STATES -k N`: the best words of every state, or with --measure what a screen
- * keeps of them.
+ * cmd_head_query.c - `head query FILE STATES -k N`: the best words of every state, or with --measure a screen's recall.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,32 +36,31 @@ static const prog_argument arguments[] = {
 };
 
 static const prog_option options[] = {
-    {PROG_K_OPTION(offsetof(query_values, k), "how many words to find for every state"), .most = UINT32_MAX},
+    {PROG_K_OPTION(offsetof(query_values, k), "words to find for every state"), .most = UINT32_MAX},
     {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes|auto", screens, offsetof(query_values, screen),
-                        "which words have their logits computed: all; the most frequent; these and the words that hash "
-                        "as the state does; a shortlist, the best as plane codes of all words estimate them; or all or "
-                        "a shortlist, whichever is faster here for so many states"),
+                        "words whose logits are computed: full, all; frequent, the most frequent; wta, those and "
+                        "the words that share hashes with the state; planes, a shortlist by estimates of plane "
+                        "codes; auto, full or planes, whichever is faster here"),
      .fallback = "full"},
     PROG_HEAD_OPTIONS(query_values, asked),
     {PROG_COUNT_OPTION("group", "N", offsetof(query_values, group),
-                       "with wta and planes: so many states, one behind the other, share their "
-                       "candidates, as the beams of a sentence may; 0: all"),
+                       "with wta and planes: number of consecutive states that share their candidates, as the "
+                       "beams of a sentence may; 0: all"),
      .most = UINT32_MAX, .fallback = "1"},
     {PROG_CHOICE_OPTION("combine", "largest|sum", combines, offsetof(query_values, combine),
-                        "what of the hits of a group's states must reach the threshold"),
+                        "how a group combines its states' hits for a word, before the threshold"),
      .fallback = "largest"},
-    {PROG_FILE_OPTION(
-        "always", offsetof(query_values, always),
-        "words that are candidates in any case, by their numbers: a file of whole numbers, or .txt with one a line")},
+    {PROG_FILE_OPTION("always", offsetof(query_values, always),
+                      "words that are always candidates, by number: a file of whole numbers, or .txt with one "
+                      "a line")},
     {PROG_FLAG_OPTION("certify", offsetof(query_values, certify),
-                      "say of every state whether its words are proven to be those that all words give; with planes "
-                      "that takes a head of several of them")},
-    {PROG_FLAG_OPTION(
-        "measure", offsetof(query_values, measure),
-        "instead of words, print which share of those that all words give the screen finds, and both times")},
+                      "report for every state whether its words are proven to be those of the full head; with "
+                      "planes that needs several planes")},
+    {PROG_FLAG_OPTION("measure", offsetof(query_values, measure),
+                      "instead of words, print the recall of the screen and the times of both")},
     {PROG_FILE_OPTION("against", offsetof(query_values, against),
-                      "instead of words, print what is lost of the answers that this head gives with all words: of a "
-                      "head of the same weights in more bytes, say")},
+                      "instead of words, print the loss against this head, queried with all words: one with "
+                      "the same weights in more bytes, for example")},
     {PROG_RESULTS_OPTION(offsetof(query_values, output), "")},
     PROG_OPTIONS_END,
 };
@@ -179,7 +177,7 @@ static int answer(query *q) {
 
 /* ------------------------------------------------------------------------------------------------ measure */
 
-/* Seconds of a query, the second one, for which nothing is allocated any more. */
+/* Time the second query, which allocates nothing. */
 static int clock_query(query *q, const thr_head_query_options *how, double *seconds) {
     thr_error err = {.status = THR_OK};
 
@@ -283,7 +281,7 @@ static int measure(query *q) {
     return rc;
 }
 
-/* Words, or what they are worth. */
+/* Check options of printing words against those of measuring. */
 static int check_words(const query *q) {
     const query_values *v = q->values;
 
@@ -330,14 +328,14 @@ const prog_command prog_head_query = {
     .noun = "head",
     .verb = "query",
     .summary = "find the best words of every state",
-    .text = "Shows, for every state, the words with the largest logits among its candidates, their logits and "
-            "log-probabilities. Logits are exact and the same with every screen; which words are candidates is the "
-            "screen's choice, and where it lets fewer than k by, the most frequent of the others are.\n\n"
-            "Log-probabilities over the candidates are too large by what the others have, and not the same from screen "
-            "to screen; --normaliser exact makes them those of the full head, at its cost, and sampled nearly so for "
-            "little.\n\n"
-            "Without -o a readable table is printed, with --json an object a state: query, ids, scores (logits), "
-            "log_probs, normaliser, candidates, with --certify certified.",
+    .text = "Prints, for every state, the words with the largest logits among its candidates, with "
+            "logits and log-probabilities. The screen chooses the candidates; logits are exact and "
+            "the same with every screen. If a screen passes fewer than k words, the most frequent "
+            "other words become candidates.\n\nLog-probabilities over the candidates are too large, "
+            "by an amount that depends on the screen. --normaliser exact gives those of the full "
+            "head, at its cost; sampled estimates them cheaply.\n\nWithout -o the command prints a "
+            "table, with --json an object a state: query, ids, scores (logits), log_probs, "
+            "normaliser, candidates, and with --certify certified.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(query_values),

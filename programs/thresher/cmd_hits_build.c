@@ -18,8 +18,8 @@ typedef struct build_values {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("ITEM_FEATURES", PROG_NAMES_FILE, offsetof(build_values, table),
-                   "an item a line: its name or id, a tab, and its features, separated by spaces and without weights: "
-                   ".tsv, also .gz and .xz"),
+                   "an item a line, as 'a7<TAB>category=12 brand=7': its name or id, a tab, and features "
+                   "separated by spaces: .tsv, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
@@ -28,14 +28,13 @@ static const char *const orders[] = {"features", "rows", NULL};
 
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("FILE", offsetof(build_values, output), "the file to write")},
-    {PROG_CHOICE_OPTION(
-         "order", "features|rows", orders, offsetof(build_values, order),
-         "how items are numbered within the lists: so that those with the same frequent features are neighbours, which "
-         "makes lists shorter and searches faster; or as they stand. Ids and answers are the same"),
+    {PROG_CHOICE_OPTION("order", "features|rows", orders, offsetof(build_values, order),
+                        "internal numbering of items: by frequent features, which makes lists shorter and "
+                        "searches faster, or by rows. Ids and answers do not change"),
      .fallback = "features"},
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
-                      "the dual tower (thresher tower train --model dual) that makes the queries: those that say they "
-                      "are of another one are refused")},
+                      "the dual tower (thresher tower train --model dual) that weighs the queries; queries "
+                      "with the fingerprint of another model are refused")},
     {PROG_FORCE_OPTION(offsetof(build_values, force))},
     PROG_OPTIONS_END,
 };
@@ -50,7 +49,7 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
     const thr_hits_info info = thr_hits_get_info(hits);
     const double bytes = info.n_postings > 0 ? (double)info.list_bytes / (double)info.n_postings : 0.0;
     if (n_repeated > 0)
-        prog_note("%s features stood with their item already and count once", prog_exact(n_repeated).text);
+        prog_note("%s features repeat within their item and count once", prog_exact(n_repeated).text);
     prog_hits_note_weighed(run, hits, 0, values->table);
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);
@@ -115,11 +114,11 @@ static const char *const examples[] = {
 const prog_command prog_hits_build = {
     .noun = "hits",
     .verb = "build",
-    .summary = "make posting lists of what items have",
-    .text = "For every feature the list of the items that have it, compressed: blocks of 256 items as bytes, runs or "
-            "bits, whichever is shortest. Features are words such as category=12, or all of them whole numbers; names "
-            "that are all whole numbers are ids.\n\n"
-            "The file appears when it is complete. A build that fails or is stopped changes nothing.",
+    .summary = "build posting lists of items' features",
+    .text = "Builds for every feature the list of the items that have it, compressed: blocks of 256 "
+            "items as bytes, runs or bits, whichever is shortest. Features are words such as "
+            "category=12, or all are whole numbers; names that are all whole numbers are ids.\n\nThe "
+            "file appears when it is complete. A build that fails or is stopped changes nothing.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),

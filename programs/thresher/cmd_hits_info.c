@@ -126,8 +126,9 @@ static const char *const info_examples[] = {"thresher hits info ads.hits", NULL}
 const prog_command prog_hits_info = {
     .noun = "hits",
     .verb = "info",
-    .summary = "show what posting lists hold",
-    .text = "Items, features and postings, in which form their blocks are written, and how many bytes they take.",
+    .summary = "describe posting lists",
+    .text = "Shows the numbers of items, features and postings, the forms in which their blocks are "
+            "stored, and their sizes.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(hits_values),
@@ -161,8 +162,8 @@ const prog_command prog_hits_verify = {
     .noun = "hits",
     .verb = "verify",
     .summary = "read every byte of posting lists and check it",
-    .text = "Compares all checksums, then recomputes derived values. Exit code 1 says that the file is damaged; "
-            "the message names the section.",
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
+            "damaged; the message names the section.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(hits_values),

@@ -22,21 +22,21 @@ static const prog_argument arguments[] = {
                    "posting lists that thresher hits build wrote"),
      .required = true},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(search_values, queries),
-                   "a query a line: features separated by spaces, each with a weight behind a colon or 1: .txt, or "
-                   "FILE.tsv:COLUMN; or --features")},
+                   "a query a line, as 'category=12:1.5 brand=7': features with a weight after the last "
+                   "colon, or 1: .txt, or FILE.tsv:COLUMN; or --features")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {PROG_K_OPTION(offsetof(search_values, k), "how many items to find for every query")},
+    {PROG_K_OPTION(offsetof(search_values, k), "items to find for every query")},
     {PROG_LIST_OPTION("features", "WORDS", offsetof(search_values, words),
-                      "instead of QUERIES: this query, such as 'category=12:1.5 brand=7'; may be given again")},
+                      "instead of QUERIES: this query, such as 'category=12:1.5 brand=7'; repeatable")},
     PROG_FEATURES_OPTIONS(search_values, features),
     {PROG_FILE_OPTION("with", offsetof(search_values, with),
-                      "items to search beside those of the lists, as in thresher hits build; one that is there is "
-                      "replaced. The lists' file stays as it is")},
+                      "items to add for this search, as in thresher hits build; existing ones are replaced. "
+                      "The file of the lists does not change")},
     {PROG_FILE_OPTION("without", offsetof(search_values, without),
-                      "items to leave out, an id or a name a line: .txt, or FILE.tsv:COLUMN")},
+                      "items to remove for this search, an id or a name a line: .txt, or FILE.tsv:COLUMN")},
     {PROG_RESULTS_OPTION(offsetof(search_values, output), "")},
     PROG_OPTIONS_END,
 };
@@ -63,7 +63,7 @@ static const char *name_of(const void *hits, uint64_t id) {
     return thr_hits_name(hits, id);
 }
 
-/* The lists with what --with and --without change. */
+/* Apply --with and --without. */
 static int change(hits_search *s) {
     thr_error err = {.status = THR_OK};
     thr_hits_changes changes;
@@ -87,7 +87,7 @@ static int change(hits_search *s) {
     prog_detail("%s items added, %s of the lists' own replaced or left out", prog_exact(info.n_added).text,
                 prog_exact(info.n_removed).text);
     if (n_missing > 0)
-        prog_note("%s of the items to leave out are not there", prog_exact(n_missing).text);
+        prog_note("%s of the items to remove do not exist", prog_exact(n_missing).text);
     return PROG_DONE;
 }
 
@@ -115,7 +115,7 @@ static int prepare(hits_search *s) {
                            : rc;
 }
 
-/* Whether someone types queries and reads their answers, one by one. */
+/* Whether queries come from a terminal and answers go to one. */
 static bool is_typed(const hits_search *s) {
     return s->values->queries != NULL && s->values->queries[0] == '-' && isatty(STDOUT_FILENO) == 1;
 }
@@ -160,19 +160,17 @@ static const char *const examples[] = {
 const prog_command prog_hits_search = {
     .noun = "hits",
     .verb = "search",
-    .summary = "find the best k items of every query by the features they have",
-    .text =
-        "Adds up, for every item, the weights of the query's features that it has, and shows the best items. Items "
-        "without a hit have the sum 0 and are ranked with the others; equal ones in the order in which they were "
-        "given. Features that no item has are counted and left out, in JSON under unknown; queries that have no others "
-        "are "
-        "noted, and so are such words of a target.\n\n"
-        "With --with and --without the answers are those of lists built anew without the removed items, and with "
-        "the added ones behind all others. A query whose first word is #model= and a fingerprint, as thresher tower "
-        "encode --hits writes it, is refused by lists that were built for another model.\n\n"
-        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where "
-        "items have them, unknown features, and with --explain matches, an object an item of features and their "
-        "weights.",
+    .summary = "find the best k items of every query by their features",
+    .text = "Sums, for every item, the weights of the query's features that it has, and prints the "
+            "best items. Items without a hit have the sum 0 and are ranked with the others. Equal "
+            "items are ordered as in the input. Features that no item has are ignored and counted, "
+            "in JSON under unknown; a note lists queries without any other features, and unknown "
+            "words of a target.\n\n--with and --without give the answers of lists rebuilt without "
+            "the removed items and with the added ones at the end. The first word of a query may be "
+            "#model=FINGERPRINT, as thresher tower encode --hits writes it; lists built for another "
+            "model refuse the query.\n\nWithout -o the command prints a table, with --json an object "
+            "a query: query, ids, scores, names if items have them, unknown features, and with "
+            "--explain matches, an object an item with features and their weights.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(search_values),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cmd_index_build.c - `index build VECTORS -o DIR`, with --model MODEL of the lines of a text.
- */
+/* cmd_index_build.c - `index build VECTORS -o DIR`; with --model MODEL also from a text. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +38,9 @@ enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("VECTORS", PROG_NAMES_FILE, offsetof(build_values, vectors),
-                   "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also with .gz or "
-                   ".xz behind; -.fvecs and the like read standard input. With --model also texts, a line an item: "
-                   ".txt, or a column of a table, FILE.tsv:COLUMN"),
+                   "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also "
+                   "with .gz or .xz appended; -.fvecs and the like read standard input. With --model also "
+                   "texts, a line an item: .txt, or a column of a table, FILE.tsv:COLUMN"),
      .required = true},
     {.name = NULL},
 };
@@ -54,66 +52,66 @@ static const prog_option options[] = {
      .value = "DIR",
      .required = true,
      .names = PROG_NAMES_DIR,
-     .help = "the index to make",
+     .help = "the index to build",
      .offset = offsetof(build_values, output)},
     {PROG_FILE_OPTION("ids", offsetof(build_values, ids),
-                      "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN "
-                      ".csv:COLUMN); default: row numbers from 0")},
-    {PROG_FILE_OPTION(
-        "features", offsetof(build_values, features),
-        "what the items have, in the order of VECTORS: .tsv of names and features, as thresher hits build reads it; "
-        "the names are the items' unless --ids gives the same. Searches may then add what features weigh")},
+                      "an id an item (.npy .ibin .ivecs), or a text with an id or name a line (.txt "
+                      ".tsv:COLUMN .csv:COLUMN); default: row numbers from 0")},
+    {PROG_FILE_OPTION("features", offsetof(build_values, features),
+                      "features of the items, in the order of VECTORS: .tsv of names and features, as in "
+                      "thresher hits build. The names become the items' names, and must equal --ids if both "
+                      "are given. Searches can then add feature weights")},
     {PROG_FILE_OPTION("values", offsetof(build_values, values),
-                      "with --features: a bid an item, which multiplies its score unless a search gives others: .tsv "
-                      "of items and numbers, where others have 1; or a column of numbers in order of items")},
-    {PROG_FILE_OPTION(
-        "model", offsetof(build_values, model),
-        "the model (thresher tower train) whose item side encodes the texts, or has made the vectors; the index "
-        "carries a copy and can be searched with texts. Where its items are binary, their codes are as it makes them")},
+                      "with --features: a bid an item, which multiplies its score unless a search gives "
+                      "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers in "
+                      "order of items")},
+    {PROG_FILE_OPTION("model", offsetof(build_values, model),
+                      "the model (thresher tower train) whose item side encodes the texts, or produced the "
+                      "vectors. The index stores a copy and can then be searched by text. If the item side is "
+                      "binary, its codes are stored as they are")},
     {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", metrics, offsetof(build_values, metric),
-                        "what near means: cosine, inner product or distance; a model decides it"),
+                        "the score: cosine, inner product or L2 distance; set by --model if given"),
      .fallback = "cosine"},
     {PROG_COUNT_OPTION("bits", "1..8", offsetof(build_values, bits),
-                       "bits of code a dimension: more is slower and needs fewer candidates"),
+                       "bits of code a dimension: more are slower to scan and need fewer candidates"),
      .least = 1, .most = 8, .fallback = "3"},
     {PROG_COUNT_OPTION("lead", "1..8", offsetof(build_values, lead),
-                       "bits that are screened by themselves; the others are read of what survives only (default: "
-                       "chosen by dimensions; as many as --bits: all are screened)"),
+                       "bits that the first stage scans; the others are read only for items that pass it "
+                       "(default: chosen by dimensions; equal to --bits: all are scanned)"),
      .least = 1, .most = 8},
-    {PROG_FLAG_OPTION(
-         "rotate", offsetof(build_values, rotate),
-         "rotate vectors at random before they are coded (default: where a sample's codes get better by it)"),
+    {PROG_FLAG_OPTION("rotate", offsetof(build_values, rotate),
+                      "rotate vectors at random before coding (default: if the codes of a sample get more "
+                      "accurate)"),
      .group = GROUP_ROTATE},
     {PROG_FLAG_OPTION("no-rotate", offsetof(build_values, no_rotate), "do not rotate"), .group = GROUP_ROTATE},
     {PROG_CHOICE_OPTION("keep", "f32|f16|i8", keeps, offsetof(build_values, keep),
-                        "type of the vectors kept for exact scores"),
+                        "type of the stored vectors, for exact scores"),
      .fallback = "f32", .group = GROUP_KEEP},
     {PROG_FLAG_OPTION("codes-only", offsetof(build_values, codes_only),
-                      "keep no vectors: the index is small and scores are estimates"),
+                      "store no vectors: the index is small and scores are estimates"),
      .group = GROUP_KEEP},
     {PROG_FLAG_OPTION("force", offsetof(build_values, force),
                       "replace an existing index when the new one is complete")},
     {PROG_COUNT_OPTION("segment-items", "N", offsetof(build_values, segment_items),
-                       "at most so many items a segment file (default: chosen by size)"),
+                       "most items in one segment file (default: chosen by size)"),
      .least = 1},
     PROG_OPTIONS_END,
 };
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-/* Words that are right one by one, but not together. */
+/* Check options that are valid alone but not together. */
 static int check_words(const program *run, const build_values *values) {
     if (values->lead > values->bits)
-        prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
-                   prog_see_help(run));
+        prog_error("--lead %" PRIu64 " exceeds --bits %" PRIu64 "; %s", values->lead, values->bits, prog_see_help(run));
     else if (values->values != NULL && values->features == NULL)
-        prog_error("--values needs --features: bids are of items that have them; %s", prog_see_help(run));
+        prog_error("--values needs --features: bids apply to items with features; %s", prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;
 }
 
-/* What a binary model has decided cannot be told again. */
+/* Refuse options that a binary model determines. */
 static int check_model_words(const program *run, const build_values *values, const thr_tower_config *config) {
     static const char *const decided[] = {"bits", "lead", "rotate", "keep"};
 
@@ -121,8 +119,8 @@ static int check_model_words(const program *run, const build_values *values, con
         return PROG_DONE;
     for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
         if (prog_is_given(run, decided[i])) {
-            prog_error("--%s: items of %s are codes of %" PRIu32 " %s already, kept as they are: leave it out",
-                       decided[i], values->model, config->item_bits, config->item_bits == 1 ? "bit" : "bits");
+            prog_error("--%s: %s makes codes of %" PRIu32 " %s, which are stored as they are: leave it out", decided[i],
+                       values->model, config->item_bits, config->item_bits == 1 ? "bit" : "bits");
             return PROG_WRONG_WORDS;
         }
     return PROG_DONE;
@@ -130,16 +128,16 @@ static int check_model_words(const program *run, const build_values *values, con
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/* Where rows come from: a file of them, or texts that a model's item side encodes. */
+/* The source of rows: a file of vectors, or texts that a model's item side encodes. */
 typedef struct build_source {
     thr_reader *file;  /* of rows or lines */
     thr_tower *tower;  /* of texts, or NULL */
     thr_dual *dual;    /* or NULL */
-    thr_reader *texts; /* the lines, encoded; NULL where the file holds rows */
+    thr_reader *texts; /* the encoded lines; NULL: the file holds rows */
     thr_metric metric;
 } build_source;
 
-/* What a model's vectors are learned for is the metric, unless another is given. */
+/* The metric: the one that the model needs; --metric must agree. */
 static int open_model(program *run, const build_values *values, build_source *source) {
     const thr_metric metric = (thr_metric)values->metric;
     thr_error err = {.status = THR_OK};
@@ -149,8 +147,8 @@ static int open_model(program *run, const build_values *values, build_source *so
         return PROG_FAILED;
     source->metric = dual ? THR_METRIC_IP : THR_METRIC_COSINE;
     if (prog_is_given(run, "metric") && metric != source->metric) {
-        prog_error("--metric %s with --model: vectors of %s are learned for %s; %s", thr_metric_name(metric),
-                   values->model, thr_metric_name(source->metric), prog_see_help(run));
+        prog_error("--metric %s: the vectors of --model %s need %s; %s", thr_metric_name(metric), values->model,
+                   thr_metric_name(source->metric), prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     const thr_status status = dual ? thr_dual_open(run->context, values->model, &source->dual, &err)
@@ -242,18 +240,17 @@ static const char *const examples[] = {
 const prog_command prog_index_build = {
     .noun = "index",
     .verb = "build",
-    .summary = "make an index of all rows of a file of vectors, or of texts",
-    .text =
-        "Encodes every row with a few bits a dimension, without training, and keeps the vectors beside the codes for "
-        "exact scores. Rows are streamed, so the file may be larger than memory. At the end some of the items serve as "
-        "queries to find out how many rows a recall takes.\n\n"
-        "With --model the rows are texts, or vectors that the model made of them: what it learned of queries and items "
-        "goes into the index, which then answers queries in words. A dual model's are features: with --features the "
-        "hits of a user's history count, too.\n\n"
-        "With --features searches may add to an item's score what a query weighs the features that it has, multiply "
-        "it by a bid, and target items by what they have.\n\n"
-        "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
-        "what was there before stays.",
+    .summary = "build an index of vectors, or of texts",
+    .text = "Encodes every row with a few bits a dimension, without training, and stores the vectors "
+            "beside the codes for exact scores. Rows are streamed, so the file may be larger than "
+            "memory. At the end the build uses some of the items as queries to calibrate how many "
+            "candidates each recall requires.\n\nWith --model the rows are texts, or vectors that "
+            "the model produced. The index stores the model and can be searched by text. The rows of "
+            "a dual model are features; with --features the hits of a user's history count, "
+            "too.\n\nWith --features searches can add weights of features to an item's score, "
+            "multiply it by a bid, and select items by their features.\n\nThe index appears when it "
+            "is complete. A build that fails or is stopped (SIGINT, SIGTERM) leaves an existing "
+            "index as it was.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),

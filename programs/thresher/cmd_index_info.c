@@ -29,7 +29,7 @@ static double per_item(uint64_t bytes, uint64_t n_items) {
     return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
 }
 
-/* Whether items' codes are a model's own. */
+/* Whether the items' codes are a model's. */
 static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
     return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
 }
@@ -151,9 +151,9 @@ static const char *const info_examples[] = {"thresher index info words.index", "
 const prog_command prog_index_info = {
     .noun = "index",
     .verb = "info",
-    .summary = "show what an index holds",
-    .text = "Shows the size, metric, codes and kept vectors of an index. Only headers are read; thresher index verify "
-            "reads everything.",
+    .summary = "describe an index",
+    .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers; "
+            "thresher index verify reads everything.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(index_values),
@@ -187,8 +187,8 @@ const prog_command prog_index_verify = {
     .noun = "index",
     .verb = "verify",
     .summary = "read every byte of an index and check it",
-    .text = "Reads all files of an index and compares all checksums. Exit code 1 says that the index is damaged; the "
-            "message names the file, the section and the offset.",
+    .text = "Reads all files of an index and compares all checksums. Exit code 1: the index is "
+            "damaged; the message names the file, the section and the offset.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(index_values),

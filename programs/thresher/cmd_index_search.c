@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_index_search.c - `index search DIR QUERIES -k N`, with --like NAME or --text TEXT instead of QUERIES, with
- * --radius S instead of -k.
+ * cmd_index_search.c - `index search DIR QUERIES -k N`; --like NAME or --text TEXT replace QUERIES, --radius S replaces
+ * -k.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,65 +18,68 @@ enum { GROUP_CANDIDATES = 1, GROUP_WANTED };
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, dir), "an index"), .required = true},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(prog_index_values, queries),
-                   "rows of numbers, in any format that thresher index build reads; of an index with a model also "
-                   "texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")},
+                   "rows of numbers, in any format that thresher index build reads; for an index with a "
+                   "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {PROG_K_OPTION(offsetof(prog_index_values, k), "how many items to find for every query"), .group = GROUP_WANTED},
+    {PROG_K_OPTION(offsetof(prog_index_values, k), "items to find for every query"), .group = GROUP_WANTED},
     {PROG_REAL_OPTION("radius", "S", offsetof(prog_index_values, radius),
-                      "instead of -k: find all items whose cosine or inner product with the query is at least S, or "
-                      "whose distance from it is at most S in an index for l2"),
+                      "instead of -k: find all items whose cosine or inner product with the query is at least "
+                      "S, or whose distance is at most S in an index for l2"),
      .least_real = -INFINITY, .group = GROUP_WANTED},
-    {PROG_LIST_OPTION(
-        "like", "NAME|ID", offsetof(prog_index_values, like),
-        "instead of QUERIES: the vector of this item, which is left out of its own answer; may be given again")},
+    {PROG_LIST_OPTION("like", "NAME|ID", offsetof(prog_index_values, like),
+                      "instead of QUERIES: use the vector of this item, and leave the item out of the answer; "
+                      "repeatable")},
     {PROG_LIST_OPTION("text", "TEXT", offsetof(prog_index_values, text),
-                      "instead of QUERIES: this text, as the index's model encodes queries; may be given again")},
+                      "instead of QUERIES: encode this text with the index's model; repeatable")},
     {PROG_REAL_OPTION("recall", "R", offsetof(prog_index_values, recall),
-                      "the share of the true k best that is wanted, above 0 and up to 1: the index knows from its "
-                      "calibration how many rows that takes; above 0.999 every kept vector is scored. With --radius an "
-                      "item that is just within it is missed with a probability of 1 - R, others less; with 1 none is"),
+                      "the wanted share of the true k best, above 0 and up to 1. The calibration gives the "
+                      "candidates that it requires; above 0.999 every stored vector is scored. With --radius "
+                      "the probability to find an item just within it; better items are found more often, and "
+                      "with 1 all are"),
      .most_real = 1.0, .fallback = "0.99"},
-    {PROG_COUNT_OPTION(
-         "survivors", "N", offsetof(prog_index_values, survivors),
-         "how many of the best by the leading planes have their other planes read (default: what the recall takes)"),
+    {PROG_COUNT_OPTION("survivors", "N", offsetof(prog_index_values, survivors),
+                       "items that pass the first stage and have their remaining bits read (default: what the "
+                       "recall requires)"),
      .least = 1},
     {PROG_COUNT_OPTION("candidates", "N", offsetof(prog_index_values, candidates),
-                       "how many of the best by code get exact scores (default: what the recall takes)"),
+                       "items that get exact scores (default: what the recall requires)"),
      .least = 1, .group = GROUP_CANDIDATES},
     {PROG_REAL_OPTION("extra", "E", offsetof(prog_index_values, extra),
-                      "instead: all whose estimated score is within E of the k-th best estimate get exact scores"),
+                      "instead: every item whose estimated score is within E of the k-th best estimate gets an "
+                      "exact score"),
      .group = GROUP_CANDIDATES},
     {PROG_FLAG_OPTION("exact", offsetof(prog_index_values, exact),
-                      "instead: score every kept vector exactly, without the codes"),
+                      "instead: score every stored vector exactly, without codes"),
      .group = GROUP_CANDIDATES},
     {PROG_COUNT_OPTION("query-bits", "1..8", offsetof(prog_index_values, query_bits),
-                       "bits a dimension of the query's code (default: 4; of an index of a model's codes as many as "
-                       "its queries have)"),
+                       "bits a dimension of the query's code (default: 4; for an index of model codes as many "
+                       "as the model's queries have)"),
      .least = 1, .most = 8},
     {PROG_FILE_OPTION("filter", offsetof(prog_index_values, filter),
-                      "which items may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file of ids, "
-                      ".roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},
+                      "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "
+                      "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},
     {PROG_FILE_OPTION("features", offsetof(prog_index_values, features),
-                      "a line a query, features separated by spaces, each with a weight behind a colon or 1 (.txt, or "
-                      "FILE.tsv:COLUMN): "
-                      "of an index with features the weights of those that an item has are added to its score")},
+                      "a line a query, as 'category=12:1.5 brand=7': features with a weight after the last "
+                      "colon, or 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "
+                      "its features")},
     PROG_FEATURES_OPTIONS(prog_index_values, with),
     {PROG_TEXT_OPTION("rank", "MODEL", offsetof(prog_index_values, rerank.model),
-                      "put what was found in the order of a model of thresher rank train; shown are its scores"),
+                      "sort the items found by a model of thresher rank train, and show its scores"),
      .names = PROG_NAMES_FILE},
     {PROG_TEXT_OPTION("rank-columns", "NAME,...", offsetof(prog_index_values, rerank.columns),
-                      "what the model's features 1, 2, ... are: \"score\", which is the search's, or columns of "
+                      "the model's features 1, 2, ...: \"score\", the score of the search, or columns of "
                       "--rank-features, by name or by number from 1")},
-    {PROG_FILE_OPTION(
-        "rank-features", offsetof(prog_index_values, rerank.features),
-        "features of items: .tsv or .csv, or a matrix as .npy; a row an item, in the order of the index's rows")},
+    {PROG_FILE_OPTION("rank-features", offsetof(prog_index_values, rerank.features),
+                      "features of items: .tsv or .csv, or a matrix as .npy; a row an item, in the order of "
+                      "the index's rows")},
     {PROG_TEXT_OPTION("rank-items", "COLUMN", offsetof(prog_index_values, rerank.items),
-                      "rows of --rank-features are in any order, and this column has the items' names or ids")},
+                      "the column of --rank-features with the items' names or ids; its rows may then be in any "
+                      "order")},
     {PROG_COUNT_OPTION("rank-depth", "N", offsetof(prog_index_values, rerank.depth),
-                       "find N items, and show the best -k of them by the model (default: as many as -k)"),
+                       "find N items, sort them by the model, and show the best -k (default: -k)"),
      .least = 1},
     {PROG_RESULTS_OPTION(offsetof(prog_index_values, output),
                          "; with --rank-columns also .svm, the features of what is found, with labels of 0, for "
@@ -86,12 +89,12 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ report */
 
-/* Only searches for the best k are screened by GPUs, and exact ones not at all. */
+/* GPUs screen only searches for the best k that are not exact. */
 static bool may_use_gpus(const prog_vector_search *s) {
     return !s->search.by_radius && !s->values->exact;
 }
 
-/* With --json and -o standard output is free for the summary. */
+/* With --json and -o the summary goes to standard output. */
 static void print_summary(const prog_vector_search *s, double total_s) {
     const prog_search *search = &s->search;
     const uint64_t n = search->results.n_queries;
@@ -134,7 +137,7 @@ static void report(const prog_vector_search *s) {
         print_summary(s, total_s);
 }
 
-/* Words that are right one by one, but not together. */
+/* Check options that are valid alone but not together. */
 static int check_words(const program *run, const prog_index_values *values) {
     const prog_features_values *with = &values->with;
     const bool radius = !isnan(values->radius);
@@ -153,8 +156,7 @@ static int check_words(const program *run, const prog_index_values *values) {
     else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
         prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (values->features != NULL && !isnan(values->extra))
-        prog_error("--extra is of scores alone, --features change them: give --recall or --candidates; %s",
-                   prog_see_help(run));
+        prog_error("--extra does not work with --features: give --recall or --candidates; %s", prog_see_help(run));
     else if (values->features == NULL && !text && !queries &&
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
@@ -198,18 +200,17 @@ const prog_command prog_index_search = {
     .noun = "index",
     .verb = "search",
     .summary = "find the k nearest items of every query, or all within a radius",
-    .text =
-        "Scores every item with its code, takes the best candidates, and ranks those by their exact scores. Larger "
-        "scores are better: the cosine, the inner product, or minus the squared distance. Equal scores are ordered "
-        "by row number. With --radius everything that may be near enough gets an exact score, and all that is near "
-        "enough is shown.\n\n"
-        "Of an index with features, --features add what a query's features weigh to the scores of the items that have "
-        "them, in the same pass; --multipliers and --offsets are bids and pacing.\n\n"
-        "--rank puts the best by search in the order of a linear model over the search's score and features of "
-        "items.\n\n"
-        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where the "
-        "index has them, unknown features, and whether the answer is certified: certainly the exact one, by a bound of "
-        "what the codes are off by. A result file is complete or not there.",
+    .text = "Scores every item by its code, takes the best candidates, and ranks those by their "
+            "exact scores. Larger scores are better: the cosine, the inner product, or minus the "
+            "squared distance. Equal scores are ordered by row number. With --radius every item that "
+            "may be within it gets an exact score, and all items within it are shown.\n\nIn an index "
+            "with features, --features adds the weights of the query's features to the scores of the "
+            "items that have them, in the same pass; --multipliers and --offsets are bids and "
+            "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "
+            "features of the items.\n\nWithout -o the command prints a table, with --json an object "
+            "a query: query, ids, scores, names if the index has them, unknown features, and "
+            "certified: whether the answer is proven to be the exact one, given the largest error of "
+            "any code. A result file appears when it is complete.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(prog_index_values),

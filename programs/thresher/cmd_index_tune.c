@@ -19,19 +19,19 @@ typedef struct tune_values {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(tune_values, dir), "an index"), .required = true},
-    {PROG_ARGUMENT(
-        "QUERIES", PROG_NAMES_FILE, offsetof(tune_values, queries),
-        "queries like those to come, in any format that thresher index build reads; without them, items of the index")},
+    {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(tune_values, queries),
+                   "a sample of expected queries, in any format that thresher index build reads; without "
+                   "it, items of the index")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {PROG_COUNT_OPTION("most", "N", offsetof(tune_values, most), "calibrate with the first N queries at most"),
-     .least = 30, .fallback = "1000"},
+    {PROG_COUNT_OPTION("most", "N", offsetof(tune_values, most), "use only the first N queries"), .least = 30,
+     .fallback = "1000"},
     PROG_OPTIONS_END,
 };
 
-/* The first rows of a file as floats, to be freed. */
+/* Read the first rows of a file as floats; the caller frees them. */
 static int read_queries(program *run, const tune_values *values, float **out, thr_matrix *queries) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
@@ -121,11 +121,10 @@ const prog_command prog_index_tune = {
     .noun = "index",
     .verb = "tune",
     .summary = "calibrate an index for your own queries",
-    .text =
-        "Searches the index exactly for every query, and learns from the answers how much of it must be looked at for "
-        "the recall that thresher index search --recall promises. A build does the same with some of its items; "
-        "queries that differ from the items want a calibration of their own.\n\n"
-        "The calibration is kept in the index. At least 30 queries are needed, and a thousand are better.",
+    .text = "Searches the index exactly for every query, and measures how many candidates each "
+            "recall of thresher index search --recall requires. A build does the same with some of "
+            "its items; queries that differ from the items need a calibration of their own.\n\nThe "
+            "calibration is stored in the index. It takes at least 30 queries; a thousand are better.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(tune_values),

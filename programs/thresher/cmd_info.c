@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cmd_info.c - `info`: this build and machine, or what a file or an index is.
- */
+/* cmd_info.c - `info`: this build and machine, or a description of a file or index. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +82,7 @@ static int print_build(const program *run) {
 
 /* ------------------------------------------------------------------------------------------------ files */
 
-/* A text says how many lines it has only when it is read. */
+/* The number of lines of a text is known only after reading it. */
 static int count_lines(thr_reader *reader, uint64_t *n_lines) {
     thr_error err = {.status = THR_OK};
     const char *line = NULL;
@@ -136,7 +134,7 @@ static void print_file_text(const char *path, const thr_reader_shape *shape, boo
         (void)printf("size        %s\n", prog_bytes(size).text);
 }
 
-/* Of a name that says nothing: examples to rank, or what the name should have been. */
+/* Describe a file with an unknown ending: examples to rank, or an error that lists the endings. */
 static int print_unnamed(program *run, const char *path, const thr_error *unknown) {
     bool is = false;
     const int rc = prog_print_ranking(run, path, &is);
@@ -167,7 +165,7 @@ static int print_file(program *run, const char *path) {
     return rc;
 }
 
-/* A text that begins as LIBLINEAR's models do; what is wrong with it then is said as of any text. */
+/* Describe a text that begins like a LIBLINEAR model; report errors as for any text. */
 static int print_liblinear(program *run, const char *path) {
     bool is = false;
     const int rc = prog_print_rank_model(run, path, &is);
@@ -187,7 +185,7 @@ static int run_info(program *run, const void *values) {
 
     if (is_there && S_ISDIR(status.st_mode))
         return prog_print_index(run, path);
-    if (is_there && !S_ISREG(status.st_mode)) { /* opening a pipe waits until somebody writes */
+    if (is_there && !S_ISREG(status.st_mode)) { /* opening a pipe blocks until a writer appears */
         prog_error("%s is a pipe or a device, and info reads files more than once: write it to a file", path);
         return PROG_FAILED;
     }
@@ -203,9 +201,9 @@ static int run_info(program *run, const void *values) {
 }
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT(
-        "FILE|DIR", PROG_NAMES_FILE, offsetof(info_values, path),
-        "a file of vectors, ids, words, a model, posting lists, a head or examples to rank (.svm), or an index")},
+    {PROG_ARGUMENT("FILE|DIR", PROG_NAMES_FILE, offsetof(info_values, path),
+                   "a file of vectors, ids, words, a model, posting lists, a head or examples to rank "
+                   "(.svm), or an index")},
     {.name = NULL},
 };
 
@@ -216,12 +214,12 @@ static const char *const examples[] = {"thresher info", "thresher info vectors.f
 
 const prog_command prog_info = {
     .noun = "info",
-    .summary = "show this build and machine, or what a file is",
-    .text = "Without an argument: the version, the CPU level in use and those available, the threads, the GPUs "
-            "or why there are none, what the build can read, and how fast distances are computed in each way. With a "
-            "file: its rows, dimensions and type of values; of a model, what it makes of texts, or which words it "
-            "translates; of examples to rank, "
-            "queries, pairs and labels. With an index: what thresher index info shows.",
+    .summary = "show this build and machine, or describe a file",
+    .text = "Without an argument: the version, the CPU level in use and those available, the "
+            "threads, the GPUs or the reason why there are none, the optional formats of this build, "
+            "and the speed of each method to compute distances. With a file: its rows, dimensions "
+            "and type of values; for a model its sides or languages; for examples to rank queries, "
+            "pairs and labels. For an index, as thresher index info.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(info_values),

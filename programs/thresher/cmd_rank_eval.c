@@ -19,7 +19,7 @@ static const prog_argument arguments[] = {
                    "a model that thresher rank train or LIBLINEAR wrote"),
      .required = true},
     {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(eval_values, file),
-                   "rows with their labels, as in rank train: .svm, also .gz and .xz"),
+                   "labelled rows, as in rank train: .svm, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
@@ -67,10 +67,10 @@ static const char *const examples[] = {
 const prog_command prog_rank_eval = {
     .noun = "rank",
     .verb = "eval",
-    .summary = "how well a model ranks rows whose labels are known",
-    .text =
-        "Scores the rows as rank predict does and judges them as eval ndcg does: NDCG, MAP, MRR, ERR and precision, "
-        "and the share of pairs that are in order. Of rows of equal scores the first one of FILE stands first.",
+    .summary = "measure how well a model ranks labelled rows",
+    .text = "Scores the rows as rank predict does and evaluates them as eval ndcg does: NDCG, MAP, "
+            "MRR, ERR, precision, and the share of pairs in the right order. Rows of equal scores "
+            "rank in FILE's order.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(eval_values),

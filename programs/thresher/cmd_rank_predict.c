@@ -23,14 +23,14 @@ static const prog_argument arguments[] = {
                    "a model that thresher rank train or LIBLINEAR wrote"),
      .required = true},
     {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(predict_values, file),
-                   "rows to score, as in rank train: .svm, also .gz and .xz; their labels do not count"),
+                   "rows to score, as in rank train: .svm, also .gz and .xz; labels are ignored"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     {PROG_TEXT_OPTION("output", "FILE", offsetof(predict_values, output),
-                      "write a run where the name ends with .trec, else a score a line (default: standard output)"),
+                      "write a run if the name ends with .trec, else a score a line (default: standard output)"),
      .letter = 'o', .names = PROG_NAMES_OUTPUT},
     PROG_RANK_OPTIONS(predict_values, reading),
     PROG_OPTIONS_END,
@@ -40,7 +40,7 @@ typedef struct prediction {
     thr_ranking *ranking;
     thr_ranking_view view;
     double *scores;   /* by place in the view */
-    uint64_t *places; /* of rows as the file has them; or of a query's rows, the best first */
+    uint64_t *places; /* of rows in file order; or of a query's rows, best first */
 } prediction;
 
 /* ------------------------------------------------------------------------------------------------ what is written */
@@ -66,7 +66,7 @@ static void put_lines(FILE *file, const prediction *p, bool as_json) {
     }
 }
 
-static const double *sorted_scores; /* qsort takes no argument of ours */
+static const double *sorted_scores; /* qsort has no context argument */
 
 static int by_score(const void *a, const void *b) {
     const uint64_t i = *(const uint64_t *)a, j = *(const uint64_t *)b;
@@ -76,7 +76,7 @@ static int by_score(const void *a, const void *b) {
     return i < j ? -1 : 1;
 }
 
-/* What a comment calls its row: what follows "docid =", as LETOR has it, else its first word. */
+/* The name of a row in its comment: the word after "docid =", as in LETOR, else the first word. */
 static const char *name_in(const char *comment, size_t length, size_t *name_length) {
     static const char key[] = "docid", blanks[] = " \t=";
     const char *end = comment + length;
@@ -90,7 +90,7 @@ static const char *name_in(const char *comment, size_t length, size_t *name_leng
     return comment;
 }
 
-/* query Q0 document rank score thresher; documents without a name are called by their row, from 0. */
+/* query Q0 document rank score thresher; a row without a name is called by its number, from 0. */
 static void put_run(FILE *file, const prediction *p) {
     for (uint64_t q = 0; q < p->view.n_queries; q++) {
         const uint64_t first = p->view.offsets[q], n = p->view.offsets[q + 1] - first;
@@ -172,11 +172,10 @@ const prog_command prog_rank_predict = {
     .noun = "rank",
     .verb = "predict",
     .summary = "score rows of features by a model",
-    .text =
-        "Writes a score a line, in the order of FILE's rows, of so many digits that none is lost. A run (-o X.trec) "
-        "has the rows of each query by descending score, those of equal scores as FILE has them, called by what "
-        "their comment says (\"docid = NAME\", or its first word), else by their number, from 0. Features that the "
-        "model has and FILE has not count as 0.",
+    .text = "Writes a score a line, in the order of FILE's rows, with enough digits to restore every "
+            "bit. A run (-o X.trec) lists the rows of each query by descending score, equal ones in "
+            "FILE's order. A row's name is the comment's \"docid = NAME\" or first word, else its "
+            "number from 0. Features of the model that FILE lacks are 0.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(predict_values),

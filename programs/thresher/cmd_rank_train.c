@@ -29,43 +29,47 @@ static const char *const scales[] = {"pair", "query", "mean", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(train_values, file),
-                   "rows to learn from, \"label qid:N index:value ...\" a line: .svm, also .gz and .xz"),
+                   "rows to train on, a line each, as \"2 qid:1 1:0.5 7:-3\" (label, query, features): "
+                   ".svm, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("MODEL", offsetof(train_values, output),
-                          "the model to write: tensors where the name ends with .safetensors, else LIBLINEAR's text")},
+                          "the model to write: safetensors if the name ends with .safetensors, else LIBLINEAR's "
+                          "text")},
     {PROG_TEXT_OPTION("cost", "C[,C...]", offsetof(train_values, costs),
-                      "what a pair in the wrong order costs; of several, ascending, the one that does best by --folds"),
+                      "C, the cost of a pair in the wrong order; several, ascending, need --folds, which "
+                      "selects the best"),
      .letter = 'c', .fallback = "1"},
     {PROG_REAL_OPTION("epsilon", "X", offsetof(train_values, epsilon),
-                      "stop where the gradient is this share of what it is for a model of zeros"),
+                      "stop when the gradient's norm is this share of its norm at 0"),
      .letter = 'e', .most_real = 0.5, .fallback = "1e-5"},
     {PROG_COUNT_OPTION("folds", "N", offsetof(train_values, folds),
-                       "judge every C on queries it was not trained on: N parts, dealt by --seed"),
+                       "cross-validate every C on N folds of queries, assigned by --seed"),
      .least = 2, .most = 1000},
     {PROG_CHOICE_OPTION("scale", "WHAT", scales, offsetof(train_values, scale),
-                        "what C is the cost of: a pair, all pairs of a query, or all pairs (pair, query, mean)"),
+                        "what C multiplies: each pair's loss, or the mean loss of a query's pairs, or of all "
+                        "pairs (pair, query, mean)"),
      .fallback = "pair"},
     {PROG_CHOICE_OPTION("method", "NAME", methods, offsetof(train_values, method),
-                        "how Newton's steps are kept in bounds (line-search, trust-region); the model is the same"),
+                        "how Newton steps are limited (line-search, trust-region); both give the same minimum"),
      .fallback = "line-search"},
-    {PROG_COUNT_OPTION("steps", "N", offsetof(train_values, steps), "Newton steps, at most"), .least = 1,
-     .most = 1000000, .fallback = "200"},
-    {PROG_TEXT_OPTION("start", "MODEL", offsetof(train_values, start), "a model to begin with, of as many features"),
+    {PROG_COUNT_OPTION("steps", "N", offsetof(train_values, steps), "most Newton steps"), .least = 1, .most = 1000000,
+     .fallback = "200"},
+    {PROG_TEXT_OPTION("start", "MODEL", offsetof(train_values, start), "initial model, with as many features"),
      .names = PROG_NAMES_START},
     {PROG_FILE_OPTION("weights", offsetof(train_values, weights),
-                      "a weight for each row, in their order: a pair costs C times the product of its rows'")},
-    {PROG_FILE_OPTION(
-        "query-weights", offsetof(train_values, query_weights),
-        "a weight for each query, in the order in which they first appear: C of its pairs is times that")},
+                      "a weight a row, in order: the loss of a pair is multiplied by both rows' weights")},
+    {PROG_FILE_OPTION("query-weights", offsetof(train_values, query_weights),
+                      "a weight a query, in order of first appearance: the loss of its pairs is multiplied by "
+                      "it")},
     PROG_RANK_OPTIONS(train_values, reading),
     PROG_OPTIONS_END,
 };
 
-/* The Cs of -c, and how well each did. */
+/* The values of -c, and the accuracy of each. */
 typedef struct cost_path {
     double costs[MOST_COSTS], accuracies[MOST_COSTS];
     size_t n, best;
@@ -96,7 +100,7 @@ static int read_costs(const program *run, const train_values *values, cost_path 
         }
         (void)snprintf(text, sizeof text, "%.*s", (int)(length < COST_TEXT ? length : COST_TEXT - 1), at);
         if (length >= COST_TEXT || !prog_read_real(text, &path->costs[path->n]) || path->costs[path->n] <= 0) {
-            prog_error("-c: \"%s\" is no number above 0; %s", text, prog_see_help(run));
+            prog_error("-c: \"%s\" is not a number above 0; %s", text, prog_see_help(run));
             return PROG_WRONG_WORDS;
         }
         if (path->n > 0 && path->costs[path->n] <= path->costs[path->n - 1]) {
@@ -109,7 +113,7 @@ static int read_costs(const program *run, const train_values *values, cost_path 
         at += length + 1;
     }
     if (path->n > 1 && values->folds == 0) {
-        prog_error("-c: %zu numbers need --folds, which says which of them is best; %s", path->n, prog_see_help(run));
+        prog_error("-c: %zu numbers need --folds, which selects the best; %s", path->n, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     return PROG_DONE;
@@ -185,15 +189,16 @@ static int read_weights(program *run, const train_values *values, training *work
     return rc;
 }
 
-/* The best so far, where training was stopped. */
+/* Save the best model so far of a stopped training. */
 static int save_stopped(const train_values *values, const training *work) {
     thr_error err = {.status = THR_OK};
 
     prog_progress_end();
     if (thr_rank_model_save(work->model, values->output, &err) != THR_OK)
         return prog_failed(&err);
-    prog_error("%s: stopped after %" PRIu32 " Newton steps: the best model so far, objective %.10g, gradient %.2g of "
-               "that of zeros; --start %s goes on",
+    prog_error("%s: stopped after %" PRIu32
+               " Newton steps: the best model so far, objective %.10g, gradient %.2g of that at 0; "
+               "--start %s continues",
                values->output, work->report.n_steps, work->report.objective,
                work->report.gradient_norm / work->report.first_gradient_norm, values->output);
     return PROG_SIGNALLED + prog_stop_signal();
@@ -237,9 +242,9 @@ static void tell(const train_values *values, const training *work) {
               report->n_products, report->n_products == 1 ? "product" : "products", prog_time(report->seconds).text,
               prog_time(work->read_seconds).text);
     if (!report->converged)
-        prog_note("%s: the gradient is %.2g of that of zeros, above --epsilon: %s", values->output,
+        prog_note("%s: the gradient is %.2g of that at 0, above --epsilon: %s", values->output,
                   report->gradient_norm / report->first_gradient_norm,
-                  report->n_steps == values->steps ? "more --steps go on" : "that is as far as doubles go");
+                  report->n_steps == values->steps ? "raise --steps" : "double precision allows no further step");
 }
 
 static void print_json(const train_values *values, const training *work, const char *device) {
@@ -296,7 +301,7 @@ static int run_train(program *run, const void *all_values) {
         const prog_device device = prog_first_device(run);
 
         tell(values, &work);
-        prog_tell_device("rows were gone over", device.text);
+        prog_tell_device("rows were trained on", device.text);
         if (run->globals.json)
             print_json(values, &work, device.text);
     }
@@ -317,17 +322,14 @@ static const char *const examples[] = {
 const prog_command prog_rank_train = {
     .noun = "rank",
     .verb = "train",
-    .summary = "learn to rank rows of features by the labels of each query",
-    .text =
-        "Learns a linear RankSVM: weights of features whose scores put the better rows of a query first. It is the "
-        "least of half the weights' squares and, for each pair of rows of a query with different labels, C times the "
-        "square of what the better one's score is short of being 1 above the other's. Labels are any numbers; the "
-        "larger the better.\n\n"
-        "The same rows and options give the same model, to the bit, with any number of threads and on a GPU "
-        "(--device), which "
-        "learns from dense rows. -v shows every step. "
-        "SIGINT writes the best "
-        "model so far. Values are read as float32; all sums are made in double.",
+    .summary = "train a model that ranks rows of features, on labelled queries",
+    .text = "Trains a linear RankSVM: weights of features whose scores order the rows of a query. It "
+            "minimises half the squared norm of the weights, plus C times the squared hinge loss "
+            "max(0, 1 - difference of scores)^2 of each pair of rows of a query with different "
+            "labels. Labels are any numbers; larger is better.\n\nThe same rows and options give the "
+            "same model, to the bit, with any number of threads and on a GPU (--device), which "
+            "trains on dense rows. -v prints every step. SIGINT writes the best model so far. Values "
+            "are read as float32; sums are double.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(train_values),

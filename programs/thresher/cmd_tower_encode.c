@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`, or of an index of the texts, -o DIR.
- */
+/* cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`; with -o DIR, an index of the texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,34 +24,33 @@ static const char *const sides[] = {"query", "item", NULL};
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(encode_values, model), "a model that thresher tower train wrote"),
      .required = true},
-    {PROG_ARGUMENT(
-         "TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
-         "a text a line: .txt; or a column of a table: packages.tsv:4; of a dual tower requests or items, .tsv"),
+    {PROG_ARGUMENT("TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
+                   "a text a line: .txt; or a column of a table: packages.tsv:4; for a dual tower requests "
+                   "or items, .tsv"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {PROG_NEW_FILE_OPTION(
-        "FILE|DIR", offsetof(encode_values, output),
-        "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs; a name with another ending, or "
-        "none, is that of an index to make")},
+    {PROG_NEW_FILE_OPTION("FILE|DIR", offsetof(encode_values, output),
+                          "a row a text: .npy .fbin .fvecs, packed .npy .u8bin .bvecs; with another ending, or "
+                          "none, the index to build")},
     {PROG_CHOICE_OPTION("side", "query|item", sides, offsetof(encode_values, side), "the tower that encodes"),
      .fallback = "item"},
     {PROG_FLAG_OPTION("packed", offsetof(encode_values, packed),
-                      "write bits: of each plane one a dimension, eight a byte from the lowest, planes one after the "
-                      "other; else the sum of the planes, weighted 1, 1/2, 1/4, ..., is written as floats")},
+                      "write bits instead of floats: plane after plane, one bit a dimension, eight a byte from "
+                      "the lowest; floats are the sums of the planes, weighted 1, 1/2, 1/4, ...")},
     {PROG_FILE_OPTION("ids", offsetof(encode_values, ids),
-                      "of an index: an id or a name a text, as in thresher index build")},
+                      "for an index: an id or a name a text, as in thresher index build")},
     {PROG_TEXT_OPTION("hits", "FILE", offsetof(encode_values, hits),
-                      "of a dual tower and --side query: write a line a user, of the model's fingerprint, then words "
-                      "that items may have and what they add, as thresher hits search takes them"),
+                      "for a dual tower and --side query: write a line a user, with the model's fingerprint "
+                      "and the words whose weights the history adds, for thresher hits search"),
      .names = PROG_NAMES_OUTPUT},
-    {PROG_FLAG_OPTION("force", offsetof(encode_values, force), "of an index: replace one that is there")},
+    {PROG_FLAG_OPTION("force", offsetof(encode_values, force), "replace an existing index")},
     PROG_OPTIONS_END,
 };
 
-/* The reader's rows to the file. */
+/* Write the reader's rows to the file. */
 static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *values, prog_rows_out *out) {
     const thr_tower_info info = thr_tower_get_info(tower);
     const uint32_t n_dims = info.config.n_dims;
@@ -81,7 +78,7 @@ static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *v
     return rc;
 }
 
-/* Endings of files that are read or made elsewhere: whoever writes one does not mean an index. */
+/* Endings of other files: -o with one of them is a mistake rather than the name of an index. */
 static bool names_other_file(const char *path) {
     static const char *const others[] = {".txt",   ".tsv",  ".csv",         ".ivecs", ".f16bin", ".i8bin",
                                          ".ibin",  ".hdf5", ".h5",          ".json",  ".gz",     ".xz",
@@ -104,18 +101,18 @@ static int check_words(const program *run, const encode_values *values) {
         prog_error("-o %s: the ending must be .npy, .fbin or .fvecs, or .npy, .u8bin or .bvecs for packed codes",
                    values->output);
     else if (index && values->packed)
-        prog_error("--packed is of files, and -o %s names an index; %s", values->output, prog_see_help(run));
+        prog_error("--packed needs a file, but -o %s names an index; %s", values->output, prog_see_help(run));
     else if (index && values->side != THR_SIDE_ITEM)
-        prog_error("--side query: an index, as -o %s names one, holds items; %s", values->output, prog_see_help(run));
+        prog_error("--side query: -o %s names an index, which holds items; %s", values->output, prog_see_help(run));
     else if (!index && (values->ids != NULL || values->force))
-        prog_error("%s is of an index, and -o %s names a file; %s", values->ids != NULL ? "--ids" : "--force",
+        prog_error("%s needs an index, but -o %s names a file; %s", values->ids != NULL ? "--ids" : "--force",
                    values->output, prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;
 }
 
-/* As thresher index build TEXTS --model MODEL does it. */
+/* Build an index, as `index build TEXTS --model MODEL`. */
 static int make_index(program *run, const encode_values *values, thr_reader *rows, double start) {
     thr_index_build_options build;
 
@@ -133,7 +130,7 @@ static int make_file(const program *run, const encode_values *values, const thr_
         values->packed ? thr_tower_packed_size(tower, (thr_side)values->side) : thr_tower_get_info(tower).config.n_dims;
 
     if (n_dims == 0) {
-        prog_error("%s: its %s side is no binary code: leave out --packed", values->model, sides[values->side]);
+        prog_error("%s: its %s side is not binary: leave out --packed", values->model, sides[values->side]);
         return PROG_FAILED;
     }
     int rc =
@@ -150,15 +147,15 @@ static int make_file(const program *run, const encode_values *values, const thr_
     return rc;
 }
 
-/* Of a dual tower all is a file of vectors; of others nothing hits. */
+/* Check the options of dual towers: output is a file of vectors; --hits needs a dual tower. */
 static int check_dual_words(const program *run, const encode_values *values, bool is_dual) {
     if (!is_dual && values->hits != NULL)
-        prog_error("--hits: %s is no dual tower; %s", values->model, prog_see_help(run));
+        prog_error("--hits: %s is not a dual tower; %s", values->model, prog_see_help(run));
     else if (is_dual && (values->packed || !prog_names_rows(values->output)))
         prog_error("%s is a dual tower, whose vectors are floats: write them to .npy, .fbin or .fvecs; %s",
                    values->model, prog_see_help(run));
     else if (values->hits != NULL && values->side != THR_SIDE_QUERY)
-        prog_error("--hits is of users: add --side query; %s", prog_see_help(run));
+        prog_error("--hits needs users: add --side query; %s", prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;
@@ -207,12 +204,12 @@ static const char *const examples[] = {
 const prog_command prog_tower_encode = {
     .noun = "tower",
     .verb = "encode",
-    .summary = "make codes of texts with a model",
-    .text =
-        "Writes the embedding of every text to a file, or makes an index of them, which carries the model and answers "
-        "queries in words: what thresher index build TEXTS --model MODEL does.\n\n"
-        "Of a dual tower TEXTS are users, the first column of its requests, or items, the second one of --items; the "
-        "inner product of two vectors, and the words of --hits that the item has, are the score.",
+    .summary = "encode texts with a model",
+    .text = "Writes the embedding of every text to a file, or builds an index of them, which stores "
+            "the model and can be searched by text, as thresher index build TEXTS --model MODEL "
+            "does.\n\nFor a dual tower TEXTS are users, column 1 of requests, or items, column 2 of "
+            "--items (see tower train). The score of a user and an item is the inner product of "
+            "their vectors, plus the weights of the words of --hits that the item has.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(encode_values),

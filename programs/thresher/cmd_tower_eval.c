@@ -20,15 +20,14 @@ static const prog_argument arguments[] = {
     {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model), "a model that thresher tower train wrote"),
      .required = true},
     {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(eval_values, pairs),
-                   "a query and an item in every row: .tsv .csv, also .gz and .xz; of a dual tower requests"),
+                   "a query and an item in every row: .tsv .csv, also .gz and .xz; for a dual tower requests"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     PROG_PAIRS_OPTIONS(eval_values, columns),
-    {PROG_FILE_OPTION("items", offsetof(eval_values, items),
-                      "of a dual tower: the items that requests name, as it was trained with")},
+    {PROG_FILE_OPTION("items", offsetof(eval_values, items), "for a dual tower: table of items, as in tower train")},
     PROG_OPTIONS_END,
 };
 
@@ -64,8 +63,8 @@ static int run_eval(program *run, const void *all_values) {
     if (rc != PROG_DONE)
         return rc;
     if (is_dual != (values->items != NULL)) {
-        prog_error(is_dual ? "%s: a dual tower needs --items, the file that its requests name items of; %s"
-                           : "--items: %s is no dual tower; %s",
+        prog_error(is_dual ? "%s: a dual tower needs --items, its table of items; %s"
+                           : "--items: %s is not a dual tower; %s",
                    values->model, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
@@ -78,8 +77,7 @@ static int run_eval(program *run, const void *all_values) {
     } else {
         prog_progress_end();
         if (quality.n_refused != 0)
-            prog_note("%s rows were left out, for lack of their columns or of words in them",
-                      prog_exact(quality.n_refused).text);
+            prog_note("%s rows were skipped: they lack a column, or words in it", prog_exact(quality.n_refused).text);
         print(run, &quality);
     }
     thr_tower_free(tower);
@@ -96,11 +94,12 @@ static const char *const examples[] = {
 const prog_command prog_tower_eval = {
     .noun = "tower",
     .verb = "eval",
-    .summary = "how well a model tells good pairs from bad ones",
-    .text = "Prints the area under the ROC curve of the cosines of good pairs against those of bad ones. Bad pairs are "
-            "those with a low label, where --label-column says so; else every query with 10 items of other pairs.\n\n"
-            "Of a dual tower PAIRS are requests as in tower train: it prints GAUC, the mean AUC of requests' best ads "
-            "against the others, and how often the best ad is among the first 5 and 10, by requests and by value.",
+    .summary = "measure how well a model separates good pairs from bad ones",
+    .text = "Prints the area under the ROC curve of the cosines, good pairs against bad ones. Bad "
+            "pairs are those with a low label if --label-column is given, else every query with 10 "
+            "items of other pairs.\n\nFor a dual tower PAIRS are requests, as in tower train. The "
+            "command prints GAUC, the mean AUC of a request's best ads against the others, and how "
+            "often the best ad ranks in the first 5 and 10, unweighted and weighted by value.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(eval_values),

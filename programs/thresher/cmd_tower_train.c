@@ -14,7 +14,7 @@
 #include "talk.h"
 
 enum { GROUP_MODEL = 1 };
-static const float ADAM_RATE = 0.002f; /* of embeddings */
+static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
 
 typedef struct train_values {
     const char *pairs, *items, *output, *valid, *curve;
@@ -24,7 +24,7 @@ typedef struct train_values {
     uint64_t epochs, patience, batch, negatives;
     double gamma, rate, word_dropout, float_share, valid_share;
     bool shared_words, shared_steps, plain_weights, resume;
-    /* Of dual towers. */
+    /* Dual towers only. */
     size_t loss, value, optimiser;
     uint64_t embedding, hidden, products, min_count;
     double embedding_rate, hits_rate, l1, l2;
@@ -40,8 +40,8 @@ static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
-                   "a query and an item that was right for it in every row: .tsv .csv, also .gz and .xz; with --model "
-                   "dual a user's words and ads, the best one first"),
+                   "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --model "
+                   "dual requests, see above"),
      .required = true},
     {.name = NULL},
 };
@@ -62,77 +62,76 @@ static const prog_argument arguments[] = {
 
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("MODEL", offsetof(train_values, output),
-                          "the model, a .safetensors file; it is written each time it gets better")},
+                          "the model, a .safetensors file, written after each epoch that improves validation")},
     PROG_PAIRS_OPTIONS(train_values, columns),
     {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", models, offsetof(train_values, model),
-                        "what is learned: rbe, codes of 3 and 2 bits unless told otherwise; cdssm, vectors of floats; "
-                        "dual, vectors of features and what histories hit, from requests"),
+                        "kind of model: rbe, codes of 3 and 2 bits by default; cdssm, float vectors; dual, float "
+                        "vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
     COUNT("query-bits", query_bits, 1, 32, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
     COUNT("item-bits", item_bits, 1, 32, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
     COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding"),
-    COUNT("pooled", pooled, 1, 4096, "288", "dimensions that windows of words are pooled in"),
-    COUNT("grams", grams, 1, 1 << 24, "49292", "so many letter trigrams, the most frequent ones, are known"),
-    COUNT("words", words, 1, 65535, "128", "so many words of a text are read"),
+    COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
+    COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
+    COUNT("words", words, 1, 65535, "128", "words of a text that are read"),
     FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
-    FLAG("shared-steps", shared_steps, "the same matrices for every residual"),
-    FLAG("plain-weights", plain_weights, "residuals count in full instead of 1/2, 1/4, ...: for comparison only"),
+    FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
+    FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
     {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
-                        "how gradients pass signs: straight-through where arguments are at most 1; everywhere; or as "
-                        "those of a tanh that gets steeper"),
+                        "gradient of the sign function: straight-through where |x| <= 1; straight-through "
+                        "everywhere; or that of a tanh that gets steeper"),
      .fallback = "variant"},
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "times that all pairs are learned from, at most; dual: 20"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; dual: 20"),
     COUNT("patience", patience, 0, UINT32_MAX, "10",
-          "stop after so many epochs that made nothing better; 0: never; dual: 3"),
+          "stop after so many epochs without a better validation; 0: never; dual: 3"),
     COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
-    COUNT("negatives", negatives, 0, 65535, "0",
-          "items of other pairs that each pair is told from; 0: all of its batch"),
-    REAL("gamma", gamma, 1e6, "10", "what cosines are multiplied by before the soft-max"),
-    REAL("rate", rate, 1e6, "0.002", "of learning at first; it falls to 0 in a straight line over all epochs"),
+    COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
+    REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax"),
+    REAL("rate", rate, 1e6, "0.002", "learning rate, which decays linearly to 0 over all epochs"),
     {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
-                      "the share of the epochs that learn floats, before signs take their place; below 1; 0: none, as "
-                      "the paper has it"),
+                      "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
+                      "in the paper"),
      .least_real = 0, .fallback = "0.5"},
     {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
-                      "the share of the words of a text that is left out, others each time it is met; below 1"),
+                      "share of words dropped from a text, drawn anew each time; below 1"),
      .least_real = 0, .fallback = "0.25"},
     {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
                       "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)")},
-    REAL("valid-share", valid_share, 0.5, "0.02",
-         "the share of the queries in PAIRS that is validated with; dual: 0.05"),
+    REAL("valid-share", valid_share, 0.5, "0.02", "share of the queries in PAIRS to validate with; dual: 0.05"),
     {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
-                      "write a line an epoch, and a plot beside it, FILE.svg"),
+                      "write a line an epoch, and a plot to FILE.svg"),
      .names = PROG_NAMES_OUTPUT},
-    {PROG_FILE_OPTION("items", offsetof(train_values, items), "dual: a table of IDs and the items' words; needed")},
-    FLAG("no-ipnn", no_ipnn, "dual: without products of all pairs of fields"),
-    FLAG("no-hits", no_hits, "dual: without hits of users' histories"),
-    {PROG_CHOICE_OPTION(
-         "loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
-         "dual: what two ads weigh: what NDCG changes by when they are swapped; times, or plus, what the value does"),
+    {PROG_FILE_OPTION("items", offsetof(train_values, items), "dual: table of items, see above; required")},
+    FLAG("no-ipnn", no_ipnn, "dual: no products of pairs of fields (IPNN)"),
+    FLAG("no-hits", no_hits, "dual: no hits of users' histories (HitMatch)"),
+    {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
+                        "dual: weight of a pair of ads: the change of NDCG if they are swapped; times, or plus, "
+                        "the change of value"),
      .fallback = "ndcg"},
-    {PROG_CHOICE_OPTION(
-         "value", "difference|swap", differences, offsetof(train_values, value),
-         "dual: what the value of two ads changes by: their difference, or that times their places' discounts'"),
+    {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
+                        "dual: change of value of a swap: the difference of the values, or that times the "
+                        "difference of their positions' discounts"),
      .fallback = "swap"},
-    COUNT("embedding", embedding, 1, 256, "32", "dual: numbers of a word"),
-    COUNT("hidden", hidden, 1, 4096, "128", "dual: numbers of a tower's first layer"),
-    COUNT("products", products, 1, 1024, "32", "dual: dimensions that fields are projected to, behind --dims"),
-    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: words in fewer requests are not learned"),
+    COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a word's embedding"),
+    COUNT("hidden", hidden, 1, 4096, "128", "dual: units of a tower's first layer"),
+    COUNT("products", products, 1, 1024, "32", "dual: dimensions of the products of fields, in addition to --dims"),
+    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: learn words that occur in at least N requests"),
     {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, optimiser),
-                        "dual: what learns words' numbers; hits are always learned by FTRL-Proximal"),
+                        "dual: optimiser of word embeddings; hits always use FTRL-Proximal"),
      .fallback = "ftrl"},
     REAL("embedding-rate", embedding_rate, 1e6, NULL,
-         "dual: of learning words' numbers, falling as --rate does, or FTRL's alpha (default: 0.1, of adam 0.002)"),
-    REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha of hits"),
-    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "dual: FTRL's, which makes small weights 0"),
-     .least_real = 0, .fallback = "0"},
-    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "dual: FTRL's, which makes all weights smaller"),
-     .least_real = 0, .fallback = "0"},
-    FLAG("resume", resume, "go on from MODEL.checkpoint, which a stopped training left"),
+         "dual: learning rate of word embeddings, decaying as --rate does, or FTRL's alpha "
+         "(default: 0.1, with adam 0.002)"),
+    REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha for hits"),
+    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "dual: FTRL's L1 regularisation"), .least_real = 0,
+     .fallback = "0"},
+    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "dual: FTRL's L2 regularisation"), .least_real = 0,
+     .fallback = "0"},
+    FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_OPTIONS_END,
 };
 
-/* Words that are right one by one, but not together. */
+/* Check options that are valid alone but not together. */
 static int check_words(const program *run, const train_values *values) {
     const uint64_t bits[] = {values->query_bits, values->item_bits};
 
@@ -143,8 +142,8 @@ static int check_words(const program *run, const train_values *values) {
             return PROG_WRONG_WORDS;
         }
     if (values->negatives >= values->batch) {
-        prog_error("--negatives %" PRIu64 " of --batch %" PRIu64 ": fewer than a batch has pairs; %s",
-                   values->negatives, values->batch, prog_see_help(run));
+        prog_error("--negatives %" PRIu64 " must be less than --batch %" PRIu64 "; %s", values->negatives,
+                   values->batch, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     if (values->word_dropout >= 1) {
@@ -191,25 +190,25 @@ static const char *const of_dual[] = {"items",          "no-ipnn",   "no-hits", 
                                       "embedding",      "hidden",    "products", "min-count", "embedding-optimiser",
                                       "embedding-rate", "hits-rate", "l1",       "l2",        NULL};
 
-/* Options that the model has no use for are mistakes. */
+/* Refuse options of the other kind of model. */
 static int check_model_words(const program *run, const train_values *values) {
     const bool dual = values->model == MODEL_DUAL;
     const char *const *others = dual ? of_texts : of_dual;
 
     for (size_t i = 0; others[i] != NULL; i++)
         if (prog_is_given(run, others[i])) {
-            prog_error("--%s is of %s; %s", others[i], dual ? "--model rbe and cdssm" : "--model dual",
+            prog_error("--%s is for %s; %s", others[i], dual ? "--model rbe and cdssm" : "--model dual",
                        prog_see_help(run));
             return PROG_WRONG_WORDS;
         }
     if (dual && values->items == NULL) {
-        prog_error("--model dual: --items FILE is missing, the table of what requests name; %s", prog_see_help(run));
+        prog_error("--model dual: --items FILE, the table of items, is missing; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     return PROG_DONE;
 }
 
-/* What both kinds of models have keeps its own default unless it is given. */
+/* Options that both kinds of models have keep the dual tower's default unless they are given. */
 static void fill_dual_options(const program *run, const train_values *values, thr_dual_train_options *train) {
     thr_dual_train_options_init(train);
     train->config.n_embedding = (uint32_t)values->embedding;
@@ -303,7 +302,7 @@ static int run_train(program *run, const void *all_values) {
     train.on_epoch_user = &curve;
     status = thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
     rc = prog_curve_close(&curve);
-    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the sentence says what was written */
+    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
         prog_error("%s", err.text);
         return PROG_SIGNALLED + prog_stop_signal();
     }
@@ -311,9 +310,8 @@ static int run_train(program *run, const void *all_values) {
         return prog_failed(&err);
     prog_progress_end();
     if (report.n_refused != 0)
-        prog_note("%s rows were left out, for lack of their columns or of words in them",
-                  prog_exact(report.n_refused).text);
-    prog_note("%s: learned from %s pairs, best of %" PRIu32 " epochs: %" PRIu32
+        prog_note("%s rows were skipped: they lack a column, or words in it", prog_exact(report.n_refused).text);
+    prog_note("%s: trained on %s pairs, best of %" PRIu32 " epochs: %" PRIu32
               ", validation loss %.4f, AUC %.4f; %s examples/s",
               values->output, prog_exact(report.n_pairs).text, report.n_epochs, report.best_epoch, report.valid_loss,
               report.valid_auc, prog_short(report.examples_per_second).text);
@@ -335,19 +333,21 @@ static const char *const examples[] = {
 const prog_command prog_tower_train = {
     .noun = "tower",
     .verb = "train",
-    .summary = "learn codes of texts from pairs of a query and an item",
-    .text =
-        "Learns a model of two towers, CDSSM with Recurrent Binary Embedding: one makes codes of queries, the other of "
-        "items, such that those of pairs are alike. Texts are UTF-8; letters and digits count, in any case.\n\n"
-        "A share of the queries is validated with after every epoch, and the best model so far is kept. The same "
-        "pairs, options and --seed give the same model, to the bit, with any number of threads; on a GPU (--device), "
-        "which a long training takes where there is one, sums are rounded otherwise. A training that is stopped leaves "
-        "MODEL.checkpoint and goes on with --resume, on the CPU or a GPU.\n\n"
-        "--model dual learns from requests instead, on the CPU. Features are words, field=value; --items has an ID, a "
-        "tab and an item's words in every row; PAIRS a user's words, a tab and IDs, the best ad first, each with "
-        ":VALUE "
-        "behind it if it has one, and ~ before it if it is as good as the one before. Of a user click.category=12:3 "
-        "says that the history has 3 clicks on items with the word category=12.",
+    .summary = "train a model that encodes texts, on pairs of a query and an item",
+    .text = "Trains a model of two towers, CDSSM with Recurrent Binary Embedding, which encode "
+            "queries and items so that the codes of matching pairs have a large cosine. Texts are "
+            "UTF-8; letters and digits count, case does not.\n\nEach epoch ends with a validation on "
+            "a share of the queries; the best model so far is written. The same pairs, options and "
+            "--seed give the same model, to the bit, with any number of threads. Long trainings run "
+            "on a GPU if there is one (--device), with other rounding. A training that is stopped "
+            "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--model dual "
+            "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "
+            "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
+            "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the words of a user, "
+            "a tab, and ads, the best first. age=3 is a feature, field=value; :0.5 is its number, 1 "
+            "if absent. click.category=12:3 is history: 3 clicks on items with the word category=12. "
+            "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
+            "good as the one before it. A line of --items has an ID, a tab and the words of the item.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(train_values),

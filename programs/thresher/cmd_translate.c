@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_translate.c - `translate MODEL [TEXT]`: a line a text, some hundred of them at once, in their order. */
+/* cmd_translate.c - `translate MODEL [TEXT]`: a text a line, translated in groups of some hundred lines, in order. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 #include "rows_out.h"
 #include "talk.h"
 
-/* Texts are sorted by length among so many batches; with batches of one, each line is answered as it comes. */
+/*
+ * Number of batches whose texts are sorted by length together. With batches of one, each line is answered as it
+ * arrives.
+ */
 enum { BATCHES_AT_ONCE = 32 };
 
 typedef struct translate_values {
@@ -30,65 +33,63 @@ static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
-                   "a model of translations, .safetensors (docs/translate.md)"),
+                   "a translation model, .safetensors (docs/translate.md)"),
      .required = true},
-    {PROG_ARGUMENT(
-        "TEXT", PROG_NAMES_FILE, offsetof(translate_values, text),
-        "a text a line: a file of any name, a column as in other commands, or - for standard input (default)")},
+    {PROG_ARGUMENT("TEXT", PROG_NAMES_FILE, offsetof(translate_values, text),
+                   "a text a line: a file of any name, a column of a table, or - for standard input "
+                   "(default)")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes", screens, offsetof(translate_values, screen),
-                        "which words of the target have their logits computed, as in thresher head query"),
+                        "words of the target whose logits are computed, as in thresher head query"),
      .fallback = "full"},
     PROG_HEAD_OPTIONS(translate_values, asked),
     {PROG_COUNT_OPTION("group", "N", offsetof(translate_values, group),
                        "0: the beams of a sentence share their candidates; 1: each has its own"),
      .most = 1, .fallback = "1"},
     {PROG_FILE_OPTION("head", offsetof(translate_values, head),
-                      "the head that thresher head build made of MODEL, so that it is not made again")},
-    {PROG_COUNT_OPTION("beam", "N", offsetof(translate_values, beam),
-                       "how many translations of a text are followed at once"),
+                      "a head that thresher head build made of MODEL, which saves building it")},
+    {PROG_COUNT_OPTION("beam", "N", offsetof(translate_values, beam), "live translations of a text (beam size)"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "5"},
     {PROG_COUNT_OPTION("n-best", "N", offsetof(translate_values, n_best),
-                       "how many translations of a text are printed, best first, with their scores"),
+                       "translations of a text to print, best first, with their scores"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "1"},
     {PROG_CHOICE_OPTION("penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),
-                        "what log-probabilities are divided by: nothing; ((5 + words) / 6)^A; or words^A"),
+                        "length penalty, the divisor of log-probabilities: 1; ((5 + words) / 6)^A; or words^A"),
      .fallback = "length"},
     {PROG_REAL_OPTION("length-penalty", "A", offsetof(translate_values, length_penalty),
-                      "the A of --penalty, from 0: the larger, the longer translations may be"),
+                      "the A of --penalty, 0 or more: a larger one favours longer translations"),
      .least_real = 0, .fallback = "1"},
-    {PROG_COUNT_OPTION("max-length", "N", offsetof(translate_values, max_length),
-                       "words a translation may have at most"),
+    {PROG_COUNT_OPTION("max-length", "N", offsetof(translate_values, max_length), "most words of a translation"),
      .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "500"},
     {PROG_REAL_OPTION("length-ratio", "R", offsetof(translate_values, length_ratio),
-                      "and at most R for each of the text's, and 10 more"),
+                      "most words of a translation for each word of the text, plus 10"),
      .least_real = 0, .fallback = "2"},
     {PROG_COUNT_OPTION("max-source", "N", offsetof(translate_values, max_source),
-                       "words a line may have; a longer one ends the work"),
+                       "most words of a line; a longer line is an error"),
      .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "1000"},
     {PROG_COUNT_OPTION("batch", "N", offsetof(translate_values, batch),
-                       "how many texts are translated together; with 1 each line is answered before the next is read"),
+                       "texts translated together; with 1 each line is answered before the next is read"),
      .least = 1, .most = 65536, .fallback = "32"},
     {PROG_FLAG_OPTION("unk", offsetof(translate_values, unk),
-                      "let <unk> stand in translations; else the next best word does")},
+                      "allow <unk> in translations; else the next best word is used")},
     {PROG_FLAG_OPTION("replace-unk", offsetof(translate_values, replace_unk),
-                      "replace each <unk> by the word of the text that it attends to most")},
+                      "replace each <unk> by the word of the text with the largest attention")},
     {PROG_FLAG_OPTION("words", offsetof(translate_values, words),
-                      "print words as the model has them, with joiners, not put together")},
+                      "print the model's words with joiners, instead of joined text")},
     {PROG_TEXT_OPTION("states", "FILE", offsetof(translate_values, states),
-                      "write the states that the head was asked with, too, a row each: .npy .fbin or .fvecs, for "
-                      "thresher head query --measure"),
+                      "also write the states of all steps, a row each: .npy .fbin or .fvecs, for thresher head "
+                      "query --measure"),
      .names = PROG_NAMES_OUTPUT},
     {PROG_TEXT_OPTION("output", "FILE", offsetof(translate_values, output),
-                      "write to a file, which appears when all is done"),
+                      "write to a file, which appears when it is complete"),
      .letter = 'o', .names = PROG_NAMES_OUTPUT},
     PROG_OPTIONS_END,
 };
 
-/* Lines of one call, and what was done so far. */
+/* Lines of one call, and totals so far. */
 typedef struct translation {
     program *run;
     const translate_values *values;
@@ -167,7 +168,7 @@ static int open_text(translation *t) {
                                                                                               : prog_failed(&err);
 }
 
-/* Says which line of the file it is, as the library cannot. */
+/* Print the line of the file, which the library does not have. */
 static int check_length(const translation *t, const char *line, size_t length) {
     uint64_t n_words = 1;
     const size_t size = thr_words_split(line, length, NULL, 0);
@@ -183,8 +184,7 @@ static int check_length(const translation *t, const char *line, size_t length) {
     free(words);
     if (n_words <= t->values->max_source)
         return PROG_DONE;
-    prog_error("%s: line %" PRIu64 " has %" PRIu64 " words, and %" PRIu64
-               " are the most that are translated at once: part it, or raise --max-source",
+    prog_error("%s: line %" PRIu64 " has %" PRIu64 " words, more than %" PRIu64 ": split it, or raise --max-source",
                t->in_name, t->n_lines + t->n + 1, n_words, t->values->max_source);
     return PROG_FAILED;
 }
@@ -233,7 +233,7 @@ static void put_json(FILE *file, const translation *t, const thr_translations *m
     prog_json_end(&json);
 }
 
-/* With n best the form of Moses: number ||| text ||| features ||| score. */
+/* With --n-best print the format of Moses: number ||| text ||| features ||| score. */
 static void put_text(FILE *file, const translation *t, const thr_translations *made, size_t i) {
     const bool n_best = prog_is_given(t->run, "n-best");
 
@@ -312,9 +312,9 @@ static void tell(const translation *t, double seconds) {
               prog_exact(t->n_source_words).text, prog_exact(t->n_words).text, prog_time(seconds).text,
               prog_short(seconds > 0 ? (double)t->n_words / seconds : 0).text);
     if (t->n_cut > 0)
-        prog_note("%s translations were cut at their greatest length: --length-ratio and --max-length are it",
+        prog_note("%s translations were cut at the maximum length (--length-ratio, --max-length)",
                   prog_exact(t->n_cut).text);
-    prog_detail("%s words were not known to the model; %s states were asked for", prog_exact(t->n_unknown).text,
+    prog_detail("%s words are unknown to the model; %s states were queried", prog_exact(t->n_unknown).text,
                 prog_exact(t->n_states).text);
 }
 
@@ -355,14 +355,14 @@ static const char *const examples[] = {
 const prog_command prog_translate = {
     .noun = "translate",
     .summary = "translate text by a model with attention and beam search",
-    .text = "Translates a text a line with an LSTM model with attention, and prints a translation a line, in the same "
-            "order; an empty line gives an empty line. Lines are split to words, letters made small, and translations "
-            "put together again. A line is one sequence: split text into sentences before.\n\n"
-            "A screen makes the choice of words faster where the vocabulary is large; what it costs in quality is to "
-            "be measured with the text at hand. A translation does not depend on the lines beside it, the batch, the "
-            "threads or the CPU.\n\n"
-            "With --n-best there are up to N lines a text, number ||| text ||| log_prob= L ||| score, the number from "
-            "0; with --json an object a text: query, and translations with text, score, log_prob, n_words, ended.",
+    .text = "Translates a text a line with an LSTM model with attention, and prints a translation a "
+            "line, in the same order; an empty line gives an empty line. Lines are lower-cased and "
+            "tokenised, and translations are joined again. A line is one sequence: split text into "
+            "sentences first.\n\nA screen speeds up the choice of words in large vocabularies; "
+            "measure on your text what it costs in quality. A translation does not depend on other "
+            "lines, the batch, the threads or the CPU.\n\nWith --n-best there are up to N lines a "
+            "text, number ||| text ||| log_prob= L ||| score, numbered from 0; with --json an object "
+            "a text: query, and translations with text, score, log_prob, n_words, ended.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(translate_values),

@@ -14,21 +14,21 @@ const prog_identity prog_self = {
     .name = "thresher",
     .words = "NOUN VERB",
     .about =
-        "Thresher finds the nearest vectors: every item is scored with a few bits a dimension, the best few with the "
-        "exact vectors.",
+        "Thresher finds the nearest vectors: it scores every item with a few bits a dimension, and the best few with "
+        "their exact vectors.",
     .elsewhere = elsewhere,
     .generate = prog_generate,
 };
 
 const prog_noun prog_nouns[] = {
-    {"info", "this build and machine, or what a file is"},
+    {"info", "this build and machine, or a description of a file"},
     {"index", "build an index of vectors and search it"},
-    {"tower", "learn codes of texts"},
+    {"tower", "train models that encode texts"},
     {"hits", "posting lists of items' features, every item scored"},
     {"head", "output layers over large vocabularies, the best words of states"},
     {"translate", "translate text by a model with attention and beam search"},
     {"rank", "learn to rank rows of features"},
-    {"eval", "how good an answer is"},
+    {"eval", "quality of answers: recall, AUC, NDCG, BLEU"},
     {NULL, NULL},
 };
 

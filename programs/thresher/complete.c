@@ -45,7 +45,7 @@ static void bash_spellings(const prog_option *o, const char *separator) {
         (void)printf("-%c", o->letter);
 }
 
-/* Branches of a case over the word before: what the value of an option may be. */
+/* Case branches over the previous word: completions of an option's value. */
 static void bash_values(const prog_option *table) {
     for (const prog_option *o = table; prog_option_is(o); o++) {
         if (o->hidden || o->kind == PROG_FLAG)

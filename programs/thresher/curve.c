@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is written as soon as it is known and the plot is drawn from the file, so that a stopped training has its
- * curve, and a resumed one goes on with it.
+ * A line is written after each epoch, and the plot is drawn from the file, so a stopped training has its curve and a
+ * resumed one continues it.
  */
 #include "curve.h"
 
@@ -25,7 +25,7 @@ static int cannot(const char *path) {
     return PROG_FAILED;
 }
 
-/* FILE.csv is drawn as FILE.svg. */
+/* The plot of FILE.csv is FILE.svg. */
 static void name_plot(const char *path, char name[PATH_SIZE]) {
     const char *dot = strrchr(path, '.');
     const int stem = dot != NULL && strchr(dot, '/') == NULL ? (int)(dot - path) : (int)strlen(path);
@@ -33,7 +33,7 @@ static void name_plot(const char *path, char name[PATH_SIZE]) {
     (void)snprintf(name, PATH_SIZE, "%.*s.svg", stem, path);
 }
 
-/* Whether what is there may be replaced: nothing, an empty file, or one that begins like ours. */
+/* Whether an existing file may be replaced: none, an empty one, or one that begins like ours. */
 static int check_kind(const char *path, const char *beginning, const char *kind, bool *is_new) {
     char first[sizeof header] = "";
     FILE *file = prog_out_is_stream(path) ? NULL : fopen(path, "rb");
@@ -48,14 +48,16 @@ static int check_kind(const char *path, const char *beginning, const char *kind,
     return PROG_FAILED;
 }
 
-/* The training writes the model and, beside it, where it stands. */
+/* Refuse names that the training writes: the model and its checkpoint. */
 static int check_model(const char *path, const char *model) {
     char checkpoint[PATH_SIZE];
 
     (void)snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", model);
     if (!prog_is_one_file(path, model) && !prog_is_one_file(path, checkpoint))
         return PROG_DONE;
-    prog_error("%s: is what the training writes to: choose another name for --curve, which also makes FILE.svg", path);
+    prog_error("%s: is an output of the training: choose another name for --curve, which also makes "
+               "FILE.svg",
+               path);
     return PROG_FAILED;
 }
 
@@ -88,7 +90,7 @@ int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, c
     return prog_out_close(&out, rc);
 }
 
-/* At the end of the file, which is still the one that was begun. */
+/* Open the file at its end; it must still be the one that was begun. */
 void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
     const int links = curve->path != NULL && prog_out_is_stream(curve->path) ? 0 : O_NOFOLLOW;
     const int descriptor = curve->path != NULL ? open(curve->path, O_WRONLY | O_APPEND | O_CLOEXEC | links) : -1;
@@ -103,7 +105,7 @@ void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
 
 enum { COLUMN_EPOCH = 0, COLUMN_LOSS = 3, COLUMN_VALID_LOSS = 4, COLUMNS = 6 };
 
-/* The numbers of a line; false where they are not COLUMNS, as in the head. */
+/* Parse the numbers of a line; false if they are not COLUMNS, as in the header. */
 static bool read_line(const char *line, double numbers[COLUMNS]) {
     for (size_t i = 0; i < COLUMNS; i++) {
         char *end = NULL;

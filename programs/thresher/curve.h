@@ -10,17 +10,17 @@
 
 typedef struct prog_curve {
     thr_context *context;
-    const char *path; /* NULL: none is wanted */
+    const char *path; /* NULL: none */
 } prog_curve;
 
 /*
- * Begin the file, or with more go on with it. What is there and is no curve, nor its plot, is refused, and so are the
- * names of the model that is trained and of its checkpoint.
+ * Begin the file, or with more continue it. Refuses an existing file that is not a curve, or not its plot, and the
+ * names of the model and its checkpoint.
  */
 int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, const char *model, bool more);
 void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch);
 
-/* Plot what stands in the file. */
+/* Plot the file. */
 int prog_curve_close(prog_curve *curve);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cut_file.c - a file that is cut short while it is mapped: only a signal reports it, when the lost bytes are read.
+ * cut_file.c - report a file that is cut short while it is mapped. Reading the lost bytes raises a signal; there is no
+ * other notice.
  *
- * The handler may use nothing but system calls. It finds the file's name by the address, in /proc/self/maps, and the
- * outputs that are under way among the open descriptors, by their names (thresher/output.h), and deletes them.
+ * The handler uses system calls only. It finds the file's name by the address, in /proc/self/maps, and the outputs in
+ * progress among the open descriptors, by their names (thresher/output.h), which it deletes.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +39,7 @@ static const char *path_at(const char *line, uintptr_t address) {
     return address >= begin && address < end ? strchr(line, '/') : NULL;
 }
 
-/* The file that is mapped at an address, in line; NULL where it cannot be found. */
+/* The file that is mapped at an address, stored in line; NULL if it cannot be found. */
 static const char *find_file(uintptr_t address, char line[LINE_SIZE]) {
     const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     char piece[1024];

@@ -60,14 +60,14 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
     train->on_epoch_user = &curve;
     status = thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err);
     rc = prog_curve_close(&curve);
-    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the sentence says what was written */
+    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
         prog_error("%s", err.text);
         return PROG_SIGNALLED + prog_stop_signal();
     }
     if (status != THR_OK)
         return prog_failed(&err);
     prog_progress_end();
-    prog_note("%s: learned from %s requests, best of %" PRIu32 " epochs: %" PRIu32
+    prog_note("%s: trained on %s requests, best of %" PRIu32 " epochs: %" PRIu32
               ", validation loss %.4f, GAUC %.4f; %s requests/s",
               files->output, prog_exact(report.n_requests).text, report.n_epochs, report.best_epoch, report.valid_loss,
               report.valid_gauc, prog_short(report.requests_per_second).text);

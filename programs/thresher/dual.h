@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dual.h - what commands of `tower` do with a dual tower: thresher/dual.h from the command line. */
+/* dual.h - the dual-tower parts of the commands of `tower`. */
 #ifndef THRESHER_PROGRAM_DUAL_H
 #define THRESHER_PROGRAM_DUAL_H
 
@@ -11,15 +11,15 @@ typedef struct prog_dual_files {
     const char *requests, *items, *output, *curve;
 } prog_dual_files;
 
-/* All answer PROG_DONE, or an exit code after having said what is wrong. */
+/* All return PROG_DONE, or an exit code after printing an error. */
 int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train);
 int prog_eval_dual(program *run, const char *model, const char *requests, const char *items);
 
-/* Vectors of a file's users or items to output; hits (may be NULL): a file for what users' words add to items. */
+/* Encode the users or items of a file to output; hits (may be NULL): a file for the users' hits. */
 int prog_encode_dual(program *run, const char *model, thr_side side, const char *texts, const char *output,
                      const char *hits);
 
-/* What such a model is, in a line; and as keys of an open JSON object. */
+/* Describe such a model in a line; and as keys of an open JSON object. */
 typedef struct prog_dual_text {
     char text[100];
 } prog_dual_text;

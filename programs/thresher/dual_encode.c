@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dual_encode.c - features of users or items, line by line, to vectors, and to the hits of users' histories. */
+/* dual_encode.c - encode users or items, a line each, to vectors, and users' histories to hits. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +17,16 @@ typedef struct encoding {
     const thr_dual *dual;
     thr_side side;
     prog_rows_out out;
-    prog_out hits; /* closed: not wanted */
+    prog_out hits; /* closed: not written */
     char *lines[LINES_AT_ONCE];
     size_t lengths[LINES_AT_ONCE];
-    size_t n; /* lines that wait */
+    size_t n; /* lines not yet encoded */
     float *vectors;
     thr_dual_hit *room;
     size_t n_room;
 } encoding;
 
-/* A table's column: users stand in the first one of REQUESTS, features in the second one of ITEMS. */
+/* The default column of a table: 1 for users (REQUESTS), 2 for items (ITEMS). */
 static const char *name_column(const char *texts, thr_side side, char name[PATH_SIZE]) {
     static const char *const endings[] = {".tsv", ".tsv.gz", ".tsv.xz", ".csv", ".csv.gz", ".csv.xz"};
     const size_t length = strlen(texts);
@@ -63,7 +63,7 @@ static int write_hits(encoding *e, const char *line, size_t length) {
     return ferror(e->hits.file) == 0 ? PROG_DONE : prog_out_failed(&e->hits);
 }
 
-/* All lines that wait. */
+/* Encode the waiting lines. */
 static int write_lines(encoding *e) {
     thr_error err = {.status = THR_OK};
     int rc = PROG_DONE;
@@ -131,7 +131,7 @@ static int encode(encoding *e, thr_context *context, thr_reader *texts, const ch
     return rc;
 }
 
-/* Of an encoding that is zeroed. */
+/* The encoding is zeroed before. */
 static int encode_with(encoding *e, program *run, const char *model, const char *texts_path, const char *output,
                        const char *hits) {
     thr_error err = {.status = THR_OK};

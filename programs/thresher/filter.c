@@ -88,7 +88,7 @@ static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
 
 /* ------------------------------------------------------------------------------------------------ numeric files */
 
-/* value number `at` of a mask or of a list of ids */
+/* set the row of value number `at` of a mask or of a list of ids */
 static int take(prog_filter *filter, const char *path, bool is_mask, uint64_t at, uint64_t value) {
     if (!is_mask)
         return allow_id(filter, path, value);
@@ -101,7 +101,7 @@ static int take(prog_filter *filter, const char *path, bool is_mask, uint64_t at
     return PROG_DONE;
 }
 
-/* Ids of which there are as many as items, all 0 or 1 and one of them twice, are a mask of another type. */
+/* As many ids as items, all 0 or 1 and one of them repeated, are a mask of another type. */
 static int check_ids(const prog_filter *filter, const char *path, uint64_t n, const uint64_t *n_of) {
     if (n != filter->n_bits || n_of[0] + n_of[1] != n || (n_of[0] < 2 && n_of[1] < 2))
         return PROG_DONE;
@@ -125,7 +125,7 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
                 uint64_t value;
 
                 if (!prog_id_at(&rows, row, i, &value) || value == THR_NO_ID) {
-                    prog_error("%s: value %" PRIu64 " is negative and no id", path, at);
+                    prog_error("%s: value %" PRIu64 " is negative, so it is not an id", path, at);
                     return PROG_FAILED;
                 }
                 if (take(filter, path, is_mask, at, value) != PROG_DONE)
@@ -141,7 +141,7 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
 
 static int wrong_mask(const char *path, thr_reader_shape shape, uint64_t n_items) {
     if (shape.n_rows == THR_ROWS_UNKNOWN)
-        prog_error("%s does not say how many values it holds; write the mask as .npy", path);
+        prog_error("%s: its number of values is unknown; write the mask as .npy", path);
     else
         prog_error("%s holds %" PRIu64 " x %" PRIu32 " values; a mask for this index is one row of %" PRIu64
                    " values, one an item",
@@ -175,7 +175,7 @@ static int read_rows(prog_filter *filter, thr_context *context, const char *path
     case THR_OK:
         rc = read_any(filter, reader, path);
         break;
-    case THR_EINVAL: /* most often an ending that readers do not know */
+    case THR_EINVAL: /* the usual cause is an unknown ending */
         prog_error("%s; a filter may also be a Roaring bitmap that ends in .roaring", err.text);
         rc = PROG_FAILED;
         break;

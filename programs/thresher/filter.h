@@ -21,19 +21,19 @@ typedef struct prog_filter {
     uint64_t n_allowed;
 } prog_filter;
 
-/* Answers PROG_DONE or an exit code after having said what is wrong. */
+/* Returns PROG_DONE, or an exit code after printing an error. */
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index);
 void prog_filter_free(prog_filter *filter);
 
-/* Let a row through. */
+/* Add a row. */
 static inline void prog_filter_allow(prog_filter *filter, uint64_t row) {
     filter->words[row / 64] |= UINT64_C(1) << (row % 64);
 }
 
-/* filter_text.c: let through what the lines of a text name. path is for messages. */
+/* filter_text.c: add the rows that the lines of a text name. path is for messages. */
 int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path);
 
-/* filter_roaring.c: whether a file is one by its name, "-.roaring" too; and let its ids through. */
+/* filter_roaring.c: whether the name is that of a Roaring bitmap, "-.roaring" too; and add the rows of its ids. */
 bool prog_is_roaring(const char *path);
 int prog_filter_read_roaring(prog_filter *filter, const char *path);
 

@@ -17,7 +17,7 @@ bool prog_is_roaring(const char *path) {
     return prog_ends_with(path, ENDING);
 }
 
-/* All that is left of a file, however long; *bytes is malloc's. */
+/* Read the rest of a file of any length; *bytes is allocated by malloc. */
 static int read_bytes(FILE *file, const char *path, char **bytes, size_t *size) {
     size_t room = 0;
 

@@ -48,7 +48,7 @@ static int lines_add(lines *all, const char *text, size_t length, uint64_t numbe
     return PROG_DONE;
 }
 
-/* Empty lines are passed over. */
+/* Empty lines are skipped. */
 static int lines_read(lines *all, thr_reader *reader) {
     thr_error err = {.status = THR_OK};
 
@@ -66,8 +66,7 @@ static int lines_read(lines *all, thr_reader *reader) {
 }
 
 /*
- * Lines that are names. The wanted names are sorted and the index is gone through once, so that a long list costs no
- * pass over the names a line.
+ * Lines with names. They are sorted and matched in one pass over the index, so a long list does not cost a pass a line.
  */
 static int allow_names(prog_filter *filter, lines *all) {
     enum { ROWS_AT_ONCE = 1024 };
@@ -87,7 +86,7 @@ static int allow_names(prog_filter *filter, lines *all) {
         if (found == NULL)
             continue;
         prog_filter_allow(filter, row);
-        /* A line may be there twice, and bsearch finds any of its copies. */
+        /* A name may be repeated; bsearch finds any of its copies. */
         for (line *l = found; l >= all->items && strcmp(l->text, wanted.text) == 0; l--)
             l->used = true;
         for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)

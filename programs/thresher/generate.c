@@ -10,8 +10,29 @@
 
 /* ------------------------------------------------------------------------------------------------ manual */
 
+static void roff_char(char c) {
+    if (c == '\\')
+        (void)fputs("\\e", stdout);
+    else if (c == '-')
+        (void)fputs("\\-", stdout);
+    else
+        (void)putchar(c);
+}
+
+/* Lines of an example, each indented by four blanks. */
+static void roff_example(const char *text, size_t length) {
+    (void)printf(".Bd -literal -offset indent\n");
+    for (size_t i = 0; i < length; i++) {
+        if (i == 0 || text[i - 1] == '\n')
+            i += 4;
+        roff_char(text[i]);
+    }
+    (void)printf(".Ed\n");
+}
+
 /*
- * Text for mdoc: backslashes and hyphens escaped, a dot or quote at the start of a line made harmless, no long lines.
+ * Write text for mdoc: escapes backslashes, hyphens and a dot or quote at the start of a line; breaks lines; keeps
+ * examples.
  */
 static void roff(const char *text) {
     size_t column = 0;
@@ -29,16 +50,10 @@ static void roff(const char *text) {
         }
         if (column == 0 && (*text == '.' || *text == '\''))
             (void)fputs("\\&", stdout);
-        for (size_t i = 0; i < length; i++) {
-            if (text[i] == '\\')
-                (void)fputs("\\e", stdout);
-            else if (text[i] == '-')
-                (void)fputs("\\-", stdout);
-            else
-                (void)putchar(text[i]);
-        }
+        for (size_t i = 0; i < length; i++)
+            roff_char(text[i]);
         column += length;
-        /* A sentence ends its line, as mdoc wants it. */
+        /* mdoc needs a line end after each sentence */
         if (length > 1 && (text[length - 1] == '.' || text[length - 1] == '?') && text[length] == ' ' &&
             (isupper((unsigned char)text[length + 1]) || text[length + 1] == '-')) {
             (void)putchar('\n');
@@ -47,7 +62,16 @@ static void roff(const char *text) {
         text += length;
         blanks = strspn(text, " \n");
         if (blanks >= 2 && text[0] == '\n' && text[1] == '\n') {
-            (void)printf("%s.Pp\n", column > 0 ? "\n" : "");
+            const size_t example = prog_example_length(text + 2);
+
+            if (column > 0)
+                (void)putchar('\n');
+            if (example != 0) {
+                roff_example(text + 2, example);
+                text += 2 + example;
+                blanks = strspn(text, "\n");
+            }
+            (void)printf(".Pp\n");
             column = 0;
         }
         text += blanks;
@@ -56,7 +80,7 @@ static void roff(const char *text) {
         (void)putchar('\n');
 }
 
-/* A word as an argument of a macro: a macro's name or punctuation in it must not be taken for one. */
+/* Write a word as an argument of a macro, so that it is not read as a macro or punctuation. */
 static void macro_word(const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (*c == '-')
@@ -147,43 +171,41 @@ static void manual(void) {
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         roff_usage(*c);
     (void)printf(".Sh DESCRIPTION\n");
-    roff("Thresher finds the nearest vectors: every item is scored with a few bits a dimension, the best few with the "
-         "exact vectors. Results go to standard output or to the file that -o names, everything else to standard "
+    roff("Thresher finds the nearest vectors: it scores every item with a few bits a dimension, and the best few with "
+         "their exact vectors. Results go to standard output or to the file that -o names, everything else to standard "
          "error.");
-    (void)printf(".Pp\nFiles are told by their ending:\n.Pa .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin\n"
-                 ".Pa .ibin .hdf5:DATASET .txt .tsv:COLUMN .csv:COLUMN ,\n");
-    roff(
-        "each also with .gz or .xz behind it. A dash and an ending, as in -.fvecs, is standard input. A file of ground "
-        "truth in .ibin holds ids, and with :distances behind its name the distances. A column of a table is a text: "
-        ".tsv:4 "
-        "is the fourth, .csv:title the one that the first row calls so, .tsv:4,2 is two with a tab between, and "
-        "without "
-        "a colon it is the first.");
+    (void)printf(
+        ".Pp\nThe ending of a name selects the format:\n.Pa .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin\n"
+        ".Pa .ibin .hdf5:DATASET .txt .tsv:COLUMN .csv:COLUMN ,\n");
+    roff("each also with .gz or .xz appended. A dash and an ending, as in -.fvecs, is standard "
+         "input. A ground-truth file in .ibin gives ids, and with :distances appended its "
+         "distances. A column of a table is a text: .tsv:4 is the fourth column, .csv:title the "
+         "column that the first row names, .tsv:4,2 is two columns joined by a tab, and without a "
+         "colon it is the first.");
     (void)printf(".Pp\nAll commands take these options:\n");
     roff_options(prog_global_options);
     (void)printf(".Sh COMMANDS\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         roff_command(*c);
     (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev THR_ISA\n");
-    roff("Lowers the CPU level that is used: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers are the "
-         "same at every level.");
+    roff("Limits the CPU level: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers "
+         "are the same at every level.");
     (void)printf(".It Ev THR_KERNEL\n");
-    roff("How distances are computed: xor, table or tile, not the fastest for each search. Answers are the same.");
+    roff("Method to compute distances: xor, table or tile, instead of the fastest for each "
+         "search. Answers are the same.");
     (void)printf(".It Ev THR_SELECT\n");
-    roff("How GPUs find the best rows: threshold (the default), by a threshold from a sample; buckets, the best of "
-         "every "
-         "bucket and then those that a certificate leaves in doubt, with the same answers; paper, without the "
-         "certificate, which misses some rows and is for comparisons only. A number behind the last two, as in "
-         "paper:256, is how many rows a bucket has.");
+    roff("Method to find the best rows on a GPU: threshold (the default), buckets or paper; the "
+         "last two with an optional number of rows a bucket, as in paper:256. Answers are the "
+         "same, except that paper misses some rows; it serves comparisons.");
     (void)printf(".It Ev THR_CUDA_LIBRARY\n");
-    roff("The file of the library that GPUs are used with, instead of libthresher_cuda.so beside libthresher.so.");
+    roff("The GPU library to load, instead of libthresher_cuda.so beside libthresher.so.");
     (void)printf(".It Ev THR_CUBLAS_LIBRARY\n");
-    roff("The file of cuBLAS, which trainings on a GPU multiply matrices with, instead of the one that the loader "
+    roff("The cuBLAS library to load for training on a GPU, instead of the one that the loader "
          "finds.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");
-    roff("The work failed; a line on standard error says what, where, and how to mend it.");
+    roff("The work failed; a line on standard error has the object, the place and the remedy.");
     (void)printf(".It 2\n");
-    roff("The words are wrong; the nearest right word is suggested.");
+    roff("Unknown command or option; the closest match is suggested.");
     (void)printf(".It 128 + n\n");
     roff("Stopped by signal n, as 130 by SIGINT; nothing was changed.");
     (void)printf(".El\n.Sh EXAMPLES\n.Bd -literal -offset indent\n");
@@ -205,6 +227,19 @@ static void cell(const char *text) {
         if (*c == '|' || *c == '<')
             (void)putchar('\\');
         (void)putchar(*c);
+    }
+}
+
+/* Write paragraphs, with < escaped, and examples unchanged. */
+static void markdown_text(const char *text) {
+    size_t example = prog_example_length(text);
+
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (i > 0 && text[i - 1] == '\n')
+            example = i + prog_example_length(text + i);
+        if (text[i] == '<' && i >= example)
+            (void)putchar('\\');
+        (void)putchar(text[i]);
     }
 }
 
@@ -239,7 +274,9 @@ static void markdown_command(const prog_command *command) {
     for (const prog_option *o = command->options.table; prog_option_is(o); o++)
         if (o->required)
             (void)printf(" -%c %s", o->letter, o->value);
-    (void)printf(" [options]\n\n%s\n\n", command->text);
+    (void)printf(" [options]\n\n");
+    markdown_text(command->text);
+    (void)printf("\n\n");
     if (command->arguments->name != NULL)
         (void)printf("| argument | meaning |\n|---|---|\n");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++) {
@@ -265,16 +302,20 @@ static void markdown(void) {
         "<!-- Written by `thresher --generate markdown`; a test compares the two. -->\n"
         "# The command line\n\n"
         "`thresher NOUN VERB [options]`. Results go to standard output or to the file that `-o` names, everything "
-        "else\n"
-        "to standard error. Exit code 0: done; 1: the work failed, and a line says what, where, and how to mend it; 2: "
-        "the\nwords are wrong, and the nearest right word is suggested; 128 + n: stopped by signal n.\n\n"
-        "Files are told by their ending: `.npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5:DATASET\n"
-        ".txt .tsv:COLUMN .csv:COLUMN`, each also with `.gz` or `.xz` behind it. `-.fvecs` and the like are standard "
-        "input;\n`X.ibin:distances` are the distances in a file of ground truth. A column of a table is a text: "
-        "`X.tsv:4` "
-        "is the\nfourth, `X.csv:title` the one that the first row calls so, `X.tsv:4,2` two with a tab between, and "
-        "without a\n"
-        "colon it is the first.\n\n"
+        "else to\nstandard error.\n\n"
+        "| exit code | meaning |\n|---|---|\n"
+        "| 0 | the work was done |\n"
+        "| 1 | the work failed; a message has the object, the place and the remedy |\n"
+        "| 2 | unknown command or option; the closest match is suggested |\n"
+        "| 128 + n | stopped by signal n |\n\n"
+        "The ending of a name selects the format: `.npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin\n"
+        ".hdf5:DATASET .txt .tsv:COLUMN .csv:COLUMN`, each also with `.gz` or `.xz` appended.\n\n"
+        "| name | meaning |\n|---|---|\n"
+        "| `-.fvecs` | standard input, in the format of .fvecs |\n"
+        "| `X.ibin:distances` | the distances of a ground-truth file; `X.ibin` gives its ids |\n"
+        "| `X.tsv:4` | column 4 of a table, as a text; `X.tsv` is column 1 |\n"
+        "| `X.csv:title` | the column that the first row names |\n"
+        "| `X.tsv:4,2` | two columns, joined by a tab |\n\n"
         "## All commands\n\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         (void)printf("- `thresher %s%s%s`: %s\n", (*c)->noun, (*c)->verb != NULL ? " " : "",

@@ -15,19 +15,14 @@ const prog_option prog_global_options[] = {
      .value = "auto|cpu|cuda[:N]",
      .choices = devices,
      .fallback = "auto",
-     .help = "what screens codes in searches for the best -k, adds up posting lists, answers head query, and makes the "
-             "steps of tower train and the passes of rank train: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those, of "
-             "which all but searches by codes take "
-             "the first; "
-             "or auto, GPUs where they work and the work is worth it, else the CPU. Answers are the "
-             "same, and so are rankings; what towers learn is, up to rounding",
+     .help = "where to run: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, these; auto, GPUs if they "
+             "work and the work is large enough, else the CPU. Only searches by codes use more than "
+             "one GPU. Results are identical; trained towers may differ by rounding",
      .offset = offsetof(prog_globals, device)},
-    {PROG_COUNT_OPTION("seed", "N", offsetof(prog_globals, seed), "seed of whatever a command draws at random"),
-     .fallback = "1"},
+    {PROG_COUNT_OPTION("seed", "N", offsetof(prog_globals, seed), "seed of all random choices"), .fallback = "1"},
     {PROG_FLAG_OPTION("json", offsetof(prog_globals, json), "print JSON: one object, or one a line")},
-    {PROG_FLAG_OPTION("quiet", offsetof(prog_globals, quiet), "say nothing on standard error but errors"),
-     .letter = 'q'},
-    {PROG_FLAG_OPTION("verbose", offsetof(prog_globals, verbose), "say more on standard error, unless --quiet"),
+    {PROG_FLAG_OPTION("quiet", offsetof(prog_globals, quiet), "print only errors to standard error"), .letter = 'q'},
+    {PROG_FLAG_OPTION("verbose", offsetof(prog_globals, verbose), "print more to standard error, unless --quiet"),
      .letter = 'v'},
     {PROG_FLAG_OPTION("help", offsetof(prog_globals, help), "show help for the program, a noun or a command"),
      .letter = 'h'},

@@ -18,12 +18,12 @@ static const char *reason_of(const char *device) {
 
 /*
  * With --device auto the library uses GPUs where they save time and continues on the CPU if they fail. The device's
- * text then ends in "; " and the reason. A machine without a GPU is no news, so that reason is a detail; a GPU that
- * is there and failed gets a note.
+ * text then ends in "; " and the reason. On a machine without a GPU the reason is a detail; if a GPU exists and failed,
+ * it is a note.
  *
  * Without a GPU, thr_device_count gives the same reason, word for word. The texts are compared rather than the
- * statuses because a GPU that failed in a search can make counting fail too. Counting comes after the search because
- * it may wake up a driver, which takes longer than most searches.
+ * statuses, because a GPU that failed in a search can make counting fail too. Counting follows the search, because it
+ * may start a driver, which takes longer than most searches.
  */
 void prog_tell_device(const char *what, const char *device) {
     const char *why = reason_of(device);
@@ -68,7 +68,7 @@ static version cuda_version(uint32_t number) {
     return version_of(number / 1000, number % 1000 / 10);
 }
 
-/* How many there are; with none, why. */
+/* Count the GPUs; if there are none, get the reason. */
 static uint32_t count_gpus(const program *run, thr_error *why) {
     uint32_t n = 0;
 
@@ -79,7 +79,7 @@ static uint32_t count_gpus(const program *run, thr_error *why) {
     return n;
 }
 
-/* Describe a GPU; whether it can be used is known when a context can be made for it. err says why not. */
+/* Describe a GPU and check that it works, by creating a context for it. err has the reason if it does not. */
 static bool look_at(uint32_t number, thr_device_info *info, thr_error *err) {
     char words[24];
     thr_context_options options;
@@ -120,7 +120,7 @@ void prog_print_gpus(const program *run) {
         driver = info.driver > driver ? info.driver : driver;
         runtime = info.runtime > runtime ? info.runtime : runtime;
     }
-    if (driver > 0) /* one driver and one runtime serve all of them */
+    if (driver > 0) /* all GPUs share one driver and one runtime */
         (void)printf("            CUDA %s; the driver is for %s\n", cuda_version(runtime).text,
                      cuda_version(driver).text);
 }

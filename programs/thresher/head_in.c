@@ -67,7 +67,7 @@ void prog_floats_free(prog_floats *floats) {
 
 static int add_word(prog_head_words *words, uint64_t word, uint64_t *room, const char *path) {
     if (word > UINT32_MAX) {
-        prog_error("%s: number %" PRIu64 " is %" PRIu64 ", which is no word's", path, words->n, word);
+        prog_error("%s: number %" PRIu64 " is %" PRIu64 ", which is not a word", path, words->n, word);
         return PROG_FAILED;
     }
     if (words->n == *room) {
@@ -94,7 +94,7 @@ static int read_lines(prog_head_words *words, thr_reader *reader, const char *pa
         if (line == NULL)
             return PROG_DONE;
         if (!prog_read_count(line, &word)) {
-            prog_error("%s: line %" PRIu64 " is no number of a word, 0 for the first", path, n);
+            prog_error("%s: line %" PRIu64 " is not the number of a word (the first word is 0)", path, n);
             return PROG_FAILED;
         }
         const int rc = add_word(words, word, &room, path);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * head_in.h - what heads are built of and asked with, beside weights: files of numbers, and lists of words.
- */
+/* head_in.h - read the inputs of heads other than weights: files of numbers, and lists of words. */
 #ifndef THRESHER_PROGRAM_HEAD_IN_H
 #define THRESHER_PROGRAM_HEAD_IN_H
 
@@ -16,7 +14,10 @@ typedef struct prog_floats {
     uint32_t n_dims;
 } prog_floats;
 
-/* A whole file of numbers; what says what they are, for messages. PROG_DONE, or an exit code after saying why not. */
+/*
+ * Read a whole file of numbers; what names them in messages. Returns PROG_DONE, or an exit code after printing an
+ * error.
+ */
 int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what);
 void prog_floats_free(prog_floats *floats);
 
@@ -26,7 +27,7 @@ typedef struct prog_head_words {
     uint64_t n;
 } prog_head_words;
 
-/* Of a file of whole numbers, row by row, or a text with one a line. As above. */
+/* Read word numbers from a file of whole numbers, row by row, or a text with one a line. Returns as above. */
 int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path);
 void prog_head_words_free(prog_head_words *words);
 

@@ -9,7 +9,20 @@
 
 enum { LINE_WIDTH = 80, HELP_COLUMN = 26 };
 
-/* Write words from column on, broken before LINE_WIDTH; an empty line in text ends a paragraph. */
+size_t prog_example_length(const char *text) {
+    size_t length = 0;
+
+    while (strncmp(text + length, "    ", 4) == 0) {
+        length += strcspn(text + length, "\n");
+        length += strspn(text + length, "\n") > 0;
+    }
+    return length;
+}
+
+/*
+ * Write words from column on, broken before LINE_WIDTH. An empty line in text ends a paragraph; examples are written as
+ * they are.
+ */
 static void wrap(const char *text, size_t indent, size_t column) {
     while (*text != '\0') {
         size_t length = strcspn(text, " \n");
@@ -27,7 +40,15 @@ static void wrap(const char *text, size_t indent, size_t column) {
         text += length;
         blanks = strspn(text, " \n");
         if (blanks >= 2 && text[0] == '\n' && text[1] == '\n') {
-            (void)printf("\n\n%*s", (int)indent, "");
+            const size_t example = prog_example_length(text + 2);
+
+            (void)printf("\n\n");
+            if (example != 0) {
+                (void)printf("%.*s\n", (int)example, text + 2);
+                text += 2 + example;
+                blanks = strspn(text, "\n");
+            }
+            (void)printf("%*s", (int)indent, "");
             column = indent;
         }
         text += blanks;
@@ -125,7 +146,7 @@ void prog_help(const program *run) {
     command_lines(NULL);
     options("Options of every command:", prog_global_options);
     (void)putchar('\n');
-    wrap("--help shows a command's arguments and options. Results go to standard output or to -o, everything else to "
-         "standard error. Exit codes: 0 done, 1 the work failed, 2 the words are wrong.",
+    wrap("--help shows a command's arguments and options. Results go to standard output or to -o, "
+         "everything else to standard error. Exit codes: 0 done, 1 the work failed, 2 wrong usage.",
          0, (size_t)printf("%s %s", prog_self.name, prog_self.words));
 }

@@ -49,7 +49,7 @@ static void find_first(prog_explainer *e, const prog_hits_query *query) {
             i > 0 && e->places[i].feature == e->places[i - 1].feature ? e->first[e->places[i - 1].at] : e->places[i].at;
 }
 
-/* The matches of an item behind the n of those before. A feature that stands twice has the sum of its weights. */
+/* Append the matches of an item to the n already there. A repeated feature has the sum of its weights. */
 static uint64_t take_matches(prog_explainer *e, const prog_hits_query *query, uint64_t n) {
     for (size_t f = 0; f < query->n; f++)
         if (e->first[f] != f)

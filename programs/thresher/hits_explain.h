@@ -12,7 +12,7 @@ typedef struct prog_place {
     size_t at;
 } prog_place;
 
-/* Memory, from answer to answer. Zeroed before the first. */
+/* Memory that is reused between answers. Zeroed before the first. */
 typedef struct prog_explainer {
     prog_match *matches;
     uint64_t *match_ends;
@@ -23,7 +23,7 @@ typedef struct prog_explainer {
     size_t matches_capacity, shares_capacity, ends_capacity;
 } prog_explainer;
 
-/* Put the matches of its items into an answer, which borrows them until the next. PROG_DONE or an exit code. */
+/* Add the matches of its items to an answer, which borrows them until the next. Returns PROG_DONE or an exit code. */
 int prog_explain(prog_explainer *explainer, const thr_hits *hits, const prog_hits_query *query, prog_answer *answer);
 void prog_explainer_free(prog_explainer *explainer);
 

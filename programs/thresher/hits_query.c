@@ -7,7 +7,7 @@
 
 #include "talk.h"
 
-/* Each of them stays what it was where there is no memory for more. */
+/* Without memory each array keeps its content. */
 static bool more_words(prog_hits_batch *b, size_t n) {
     size_t *words = realloc(b->words, n * sizeof *words);
     b->words = words != NULL ? words : b->words;
@@ -33,9 +33,9 @@ static bool more_queries(prog_hits_batch *b, size_t n) {
     return offsets != NULL;
 }
 
-/* Room for one more query, of a line of this length. */
+/* Reserve memory for one more query, from a line of this length. */
 static bool reserve(prog_hits_batch *b, size_t length) {
-    const size_t n = b->n + length / 2 + 1; /* words a line of this length can have */
+    const size_t n = b->n + length / 2 + 1; /* most words in a line of this length */
     if (n > b->capacity && !more_words(b, 2 * n))
         return false;
     if (b->text_size + length + 1 > b->text_capacity && !more_text(b, 2 * (b->text_size + length + 1)))
@@ -52,7 +52,7 @@ bool prog_hits_weight(const char *word, const char **colon, float *weight) {
     return *end == '\0';
 }
 
-/* The fingerprint that a word says; false where it is another word. */
+/* Parse a word with a fingerprint; false for other words. */
 static bool take_model(const char *word, uint64_t *model) {
     const size_t begin = strlen(PROG_HITS_MODEL_WORD);
     if (strncmp(word, PROG_HITS_MODEL_WORD, begin) != 0 || strlen(word + begin) != PROG_HITS_MODEL_DIGITS ||
@@ -71,7 +71,7 @@ static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name,
     else
         weight = 1;
     if (!isfinite(weight)) {
-        prog_error("%s: the weight of %.200s is no finite number", name, word);
+        prog_error("%s: the weight of %.200s is not a finite number", name, word);
         return PROG_FAILED;
     }
     b->words[b->n] = (size_t)(word - b->text);

@@ -12,7 +12,7 @@
 
 #include "program.h"
 
-/* Queries, one behind the other. Zeroed before the first; prog_hits_batch_clear keeps the memory. */
+/* A batch of queries. Zeroed before the first; prog_hits_batch_clear keeps the memory. */
 typedef struct prog_hits_batch {
     char *text;         /* all words, each with a zero byte */
     size_t *words;      /* where in text each begins */
@@ -36,13 +36,13 @@ static inline const char *prog_hits_query_word(const prog_hits_query *query, siz
     return query->text + query->words[i];
 }
 
-/* What a model's lines begin with, and the hexadecimal digits behind it. */
+/* The prefix of a model's lines, and the number of hexadecimal digits after it. */
 #define PROG_HITS_MODEL_WORD "#model="
 enum { PROG_HITS_MODEL_DIGITS = 16 };
 
 /*
- * Add the query of a line, called name in messages; *model is the fingerprint it has, or 0. Answers PROG_DONE or an
- * exit code after having said what is wrong.
+ * Add the query of a line, called name in messages; *model becomes its fingerprint, or 0. Returns PROG_DONE, or an exit
+ * code after printing an error.
  */
 int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
                         uint64_t *model);

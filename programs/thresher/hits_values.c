@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------------------------------------ tables */
 
-/* Names are looked up in order, so that a table costs the sum of both sizes and not their product. */
+/* Names are sorted before the lookup, so a table costs the sum of both sizes, not their product. */
 typedef struct named {
     const char *name;
     uint64_t row;
@@ -30,7 +30,7 @@ typedef struct lookup {
     size_t text_size, text_capacity;
 } lookup;
 
-/* Lists that were updated look names up fast. */
+/* Updated lists have a fast lookup of names. */
 static bool look_up_themselves(const thr_hits *hits) {
     const thr_hits_info info = thr_hits_get_info(hits);
     return !info.has_names || info.n_added + info.n_removed > 0;
@@ -117,7 +117,7 @@ static int take_line(const lookup *l, const char *path, uint64_t line, char *tex
     double value;
     uint64_t row;
     if (tab == NULL || !prog_read_real(tab + 1, &value)) {
-        prog_error("%s: line %" PRIu64 ": an item, a tab and a number are expected", path, line);
+        prog_error("%s: line %" PRIu64 ": expected an item, a tab and a number", path, line);
         return PROG_FAILED;
     }
     *tab = '\0';
@@ -126,7 +126,7 @@ static int take_line(const lookup *l, const char *path, uint64_t line, char *tex
         return PROG_FAILED;
     }
     if (seen[row] != 0) {
-        prog_error("%s: line %" PRIu64 ": item %.200s stands twice", path, line, text);
+        prog_error("%s: line %" PRIu64 ": item %.200s occurs twice", path, line, text);
         return PROG_FAILED;
     }
     seen[row] = 1;
@@ -181,7 +181,7 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
         return prog_failed(&err);
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     if (shape.dtype == THR_DTYPE_NONE || shape.n_dims != 1) {
-        prog_error("%s: one number an item is expected: a column of numbers, or .tsv of items and numbers", path);
+        prog_error("%s: expected one number an item: a column of numbers, or .tsv of items and numbers", path);
         rc = PROG_FAILED;
     }
     while (rc == PROG_DONE) {

@@ -9,7 +9,7 @@
 #include "hits_query.h"
 #include "talk.h"
 
-/* Whether a line's features, separated by blanks, hold the word. */
+/* Whether a line's features, separated by blanks, contain the word. */
 static bool holds(const char *line, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = line; (at = strstr(at, word)) != NULL; at++)
@@ -18,7 +18,7 @@ static bool holds(const char *line, const char *word) {
     return false;
 }
 
-/* The line of a table, from 1, whose features hold the word; 0 where it cannot be read again. */
+/* The line of a table, from 1, whose features contain the word; 0 if it cannot be read again. */
 static uint64_t find_line(const program *run, const char *table, const char *word) {
     const size_t size = strlen(table) + sizeof ":2";
     char *column = table[0] == '-' ? NULL : malloc(size);

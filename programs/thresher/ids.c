@@ -43,7 +43,7 @@ static int add_ids(prog_ids *ids, const thr_matrix *rows, const char *path) {
     for (uint64_t row = 0; row < rows->n_rows; row++) {
         for (uint32_t i = 0; i < rows->n_dims; i++) {
             if (!prog_id_at(rows, row, i, out++)) {
-                prog_error("%s: row %" PRIu64 " holds a negative number, which is no id", path, ids->n_rows + row);
+                prog_error("%s: row %" PRIu64 " holds a negative number, which is not an id", path, ids->n_rows + row);
                 return PROG_FAILED;
             }
         }
@@ -92,7 +92,7 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ .jsonl */
 
-/* Two passes: the longest row says how many columns there are. */
+/* Two passes: the first finds the number of columns, which is that of the longest row. */
 static int read_lines(prog_ids *ids, thr_context *context, const char *path, bool counting) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
@@ -115,7 +115,7 @@ static int read_lines(prog_ids *ids, thr_context *context, const char *path, boo
         int64_t n = fits ? prog_jsonl_ids(line, length, out, counting ? 0 : ids->n_columns) : -1;
 
         if (n < 0) {
-            prog_error("%s: line %" PRIu64 " is no result of thresher index search", path, row + 1);
+            prog_error("%s: line %" PRIu64 " is not a result of thresher index search", path, row + 1);
             rc = PROG_FAILED;
             break;
         }
@@ -170,7 +170,7 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
     }
     scores->n_columns = thr_reader_get_shape(reader).n_dims;
     if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
-        prog_error("%s holds text; rows of numbers are wanted", path);
+        prog_error("%s holds text; expected rows of numbers", path);
         goto out;
     }
     for (;;) {
@@ -188,7 +188,7 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
             goto out;
         }
         if (thr_matrix_to_f32(&rows, 0, rows.n_rows, scores->scores + scores->n_rows * scores->n_columns) != THR_OK) {
-            prog_error("%s holds %s, which are no scores", path, thr_dtype_name(rows.dtype));
+            prog_error("%s holds %s, which are not scores", path, thr_dtype_name(rows.dtype));
             goto out;
         }
         scores->n_rows += rows.n_rows;

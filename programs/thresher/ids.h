@@ -23,13 +23,13 @@ typedef struct prog_scores {
 } prog_scores;
 
 /*
- * Read ids from any file of whole numbers, or from what thresher index search wrote as .jsonl.
- * Answers PROG_DONE or an exit code after having said what is wrong.
+ * Read ids from any file of whole numbers, or from .jsonl results of thresher index search. Returns PROG_DONE, or an
+ * exit code after printing an error.
  */
 int prog_ids_read(prog_ids *ids, thr_context *context, const char *path);
 void prog_ids_free(prog_ids *ids);
 
-/* Read floats; of THR_ENOTFOUND and THR_EFORMAT nothing is said when missing_ok, and scores->scores stays NULL. */
+/* Read floats. With missing_ok, THR_ENOTFOUND and THR_EFORMAT print nothing, and scores->scores stays NULL. */
 int prog_scores_read(prog_scores *scores, thr_context *context, const char *path, bool missing_ok);
 void prog_scores_free(prog_scores *scores);
 

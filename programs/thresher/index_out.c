@@ -46,7 +46,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_count(json, "file_bytes", info.file_bytes);
 }
 
-/* Open what was built and say how large it became. */
+/* Open the new index and print its size. */
 static int report(const program *run, const char *dir, const char *features, double seconds) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;

@@ -72,7 +72,7 @@ static int open_features(prog_vector_search *s) {
 
 /*
  * If the index has a dual model, users given as words (a file of lines, or texts; the other is NULL) get the features
- * that the model makes of their histories, unless --features names a file.
+ * of their histories from the model, unless --features names a file.
  */
 static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
     prog_features *f = &s->search.features;
@@ -83,7 +83,7 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
                : prog_features_from(f, s->search.run, file, "--text", texts, dual);
 }
 
-/* Whether all that is said of features can be done, now that queries are known. */
+/* Check the options of features, once the kind of the queries is known. */
 static int check_features(const prog_vector_search *s) {
     const prog_features_values *v = &s->values->with;
 
@@ -94,7 +94,7 @@ static int check_features(const prog_vector_search *s) {
     return PROG_FAILED;
 }
 
-/* An item by its name, or by its id where it has none of that name. */
+/* Find an item by its name, or by its id if no item has that name. */
 static int find_item(const prog_vector_search *s, const char *word, uint64_t *id) {
     thr_error err = {.status = THR_OK};
 
@@ -110,7 +110,7 @@ static int find_item(const prog_vector_search *s, const char *word, uint64_t *id
     return prog_failed_at("--like", &err);
 }
 
-/* Vectors of the items of --like, where there are any. */
+/* Search by the vectors of the items of --like, if any. */
 static int find_like(prog_vector_search *s) {
     const size_t n = s->values->like.n;
     const uint32_t n_dims = s->info.n_dims;

@@ -8,7 +8,7 @@
 #include "filter.h"
 #include "search.h"
 
-/* What the command line says. */
+/* Values of the command line. */
 typedef struct prog_index_values {
     const char *dir;
     const char *queries;
@@ -24,7 +24,7 @@ typedef struct prog_index_values {
     uint64_t query_bits;
     const char *filter;
     const char *features;
-    prog_features_values with; /* what features are used with */
+    prog_features_values with; /* values, target and explanations of features */
     prog_rerank_values rerank;
     const char *output;
 } prog_index_values;
@@ -36,26 +36,26 @@ typedef struct prog_vector_search {
     thr_index_info info;
     thr_search_options options;
     prog_filter filter;
-    float least_score; /* by radius: what the library is asked for */
+    float least_score; /* by radius: the options for the library */
     float *vectors;    /* of --like and --text */
     uint64_t *like;    /* ids of --like */
 } prog_vector_search;
 
-/* All answer PROG_DONE or an exit code after having said what is wrong. */
+/* All return PROG_DONE, or an exit code after printing an error. */
 int prog_vector_search_prepare(prog_vector_search *s);
 
-/* All queries: of a file, or of --like and --text. */
+/* Search all queries: of a file, or of --like and --text. */
 int prog_vector_search_file(prog_vector_search *s);
 int prog_vector_search_words(prog_vector_search *s);
 
 /* Free everything; s may be partly prepared. */
 void prog_vector_search_free(prog_vector_search *s);
 
-/* search_text.c: lines of texts, called name, as the index's model encodes queries; and the vectors of --text. */
+/* search_text.c: search lines of texts, called name, encoded by the index's model; and the vectors of --text. */
 int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
 int prog_vector_search_texts(prog_vector_search *s);
 
-/* search_radius.c: what is different in a search by radius. */
+/* search_radius.c: the parts that differ in a search by radius. */
 int prog_vector_search_prepare_radius(prog_vector_search *s);
 
 #endif

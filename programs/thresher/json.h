@@ -20,7 +20,7 @@
 
 typedef struct prog_json {
     FILE *file;
-    bool comma; /* a value stands before the next one */
+    bool comma; /* a comma is needed before the next value */
 } prog_json;
 
 prog_json prog_json_to(FILE *file);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The whole number at *text, which moves behind it. */
+/* Parse the whole number at *text, and advance *text past it. */
 static bool take_number(const char **text, uint64_t *number) {
     const char *digit = *text;
 

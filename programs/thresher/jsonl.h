@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jsonl.h - the ids in a line of what `thresher index search` writes as .jsonl. */
+/* jsonl.h - parse the ids in a .jsonl result of `thresher index search`. */
 #ifndef THRESHER_PROGRAM_JSONL_H
 #define THRESHER_PROGRAM_JSONL_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * How many ids the list behind "ids": has, -1 when the line has none, or one of something else. The first `most` of
- * them are written to ids. line[length] is a zero byte; others before it make the line no result.
+ * The number of ids in the list "ids":, -1 if the line has none or another value. Writes the first `most` of them to
+ * ids. line[length] is a NUL byte; a NUL before it makes the line invalid.
  */
 int64_t prog_jsonl_ids(const char *line, size_t length, uint64_t *ids, uint64_t most);
 

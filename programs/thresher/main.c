@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * main.c - from words to a command and from its result to an exit code.
- */
+/* main.c - parse the command line, run the command, return its exit code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +11,8 @@
 #include "talk.h"
 
 /*
- * Occupy descriptors 0 to 2 where the caller closed them, so that no file of ours gets such a number and is written
- * over. The wrong direction is opened: using a closed stream stays an error.
+ * Occupy descriptors 0 to 2 if the caller closed them, so that no file gets such a number and is overwritten by
+ * messages. They are opened in the wrong direction: using a closed stream remains an error.
  */
 static void hold_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -22,7 +20,7 @@ static void hold_standard_streams(void) {
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* A full disk or a closed pipe behind standard output may show at the last moment only. One error line is enough. */
+/* An error of standard output (full disk, closed pipe) may appear only when it is flushed. One error line is enough. */
 static int finish(int rc) {
     prog_progress_end();
     errno = 0;

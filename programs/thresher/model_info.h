@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_info.h - what a model is, in words and in JSON. */
+/* model_info.h - describe a model, as text and as JSON. */
 #ifndef THRESHER_PROGRAM_MODEL_INFO_H
 #define THRESHER_PROGRAM_MODEL_INFO_H
 
@@ -12,13 +12,13 @@ typedef struct prog_model_text {
 } prog_model_text;
 prog_model_text prog_model_line(const thr_tower *tower);
 
-/* Its numbers as keys of the object that is open. */
+/* Write its properties as keys of the open object. */
 void prog_json_model(prog_json *json, const thr_tower *tower);
 
 /* Does the name end as a model's does? */
 bool prog_names_model(const char *path);
 
-/* Print what the file is. PROG_DONE, or an exit code after saying what is wrong. */
+/* Describe the file. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_print_model(program *run, const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 #include "suggest.h"
 #include "talk.h"
 
-/* As many GPUs as the library takes, and digits of a number. */
+/* The most GPUs that the library uses, and the most digits of a number. */
 enum { MAX_GPUS = 32, MAX_GPU_DIGITS = 4 };
 
 /* ------------------------------------------------------------------------------------------------ numbers */
@@ -68,7 +68,7 @@ static bool has_name(const prog_option *option, const char *name, size_t length)
     return option->name != NULL && strlen(option->name) == length && strncmp(option->name, name, length) == 0;
 }
 
-/* The option of that name, or of that letter when name is NULL; the command's own go first. */
+/* Find an option by name, or by letter if name is NULL; the command's own come first. */
 static const prog_option *find(const program *run, const char *name, size_t length, char letter) {
     const prog_option *tables[] = {run->command != NULL ? run->command->options.table : NULL, prog_global_options};
 
@@ -97,7 +97,7 @@ const char *prog_see_help(const program *run) {
 
 /* ------------------------------------------------------------------------------------------------ values */
 
-/* meant: what the text stands for, or NULL for the choice that is nearest by its letters. */
+/* Print that a value is none of the choices. meant: the choice to suggest; NULL: the one closest in spelling. */
 static int wrong_choice(const prog_option *option, const char *text, const char *meant) {
     char all[256] = "";
     size_t used = 0;
@@ -127,7 +127,7 @@ static int store_choice(const prog_option *option, const char *text, size_t *out
     return wrong_choice(option, text, NULL);
 }
 
-/* "0" or "0,2": numbers of GPUs, each once. How many GPUs there are is found out later. */
+/* Parse "0" or "0,2": GPU numbers, each once. Whether they exist is checked later. */
 static bool are_gpu_numbers(const char *text) {
     uint64_t seen[MAX_GPUS];
     size_t n = 0;
@@ -166,7 +166,7 @@ static int store_device(const prog_option *option, const char *text, const char 
                    prog_spell(option).text, numbered, numbered, text);
         return PROG_WRONG_WORDS;
     }
-    /* The letters of "gpu" are near to those of "cpu", which is just what is not meant. */
+    /* "gpu" is closest in spelling to "cpu", but means cuda */
     return wrong_choice(option, text, strncmp(text, "gpu", 3) == 0 ? numbered : NULL);
 }
 
@@ -211,7 +211,7 @@ static int append(prog_list *list, const char *text) {
     return PROG_DONE;
 }
 
-/* Put text, NULL for a flag, where the option's value lives. */
+/* Store text, NULL for a flag, as the option's value. */
 static int store(program *run, const prog_option *option, const char *text) {
     void *place = (char *)(is_global(option) ? (void *)&run->globals : run->values) + option->offset;
 
@@ -236,7 +236,7 @@ static int store(program *run, const prog_option *option, const char *text) {
     return PROG_FAILED;
 }
 
-/* The state before any word is read. */
+/* Set the defaults before parsing. */
 static int store_fallbacks(program *run, const prog_option *table) {
     for (const prog_option *o = table; prog_option_is(o); o++) {
         void *place = (char *)(is_global(o) ? (void *)&run->globals : run->values) + o->offset;
@@ -260,7 +260,7 @@ bool prog_is_given(const program *run, const char *name) {
     return false;
 }
 
-/* Say so when an option of the command goes not together with one that was given before. */
+/* Check that an option does not exclude one that was given before. */
 static int check_group(const program *run, const prog_option *option) {
     const prog_option *table = run->command->options.table;
 
@@ -275,7 +275,7 @@ static int check_group(const program *run, const prog_option *option) {
     return PROG_DONE;
 }
 
-/* Note that an option was given. */
+/* Record that an option was given. */
 static int mark(program *run, const prog_option *option) {
     if (run->command == NULL || is_global(option))
         return PROG_DONE;
@@ -299,15 +299,15 @@ static int unknown_option(const program *run, const char *word, size_t length) {
     if (nearest.best != NULL)
         prog_error("there is no option %s; did you mean --%s?", name, nearest.best);
     else if (run->command == NULL)
-        prog_error("there is no option %s here; options of a command stand behind it; %s", name, prog_see_help(run));
+        prog_error("there is no option %s here; options of a command follow it; %s", name, prog_see_help(run));
     else
         prog_error("there is no option %s; %s", name, prog_see_help(run));
     return PROG_WRONG_WORDS;
 }
 
 /*
- * The value of an option is the text behind it in the same word, or the next word. A next word that is itself a known
- * long option is a value forgotten.
+ * Get the value of an option: the rest of its word, or the next word. A next word that is a known long option means
+ * that the value was forgotten.
  */
 static int take_value(program *run, const prog_option *option, const char *attached, int *i, int argc, char **argv) {
     int rc = mark(run, option);
@@ -377,7 +377,7 @@ static int choose(program *run, const prog_command *command) {
     return store_fallbacks(run, command->options.table);
 }
 
-/* The first word is no noun: it may be misspelt, or a verb whose noun is missing. */
+/* The first word is not a noun: a spelling mistake, or a verb without its noun. */
 static int unknown_noun(const char *word) {
     prog_nearest nouns = prog_nearest_to(word);
     prog_nearest verbs = prog_nearest_to(word);
@@ -419,7 +419,7 @@ static int read_noun(program *run, const char *word) {
     return PROG_DONE;
 }
 
-/* word is NULL when the line ends where a verb should stand. */
+/* word is NULL if the line ends before the verb. */
 static int read_verb(program *run, const char *word) {
     char all[256] = "";
     size_t used = 0;
@@ -473,7 +473,7 @@ static int read_word(program *run, const char *word, size_t *n_arguments) {
     return PROG_DONE;
 }
 
-/* Whether everything that must be there is there. */
+/* Check that all required arguments and options are given. */
 static int check_complete(program *run) {
     if (run->noun == NULL) {
         prog_error("a command is missing; see %s --help", prog_self.name);

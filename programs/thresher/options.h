@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h - option tables and the parser that reads a command line by them.
+ * options.h - option tables and the parser of a command line.
  *
- * A table entry says how an option is spelled, what it takes, where its value goes and what it means. --opt value,
- * --opt=value, -o value, -ovalue and -qv are understood; -- ends the options. The word after an option that takes a
- * value is its value, so negative numbers need no care. Where an option is given twice the last one counts.
+ * A table entry has an option's spelling, type, place in the command's struct and help. The parser accepts --opt value,
+ * --opt=value, -o value, -ovalue and -qv; -- ends the options. The word after an option that takes a value is its
+ * value, so negative numbers need no quoting. If an option is given twice, the last one counts.
  */
 #ifndef THRESHER_PROGRAM_OPTIONS_H
 #define THRESHER_PROGRAM_OPTIONS_H
@@ -23,18 +23,20 @@ typedef enum prog_kind {
     PROG_COUNT,  /* uint64_t, 0 when not given and without default */
     PROG_REAL,   /* double, NaN when not given and without default */
     PROG_CHOICE, /* size_t index of choices, PROG_NO_CHOICE when not given and without default */
-    PROG_DEVICE, /* const char *, one of choices, the last also with ":N" or ":N,N" behind it */
+    PROG_DEVICE, /* const char *, one of choices, the last also followed by ":N" or ":N,N" */
 } prog_kind;
 
 #define PROG_NO_CHOICE SIZE_MAX
 
-/* What a value names, for the shell's completion, and so that no output replaces an input (out.h). */
+/*
+ * The kind of file that a value names, for shell completion and the check that no output overwrites an input (out.h).
+ */
 typedef enum prog_names {
     PROG_NAMES_NOTHING,
     PROG_NAMES_FILE, /* an input */
     PROG_NAMES_DIR,
     PROG_NAMES_OUTPUT, /* a file to write */
-    PROG_NAMES_START,  /* an input that the output goes on from, and may replace */
+    PROG_NAMES_START,  /* an input that the output continues, and may replace */
 } prog_names;
 
 typedef struct prog_list {
@@ -46,10 +48,10 @@ typedef struct prog_option {
     const char *name; /* without the dashes; NULL when there is only a letter */
     char letter;      /* 0 when there is none */
     prog_kind kind;
-    const char *value; /* what stands for the value in the help: "N" */
+    const char *value; /* the value's name in the help: "N" */
     const char *help;  /* a line or two, without full stop */
     size_t offset;
-    const char *fallback;       /* the default as one would write it, or NULL */
+    const char *fallback;       /* the default as text, or NULL */
     const char *const *choices; /* of PROG_CHOICE and PROG_DEVICE, ended by NULL; else NULL */
     uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
     double least_real;          /* of PROG_REAL, ... */
@@ -86,27 +88,30 @@ typedef struct prog_argument {
     size_t offset; /* of a const char *, NULL when not given; of a prog_list where there may be many */
     prog_names names;
     bool required;
-    bool many; /* the last one: all words that are left, and one at least where it is required */
+    bool many; /* last argument: takes all remaining words, at least one if required */
 } prog_argument;
 
 /* ------------------------------------------------------------------------------------------------ shared options */
 
-/* Entries of an option table: PLACE is offsetof the value in the command's struct. Braces may hold more behind them. */
+/*
+ * Entries of an option table: PLACE is offsetof the value in the command's struct. Further fields may follow in the
+ * braces.
+ */
 
-/* How many to find. */
+/* Number of results. */
 #define PROG_K_OPTION(place, what)                                                                                     \
     .letter = 'k', .kind = PROG_COUNT, .value = "N", .least = 1, .fallback = "10", .help = (what), .offset = (place)
 
-/* Where answers go (results.h). */
+/* Output of results (results.h). */
 #define PROG_RESULTS_OPTION(place, more)                                                                               \
     .name = "output", .letter = 'o', .kind = PROG_TEXT, .value = "FILE", .names = PROG_NAMES_OUTPUT,                   \
     .help = "write .ivecs, .jsonl or .trec instead of a table" more, .offset = (place)
 
-/* A file that is read. */
+/* An input file. */
 #define PROG_FILE_OPTION(spelt, place, what)                                                                           \
     .name = (spelt), .kind = PROG_TEXT, .value = "FILE", .names = PROG_NAMES_FILE, .help = (what), .offset = (place)
 
-/* The file that is made. */
+/* The output file. */
 #define PROG_NEW_FILE_OPTION(takes, place, what)                                                                       \
     .name = "output", .letter = 'o', .kind = PROG_TEXT, .value = (takes), .names = PROG_NAMES_OUTPUT,                  \
     .required = true, .help = (what), .offset = (place)
@@ -139,31 +144,31 @@ typedef struct prog_argument {
 /* Whether an entry is not the end of its table. */
 bool prog_option_is(const prog_option *option);
 
-/* "--bits" or "-k": how messages call an option. */
+/* The spelling of an option in messages: "--bits" or "-k". */
 typedef struct prog_spelling {
     char text[64];
 } prog_spelling;
 prog_spelling prog_spell(const prog_option *option);
 
-/* The end of this command line's messages about wrong words: "see thresher index build --help". */
+/* The end of messages about wrong usage: "see thresher index build --help". */
 const char *prog_see_help(const struct program *run);
 
 /*
- * Read the command line into run. Answers PROG_DONE, or the exit code after having said what is wrong.
- * Missing words are not complained about when --help, --version or --generate was given.
+ * Parse the command line into run. Returns PROG_DONE, or an exit code after printing an error. Missing arguments are no
+ * error with --help, --version or --generate.
  */
 int prog_parse(struct program *run, int argc, char **argv);
 
-/* Whether the command line has the option of this name, or of this letter, of the command's own. */
+/* Whether the command's own option of this name or letter was given. */
 bool prog_is_given(const struct program *run, const char *name);
 
 /* Free what prog_parse allocated. */
 void prog_parse_free(struct program *run);
 
-/* A whole number, digits only, in least..most. */
+/* Parse a whole number, digits only, in least..most. */
 bool prog_read_count(const char *text, uint64_t *out);
 
-/* A finite decimal number, nothing behind it. */
+/* Parse a finite decimal number; nothing may follow it. */
 bool prog_read_real(const char *text, double *out);
 
 #endif

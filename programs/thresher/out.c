@@ -15,7 +15,7 @@ int prog_out_failed(const prog_out *out) {
     return PROG_FAILED;
 }
 
-/* A stream over a descriptor, which is closed where there is none. */
+/* Open a stream over a descriptor; closes the descriptor on failure. */
 static int open_stream(prog_out *out, int descriptor) {
     out->file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
     if (out->file != NULL)

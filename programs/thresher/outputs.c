@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.c - no output of a command is one of its inputs: read off its tables of arguments and options. */
+/* outputs.c - check, by the tables of arguments and options, that no output of a command is one of its inputs. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ static bool find_directory(const char *path, size_t length, struct stat *status)
     return stat(length > 0 ? name : ".", status) == 0;
 }
 
-/* Files that do not exist yet are the same if their directories and their last names are. */
+/* Files that do not exist are the same if their directories and last name components are. */
 static bool have_one_place(const char *a, const char *b) {
     const char *a_slash = strrchr(a, '/'), *b_slash = strrchr(b, '/');
     const char *a_name = a_slash != NULL ? a_slash + 1 : a, *b_name = b_slash != NULL ? b_slash + 1 : b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pairs.h - the options that say where pairs stand in a file, for the commands that read some. */
+/* pairs.h - the options for the columns of a file of pairs. */
 #ifndef THRESHER_PROGRAM_PAIRS_H
 #define THRESHER_PROGRAM_PAIRS_H
 
@@ -15,20 +15,17 @@ typedef struct prog_pairs_values {
 
 /* Entries of an option table; values is the member of that type in the command's struct. */
 #define PROG_PAIRS_OPTIONS(type, values)                                                                               \
-    {PROG_COUNT_OPTION("query-column", "N", offsetof(type, values.query_column),                                       \
-                       "the column of PAIRS that queries stand in, from 1"),                                           \
+    {PROG_COUNT_OPTION("query-column", "N", offsetof(type, values.query_column), "the column of the query, from 1"),   \
      .least = 1, .most = UINT32_MAX, .fallback = "1"},                                                                 \
-        {PROG_COUNT_OPTION("item-column", "N", offsetof(type, values.item_column),                                     \
-                           "the column of PAIRS that items stand in"),                                                 \
+        {PROG_COUNT_OPTION("item-column", "N", offsetof(type, values.item_column), "the column of the item"),          \
          .least = 1, .most = UINT32_MAX, .fallback = "2"},                                                             \
         {PROG_COUNT_OPTION("label-column", "N", offsetof(type, values.label_column),                                   \
-                           "a column of numbers that say how good a pair is (default: all pairs are good)"),           \
+                           "the column of a numeric label, larger is better (default: all pairs are good)"),           \
          .least = 1, .most = UINT32_MAX},                                                                              \
-        {PROG_REAL_OPTION("least-label", "X", offsetof(type, values.least_label),                                      \
-                          "pairs with a label of less are bad"),                                                       \
+        {PROG_REAL_OPTION("least-label", "X", offsetof(type, values.least_label), "the lowest label of a good pair"),  \
          .least_real = -INFINITY, .fallback = "1"},                                                                    \
     {                                                                                                                  \
-        PROG_FLAG_OPTION("header", offsetof(type, values.header), "the first row of PAIRS names its columns")          \
+        PROG_FLAG_OPTION("header", offsetof(type, values.header), "skip the first row, which names columns")           \
     }
 
 static inline thr_pairs_format prog_pairs_format(const prog_pairs_values *values) {

@@ -17,7 +17,7 @@ void prog_put_plain(FILE *file, const char *text) {
 }
 
 void prog_line(const char *format, ...) {
-    char line[4096]; /* a longer one is cut */
+    char line[4096]; /* longer texts are cut */
     va_list arguments;
 
     va_start(arguments, format);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain.h - texts that others wrote, on their way to a terminal: what could drive it becomes '?'. */
+/* plain.h - print untrusted text to a terminal: control characters become '?'. */
 #ifndef THRESHER_PROGRAM_PLAIN_H
 #define THRESHER_PROGRAM_PLAIN_H
 
 #include <stdio.h>
 
-/* The text as thr_make_printable leaves it. */
+/* A copy of the text after thr_make_printable. */
 void prog_put_plain(FILE *file, const char *text);
 
-/* printf of one line, without its end, on standard output; all of it made printable. */
+/* printf of one line, without its end, to standard output, after thr_make_printable. */
 __attribute__((format(printf, 1, 2))) void prog_line(const char *format, ...);
 
 #endif

@@ -23,7 +23,7 @@ void prog_plot_point(prog_series *series, double x, double y) {
     series->y[series->n++] = y;
 }
 
-/* A round number of at least least: 1, 2 or 5 times a power of ten. */
+/* The smallest of 1, 2, 5 times a power of ten that is at least `least`. */
 static double round_step(double least) {
     const double power = pow(10, floor(log10(least)));
     for (int i = 0; i < 3; i++) {
@@ -52,7 +52,7 @@ static double place(scale s, double value, double from, double to) {
     return from + (value - s.least) / (s.most - s.least) * (to - from);
 }
 
-/* Powers of ten, not more than fit; values are their logarithms. */
+/* Ticks at powers of ten, as many as fit; values are logarithms. */
 static scale log_scale_of(const prog_plot *plot) {
     double least = INFINITY, most = -INFINITY;
     for (int i = 0; i < plot->n_series; i++)
@@ -77,7 +77,7 @@ void prog_plot_print(const prog_plot *plot, FILE *f) {
         }
     const scale x = scale_of(plot->x_least, most_x),
                 y = plot->log_y ? log_scale_of(plot) : scale_of(plot->y_least, most_y);
-    const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* where curves that fall are not */
+    const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* the corner that falling curves leave empty */
     const int legend_y = plot->log_y ? TOP + 12 : HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "

@@ -17,20 +17,20 @@ typedef struct prog_series {
 typedef struct prog_plot {
     const char *title, *x_label, *y_label;
     double x_least; /* points left of it are not drawn */
-    double y_least; /* where the y axis begins, or below; not with log_y */
-    bool log_y;     /* y, which then is above 0, by powers of ten */
+    double y_least; /* lowest y of the axis; ignored with log_y */
+    bool log_y;     /* logarithmic y axis; values must be positive */
     int n_series;
     prog_series series[PROG_PLOT_SERIES];
 } prog_plot;
 
-/* Begin a series; its name stands in the legend. */
+/* Begin a series; its name appears in the legend. */
 prog_series *prog_plot_series(prog_plot *plot, const char *name);
 void prog_plot_point(prog_series *series, double x, double y);
 
 /* Write the plot. The y axis begins at y_least, but for log_y. */
 void prog_plot_print(const prog_plot *plot, FILE *file);
 
-/* The same to a file of its own; -1 when it cannot be written. */
+/* Write the plot to a file; returns -1 on failure. */
 int prog_plot_write(const prog_plot *plot, const char *path);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - what every part of a program knows: a command, the options all commands share, the exit codes.
+ * program.h - the parts that all commands share: the command table, global options, exit codes.
  *
- * A command is one prog_command: its words, its arguments, its option table and its function. Parser, help, manual,
- * completion and docs/cli.md are all made from that. To add one, write the prog_command beside its function and add one
- * line to commands.c. Two programs are made so, thresher and thresher-bench (programs/bench): each has a commands.c.
+ * A command is one prog_command: its words, arguments, option table and function. Parser, help, manual, completion and
+ * docs/cli.md are all made from it. To add one, write the prog_command beside its function and add a line to
+ * commands.c. There are two programs, thresher and thresher-bench (programs/bench), each with a commands.c.
  */
 #ifndef THRESHER_PROGRAM_H
 #define THRESHER_PROGRAM_H
@@ -17,7 +17,7 @@
 
 #include "options.h"
 
-/* Exit codes; work stopped by signal n ends with 128 + n. */
+/* Exit codes; after a stop by signal n, 128 + n. */
 enum { PROG_DONE = 0, PROG_FAILED = 1, PROG_WRONG_WORDS = 2, PROG_SIGNALLED = 128 };
 
 /* The date of the manual, for this version. */
@@ -41,7 +41,7 @@ typedef struct prog_command {
     const char *noun;
     const char *verb;    /* NULL for a noun that is a command itself */
     const char *summary; /* a line without full stop */
-    const char *text;    /* paragraphs, separated by an empty line */
+    const char *text;    /* paragraphs separated by an empty line; lines indented by 4 blanks are an example */
     const prog_argument *arguments;
     prog_options options;
     size_t values_size;          /* size of the struct that the offsets of both tables point into */
@@ -49,32 +49,32 @@ typedef struct prog_command {
     int (*run)(struct program *program, const void *values);
 } prog_command;
 
-/* One run: the words as they were understood, and the context the command works in. */
+/* One run: the parsed command line, and the context. */
 typedef struct program {
     prog_globals globals;
-    const char *noun;            /* NULL until the words name one */
-    const prog_command *command; /* NULL until the words name one */
+    const char *noun;            /* NULL until parsed */
+    const prog_command *command; /* NULL until parsed */
     void *values;                /* command->values_size bytes */
     uint64_t given;              /* bit i: option i of the command was on the command line */
-    thr_context *context;        /* made before run is called */
+    thr_context *context;        /* created before run is called */
 } program;
 
-/* What the first word may be, with a line about it. Ended by a NULL name. */
+/* The first words, each with a line of description. Ended by a NULL name. */
 typedef struct prog_noun {
     const char *name;
     const char *summary;
 } prog_noun;
 
-/* What tells one program from another. */
+/* The identity of a program. */
 typedef struct prog_identity {
-    const char *name;                   /* "thresher": begins usages and messages */
-    const char *words;                  /* "NOUN VERB": what a usage has behind the name */
+    const char *name;                   /* "thresher": the first word of usages and messages */
+    const char *words;                  /* "NOUN VERB": the words of a usage after the name */
     const char *about;                  /* a sentence for the help */
-    const prog_noun *elsewhere;         /* first words that another program takes, and where; ended by a NULL name */
+    const prog_noun *elsewhere;         /* first words of another program, and its name; ended by a NULL name */
     void (*generate)(size_t generator); /* NULL: --generate is refused */
 } prog_identity;
 
-/* commands.c: the program; all commands in the order of the help, ended by NULL; their first words. */
+/* commands.c: the program's identity; all commands in the order of the help, ended by NULL; their first words. */
 extern const prog_identity prog_self;
 extern const prog_command *const prog_commands[];
 extern const prog_noun prog_nouns[];
@@ -109,22 +109,25 @@ extern const prog_command prog_eval_auc;
 extern const prog_command prog_eval_ndcg;
 extern const prog_command prog_eval_bleu;
 
-/* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
+/* cmd_index_info.c: describe an index; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);
 
-/* cmd_hits_info.c: whether a file is one of posting lists by its first bytes; print what it holds. */
+/* cmd_hits_info.c: detect posting lists by a file's first bytes; describe them. */
 bool prog_is_hits(const char *path);
 int prog_print_hits(program *run, const char *path);
 
-/* cmd_head_info.c: the same of heads. */
+/* cmd_head_info.c: the same for heads. */
 bool prog_is_head(const char *path);
 int prog_print_head(program *run, const char *path);
 
-/* translator_info.c: whether a file of tensors is a model of translations; what it is. */
+/* translator_info.c: detect a translation model in a file of tensors, and describe it. */
 int prog_print_translator(program *run, const char *path, bool *is_one);
 
-/* help.c: help on standard output for the program, a noun or a command. */
+/* help.c: print help for the program, a noun or a command to standard output. */
 void prog_help(const program *run);
+
+/* The length of the example at the start of text, its last line end included; 0 if there is none. */
+size_t prog_example_length(const char *text);
 
 /* generate.c and complete.c: manual, docs/cli.md and completion on standard output. */
 void prog_generate(size_t generator);

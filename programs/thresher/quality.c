@@ -50,7 +50,7 @@ static void print_json(const prog_quality_values *values, const thr_quality *q) 
     prog_json_end(&json);
 }
 
-/* note is NULL or what stands behind the value. */
+/* note: printed after the value; or NULL */
 static void print_line(const char *name, double value, const char *note) {
     char number[32] = "-";
 
@@ -95,7 +95,7 @@ int prog_quality_judge(const program *run, const prog_quality_values *values, co
     if (thr_rank_quality(&judged, &options, &quality, &err) != THR_OK)
         return prog_failed_at(where, &err);
     if (quality.pairs.n_pairs == 0)
-        prog_note("%s: no query has two rows of different labels, so there are no pairs to judge", where);
+        prog_note("%s: no query has two rows of different labels, so there are no pairs", where);
     if (run->globals.json)
         print_json(values, &quality);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quality.h - how well scores rank the rows of queries: what eval ndcg and rank eval share. */
+/* quality.h - the quality of a ranking, for eval ndcg and rank eval. */
 #ifndef THRESHER_PROGRAM_QUALITY_H
 #define THRESHER_PROGRAM_QUALITY_H
 
@@ -20,24 +20,25 @@ extern const char *const prog_ties[];
      .kind = PROG_COUNT,                                                                                               \
      .value = "N",                                                                                                     \
      .fallback = "10",                                                                                                 \
-     .help = "ranks that count for NDCG, ERR and precision; 0: all",                                                   \
+     .help = "ranks that count in NDCG, ERR and precision; 0: all",                                                    \
      .offset = offsetof(type, values.k)},                                                                              \
         {PROG_CHOICE_OPTION("convention", "NAME", prog_conventions, offsetof(type, values.convention),                 \
-                            "whose NDCG. letor counts queries without a gain, or of fewer than -k rows, as 0, and "    \
-                            "discounts by 1, 1, then 1 / log2(rank); the others by 1 / log2(1 + rank). lightgbm and "  \
-                            "xgboost count queries without a gain as 1, xgboost-minus as 0; in MAP and MRR, too"),     \
+                            "tool whose NDCG to compute. letor: queries without gain, or with fewer than -k rows, "    \
+                            "score 0; discounts 1, 1, then 1 / log2(rank). Others: discounts 1 / log2(1 + rank); "     \
+                            "queries without gain score 1 with lightgbm and xgboost, 0 with xgboost-minus. Applies "   \
+                            "to MAP and MRR, too"),                                                                    \
          .fallback = "lightgbm"},                                                                                      \
         {PROG_CHOICE_OPTION("gain", "exponential|linear", prog_gains, offsetof(type, values.gain),                     \
-                            "what a label is worth: 2^label - 1, for labels up to 31, or the label"),                  \
+                            "gain of a label: 2^label - 1, for labels up to 31, or the label"),                        \
          .fallback = "exponential"},                                                                                   \
     {                                                                                                                  \
-        PROG_CHOICE_OPTION(                                                                                            \
-            "ties", "wrong|right", prog_ties, offsetof(type, values.ties),                                             \
-            "what pairs of equal scores count as in pairwise accuracy; SVMrank and LIBLINEAR have them right"),        \
+        PROG_CHOICE_OPTION("ties", "wrong|right", prog_ties, offsetof(type, values.ties),                              \
+                           "how pairwise accuracy counts pairs of equal scores; SVMrank and LIBLINEAR count them as "  \
+                           "right"),                                                                                   \
             .fallback = "wrong"                                                                                        \
     }
 
-/* Judge scores, one a row of the ranking's view, and print it. where names what was judged, for messages. */
+/* Compute the quality of scores, one a row of the ranking's view, and print it. where names the scores in messages. */
 int prog_quality_judge(const program *run, const prog_quality_values *values, const thr_ranking *ranking,
                        const double *scores, const char *where);
 

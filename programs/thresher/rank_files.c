@@ -10,7 +10,7 @@
 #include "out.h"
 #include "talk.h"
 
-/* FILE.query, as FILE is called without .gz or .xz; the library reads the first that is there. */
+/* The name of FILE.query, without FILE's .gz or .xz. The library reads the first that exists. */
 static int check_side(const char *output, const char *path) {
     static const char *const endings[] = {".query", ".query.gz", ".query.xz"};
     size_t length = strlen(path);
@@ -44,7 +44,7 @@ int prog_rank_check_output(const char *output, const char *path, const prog_rank
 static int failed_to_open(const thr_error *err) {
     if (err->status != THR_EFORMAT || strstr(err->text, "are ranked within queries") == NULL)
         return prog_failed(err);
-    prog_error("%s (--one-query takes all rows as of one)", err->text);
+    prog_error("%s (--one-query treats all rows as one query)", err->text);
     return PROG_FAILED;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_files.h - what the commands of `rank` share: the options that say how FILE is read, and reading it. */
+/* rank_files.h - reading FILE for the commands of `rank`, and the options for it. */
 #ifndef THRESHER_PROGRAM_RANK_FILES_H
 #define THRESHER_PROGRAM_RANK_FILES_H
 
@@ -16,26 +16,26 @@ typedef struct prog_rank_values {
     {                                                                                                                  \
         PROG_FLAG_OPTION(                                                                                              \
             "cache", offsetof(VALUES, FIELD.cache),                                                                    \
-            "read FILE.thr-cache where it was made of FILE as it is now, else make it: the next time is faster")       \
+            "read FILE.thr-cache if it was made from FILE as it is, else write it: the next run reads faster")         \
     }
 
 /*
- * Before the work: output, which may be NULL, is none of the files beside FILE: the sizes of its queries, and with
- * --cache its cache. PROG_DONE, or an exit code, said.
+ * Check before the work that output, which may be NULL, is not FILE.query or FILE's cache (with --cache). Returns
+ * PROG_DONE, or an exit code after printing an error.
  */
 int prog_rank_check_output(const char *output, const char *path, const prog_rank_values *values);
 
-/* The rows of a file, and in *seconds how long they took. PROG_DONE, or an exit code, said. */
+/* Read the rows of a file; *seconds gets the time. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_rank_open(program *run, const char *path, const prog_rank_values *values, bool comments, thr_ranking **ranking,
                    double *seconds);
 
-/* Say where a cache was asked for and could not be written. */
+/* Print a note if the requested cache could not be written. */
 void prog_rank_tell_cache(const thr_ranking *ranking);
 
-/* n doubles; NULL, said, where there is no memory. */
+/* Allocate n doubles; NULL, after printing an error, without memory. */
 double *prog_rank_numbers(uint64_t n);
 
-/* Say where rows have fewer features than a model: what is not there counts as 0. */
+/* Print a note if rows have fewer features than a model; missing ones count as 0. */
 void prog_rank_tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
                           const thr_rank_model *model);
 

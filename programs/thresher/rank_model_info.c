@@ -13,7 +13,7 @@
 
 enum { SHOWN = 5 }; /* of the weights, the largest first */
 
-/* The largest weights by magnitude, equal ones by number; returns how many there are to show. */
+/* Find the largest weights by magnitude, equal ones by number; returns how many to show. */
 static uint32_t find_largest(const double *weights, uint32_t n, uint32_t largest[SHOWN]) {
     uint32_t found = 0;
 
@@ -29,7 +29,10 @@ static uint32_t find_largest(const double *weights, uint32_t n, uint32_t largest
     return found;
 }
 
-/* Squares are of weights times a power of two, so that those of large and small ones can be numbers. */
+/*
+ * Weights are scaled by a power of two before squaring, so that very large and very small ones do not overflow or
+ * vanish.
+ */
 static double length_of(const double *weights, uint32_t n) {
     double most = 0, sum = 0;
     int exponent = 0;

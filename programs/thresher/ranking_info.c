@@ -28,7 +28,7 @@ bool prog_names_ranking(const char *path) {
     return false;
 }
 
-/* What is counted of a view. */
+/* Counts over a view. */
 typedef struct ranking_facts {
     double least_label, largest_label;
     uint64_t smallest_query, largest_query; /* rows */
@@ -58,7 +58,7 @@ static ranking_facts find_facts(const thr_ranking_view *view) {
         if (n > facts.largest_query)
             facts.largest_query = n;
     }
-    (void)thr_pair_accuracy(&judged, &pairs, NULL); /* where it fails there are none */
+    (void)thr_pair_accuracy(&judged, &pairs, NULL); /* it fails if there are no pairs */
     facts.n_pairs = pairs.n_pairs;
     return facts;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranking_info.h - what a file of examples to rank holds. */
+/* ranking_info.h - describe a file of examples to rank. */
 #ifndef THRESHER_PROGRAM_RANKING_INFO_H
 #define THRESHER_PROGRAM_RANKING_INFO_H
 

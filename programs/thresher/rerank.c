@@ -18,9 +18,9 @@ int prog_rerank_check(const program *run, const prog_rerank_values *values, uint
     const bool svm = output != NULL && prog_ends_with(output, ".svm");
 
     if (values->model != NULL && values->columns == NULL)
-        prog_error("--rank needs --rank-columns, which says what the model's features are; %s", prog_see_help(run));
+        prog_error("--rank needs --rank-columns, which names the model's features; %s", prog_see_help(run));
     else if (svm && values->columns == NULL)
-        prog_error("-o %s: features of what is found need --rank-columns; %s", output, prog_see_help(run));
+        prog_error("-o %s: features need --rank-columns; %s", output, prog_see_help(run));
     else if (values->columns != NULL && values->model == NULL && !svm)
         prog_error("--rank-columns are for --rank MODEL, or for -o FILE.svm; %s", prog_see_help(run));
     else if ((values->features != NULL || values->depth != 0) && values->columns == NULL)
@@ -40,7 +40,7 @@ int prog_rerank_check(const program *run, const prog_rerank_values *values, uint
 
 /* ------------------------------------------------------------------------------------------------ columns */
 
-/* The words of --rank-columns one after the other; false at the end. */
+/* Get the next word of --rank-columns; false at the end. */
 static bool next_word(const char **at, const char **word, size_t *length) {
     if (**at == '\0')
         return false;
@@ -52,7 +52,7 @@ static bool next_word(const char **at, const char **word, size_t *length) {
     return true;
 }
 
-/* Which features are the search's score, and how many columns the others are. */
+/* Find the features that are the search's score, and count the others. */
 static int read_sources(prog_rerank *r, const char *model_path) {
     const char *at = r->values->columns, *word;
     const size_t most = strlen(at) + 1;
@@ -81,14 +81,13 @@ static int read_sources(prog_rerank *r, const char *model_path) {
         return PROG_FAILED;
     }
     if (r->n_columns > 0 && r->values->features == NULL) {
-        prog_error("--rank-columns %s: columns but \"score\" are of a file: name it with --rank-features",
-                   r->values->columns);
+        prog_error("--rank-columns %s: columns except \"score\" need --rank-features", r->values->columns);
         return PROG_FAILED;
     }
     return PROG_DONE;
 }
 
-/* "FILE.tsv:items,price,clicks": all columns that are wanted, the one of items first. */
+/* "FILE.tsv:items,price,clicks": all columns to read, that of the items first. */
 static char *columns_of(const prog_rerank *r) {
     const prog_rerank_values *v = r->values;
     const char *at = v->columns, *word, *items = v->items != NULL ? v->items : "";
@@ -108,7 +107,7 @@ static char *columns_of(const prog_rerank *r) {
 
 /* ------------------------------------------------------------------------------------------------ a table's rows */
 
-/* The index's row of an item that is called by its name, or by its id. */
+/* Find the row of an item by its name, or by its id. */
 static bool find_row(const thr_index *index, const char *word, uint64_t *row) {
     uint64_t id;
 
@@ -117,7 +116,7 @@ static bool find_row(const thr_index *index, const char *word, uint64_t *row) {
     return prog_read_count(word, &id) && thr_index_row(index, id, row);
 }
 
-/* One line of fields with tabs between; its text is written to. */
+/* Read one line of fields separated by tabs; writes to its text. */
 static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items, uint8_t *seen) {
     const char *path = r->values->features;
     uint64_t row = line - 1;
@@ -126,20 +125,20 @@ static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items
         char *tab = strchr(text, '\t');
 
         if (tab == NULL) { /* the reader gives all columns */
-            prog_error("%s: row %" PRIu64 " has no columns behind that of items", path, line);
+            prog_error("%s: row %" PRIu64 " has no columns except that of items", path, line);
             return PROG_FAILED;
         }
         *tab = '\0';
-        if (!find_row(r->index, text, &row)) /* items of elsewhere may have rows, too */
+        if (!find_row(r->index, text, &row)) /* the table may have rows of items that are not in the index */
             return PROG_DONE;
         text = tab + 1;
     } else if (row >= n_items) {
-        prog_error("%s: more rows than the index's %" PRIu64 " items: --rank-items says whose rows they are", path,
+        prog_error("%s: more rows than the index's %" PRIu64 " items: name the column of items with --rank-items", path,
                    n_items);
         return PROG_FAILED;
     }
     if (seen[row]++ != 0) {
-        prog_error("%s: row %" PRIu64 " is of an item that had one already", path, line);
+        prog_error("%s: row %" PRIu64 " is a second one of its item", path, line);
         return PROG_FAILED;
     }
     for (uint32_t c = 0; c < r->n_columns; c++) {
@@ -149,7 +148,7 @@ static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items
         if (tab != NULL)
             *tab = '\0';
         if (!prog_read_real(text, &value) || !isfinite((float)value)) {
-            prog_error("%s: row %" PRIu64 ": \"%.60s\" is no finite number", path, line, text);
+            prog_error("%s: row %" PRIu64 ": \"%.60s\" is not a finite number", path, line, text);
             return PROG_FAILED;
         }
         r->table[row * r->n_columns + c] = (float)value;
@@ -161,8 +160,7 @@ static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items
 static int check_all_there(const prog_rerank *r, const uint8_t *seen, uint64_t n_items) {
     for (uint64_t row = 0; row < n_items; row++)
         if (seen[row] == 0) {
-            prog_error("%s: the item of row %" PRIu64 " of the index has no row there: %" PRIu64
-                       " are wanted, one an item",
+            prog_error("%s: the item of row %" PRIu64 " of the index has no row: expected %" PRIu64 ", one an item",
                        r->values->features, row, n_items);
             return PROG_FAILED;
         }
@@ -212,7 +210,7 @@ static int read_table(prog_rerank *r, program *run, uint64_t n_items) {
 
 /* ------------------------------------------------------------------------------------------------ a matrix's rows */
 
-/* Columns of a matrix are called by their numbers, from 1. */
+/* The columns of a matrix are named by number, from 1. */
 static int read_numbers_wanted(const prog_rerank *r, uint32_t n_dims, uint32_t *wanted) {
     const char *at = r->values->columns, *word;
     size_t length, feature = 0;
@@ -236,7 +234,7 @@ static int read_numbers_wanted(const prog_rerank *r, uint32_t n_dims, uint32_t *
 
 static int take_rows(prog_rerank *r, const thr_matrix *rows, const uint32_t *wanted, float *buffer, uint64_t first) {
     for (uint64_t i = 0; i < rows->n_rows; i++) {
-        (void)thr_matrix_to_f32(rows, i, 1, buffer); /* it is there */
+        (void)thr_matrix_to_f32(rows, i, 1, buffer); /* it exists */
         for (uint32_t c = 0; c < r->n_columns; c++) {
             const float value = buffer[wanted[c]];
 
@@ -265,7 +263,7 @@ static int read_rows(prog_rerank *r, thr_reader *reader, uint64_t n_items, const
         if (rows.n_rows == 0 || rows.n_rows > n_items - n) {
             if (rows.n_rows == 0 && n == n_items)
                 return PROG_DONE;
-            prog_error("%s has %s%" PRIu64 " rows, the index has %" PRIu64 " items: one an item is wanted",
+            prog_error("%s has %s%" PRIu64 " rows, the index has %" PRIu64 " items: expected one an item",
                        r->values->features, rows.n_rows == 0 ? "" : "more than ", rows.n_rows == 0 ? n : n_items,
                        n_items);
             return PROG_FAILED;
@@ -364,7 +362,7 @@ void prog_rerank_free(prog_rerank *r) {
 static void fill_row(const prog_rerank *r, uint64_t id, float score, float *out) {
     uint64_t row = 0;
 
-    (void)thr_index_row(r->index, id, &row); /* it was found */
+    (void)thr_index_row(r->index, id, &row); /* the search found it, so it exists */
     for (uint32_t f = 0; f < r->n_features; f++)
         out[f] = r->sources[f] < 0 ? score : r->table[row * r->n_columns + (uint64_t)r->sources[f]];
 }

@@ -72,7 +72,7 @@ static uint64_t first_match(const prog_answer *answer, uint64_t i) {
     return i == 0 ? 0 : answer->match_ends[i - 1];
 }
 
-/* A line under its item: "category=12 0.7, brand=7 0.2". */
+/* Print a line under the item: "category=12 0.7, brand=7 0.2". */
 static void put_matches(FILE *file, const prog_answer *answer, uint64_t i) {
     for (uint64_t m = first_match(answer, i); m < answer->match_ends[i]; m++) {
         (void)fputs(m == first_match(answer, i) ? "                    " : ", ", file);
@@ -115,7 +115,7 @@ static void put_table(prog_results *results, const prog_answer *answer) {
         (void)fputs("      certified exact\n", file);
 }
 
-/* An object an item: its words and their shares. */
+/* Print an object an item: its words and their shares. */
 static void put_json_matches(prog_json *json, const prog_answer *answer) {
     prog_json_key(json, "matches");
     prog_json_open(json, '[');
@@ -138,7 +138,7 @@ static void put_json_log_probs(prog_json *json, const prog_answer *answer) {
     prog_json_key_count(json, "candidates", *answer->n_candidates);
 }
 
-/* The features of the query that no item has, where there are any. */
+/* Print the features of the query that no item has, if any. */
 static void put_json_unknown(prog_json *json, const prog_hits_query *query) {
     bool is_open = false;
 
@@ -225,7 +225,7 @@ static int put_ivecs(prog_results *results, const prog_answer *answer) {
     return PROG_DONE;
 }
 
-/* Columns of a run and words of a comment are separated by white space, so nothing in them may hold any. */
+/* White space separates columns of a run and words of a comment, so names must not contain any. */
 static int check_word(const prog_results *results, const char *word) {
     if (word[0] != '\0' && strpbrk(word, " \t\v\f\r\n") == NULL)
         return PROG_DONE;
@@ -256,7 +256,7 @@ static int put_trec(prog_results *results, const prog_answer *answer) {
     return PROG_DONE;
 }
 
-/* Rows without a label yet: 0. A value has all digits that a float32 needs. */
+/* Rows to be labelled: label 0. Values have all digits of a float32. */
 static int put_svm(prog_results *results, const prog_answer *answer) {
     FILE *file = results->out.file;
 

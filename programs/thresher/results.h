@@ -29,19 +29,19 @@ typedef enum prog_format {
     PROG_FORMAT_SVM
 } prog_format;
 
-/* The name of an item of what is searched, or NULL. */
+/* The name of an item, or NULL. */
 typedef const char *prog_name_of(const void *named, uint64_t id);
 
 typedef struct prog_results {
     prog_format format;
     prog_out out;
     bool is_file;          /* not standard output */
-    prog_name_of *name_of; /* NULL: items have ids alone */
+    prog_name_of *name_of; /* NULL: items have no names */
     const void *named;
     uint64_t n_queries; /* written so far */
 } prog_results;
 
-/* What an item has of what its query gives weights to. */
+/* A feature of the query that an item has. */
 typedef struct prog_match {
     const char *word;
     float share;
@@ -49,38 +49,38 @@ typedef struct prog_match {
 
 /* One query's answer. */
 typedef struct prog_answer {
-    const char *like; /* the item the query is the vector of, or NULL */
-    const char *text; /* the text it is, or NULL */
+    const char *like; /* the item whose vector is the query, or NULL */
+    const char *text; /* the text of the query, or NULL */
     const uint64_t *ids;
     const float *scores;
-    uint64_t n;                 /* ids there are */
-    uint64_t width;             /* ids there could be, at least 1 */
-    const uint8_t *certified;   /* whether it is certainly the exact one; NULL: not known */
+    uint64_t n;                 /* number of ids */
+    uint64_t width;             /* most ids of an answer, at least 1 */
+    const uint8_t *certified;   /* whether the answer is proven exact; NULL: unknown */
     const prog_match *matches;  /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
-    const uint64_t *match_ends; /* NULL: not asked for */
+    const uint64_t *match_ends; /* NULL: no explanations */
     const struct prog_hits_query *query; /* its features, or NULL */
     const float *features;               /* n x n_features, or NULL */
     uint32_t n_features;                 /* of each item */
-    const float *found_scores;           /* the search's, where another order was given; or NULL */
+    const float *found_scores;           /* the search's scores, if another order was applied; or NULL */
     const float *log_probs;              /* of words, or NULL: items have none */
-    const char *normaliser;              /* with log_probs: over which words they are, ... */
-    const uint32_t *n_candidates;        /* ... and how many were scored */
+    const char *normaliser;              /* with log_probs: the normaliser, ... */
+    const uint32_t *n_candidates;        /* ... and the number of words scored */
 } prog_answer;
 
 /*
- * path is what -o says, NULL for standard output, where --json chooses JSON instead of the table. name_of may be NULL.
- * features: whether answers have them, so that they can be .svm. Answers PROG_DONE or an exit code after having said
- * what is wrong.
+ * path: the value of -o, or NULL for standard output, where --json selects JSON instead of the table. name_of may be
+ * NULL. features: answers have them, so they can be written as .svm. Returns PROG_DONE, or an exit code after printing
+ * an error.
  */
 int prog_results_open(prog_results *results, const struct program *run, const char *path, prog_name_of *name_of,
                       const void *named, bool features);
 
-/* Whether what is written says which answers are certified. */
+/* Whether the format has a place for certified. */
 bool prog_results_show_certified(const prog_results *results);
 
 int prog_results_put(prog_results *results, const prog_answer *answer);
 
-/* Give the file its name where rc is PROG_DONE, else throw away what is written. As prog_out_close. */
+/* Publish the file if rc is PROG_DONE, else delete it, as prog_out_close. */
 int prog_results_close(prog_results *results, int rc);
 
 #endif

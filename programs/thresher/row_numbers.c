@@ -7,7 +7,7 @@
 
 #include "talk.h"
 
-/* As the file has them. */
+/* Read numbers in file order. */
 typedef struct numbers_read {
     const prog_numbers *wanted;
     double *numbers;
@@ -19,7 +19,7 @@ static int add_line(numbers_read *r, const char *line) {
     const double number = strtod(line, &end);
 
     if (end == line || end[strspn(end, " \t")] != '\0') {
-        prog_error("%s: line %" PRIu64 " is no %s, but \"%.60s\"", r->wanted->path, r->n + 1, r->wanted->what, line);
+        prog_error("%s: line %" PRIu64 " is not a %s: \"%.60s\"", r->wanted->path, r->n + 1, r->wanted->what, line);
         return PROG_FAILED;
     }
     if (r->n < r->wanted->n)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_numbers.h - a number for each row, or query, of a file of rows to rank, from another file. */
+/* row_numbers.h - read a number for each row, or query, of a file of rows to rank, from another file. */
 #ifndef THRESHER_PROGRAM_ROW_NUMBERS_H
 #define THRESHER_PROGRAM_ROW_NUMBERS_H
 
 #include "program.h"
 
-/* What a file should have, and how messages call it. */
+/* The expected content of a file, and its names in messages. */
 typedef struct prog_numbers {
     const char *path;
     const char *what; /* "score" */
@@ -14,10 +14,13 @@ typedef struct prog_numbers {
     uint64_t n;
 } prog_numbers;
 
-/* A number a line of text, or an array of one column. *numbers is the caller's to free. PROG_DONE, or a code, said. */
+/*
+ * Read a number a line of text, or an array of one column; the caller frees *numbers. Returns PROG_DONE, or an exit
+ * code after printing an error.
+ */
 int prog_read_numbers(program *run, const prog_numbers *wanted, double **numbers);
 
-/* Numbers of rows in the order of the view: by query. */
+/* Sort numbers of rows to the order of the view: by query. */
 int prog_order_numbers(const thr_ranking_view *view, double **numbers);
 
 #endif

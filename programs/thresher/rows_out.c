@@ -29,7 +29,7 @@ static bool ends_with(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* The entry of endings that the path has for rows of this dtype, -1: none. */
+/* The index in endings of a path's ending for rows of this dtype; -1: none. */
 static int find(const char *path, thr_dtype dtype) {
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         if (endings[i].dtype == dtype && ends_with(path, endings[i].ending))
@@ -46,7 +46,7 @@ static void put_u32(unsigned char *place, uint64_t value) {
         place[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* What stands before the rows, of which there are n_rows by now. */
+/* Write the header for n_rows rows. */
 static bool write_header(prog_rows_out *out) {
     char npy[NPY_HEADER + 1];
     unsigned char bin[8];
@@ -83,12 +83,12 @@ int prog_rows_out_open(prog_rows_out *out, thr_context *context, const char *pat
     const bool is_stdout = path[0] == '-' && strcmp(path + 1, endings[found].ending) == 0;
 
     if (is_stdout && out->format != PROG_ROWS_VECS) {
-        prog_error("%s: its header tells the number of rows, which is known at the end: use %s, or a file", path,
+        prog_error("%s: its header has the number of rows, which is known only at the end: use %s, or a file", path,
                    dtype == THR_DTYPE_F32 ? "-.fvecs" : "-.bvecs");
         return PROG_WRONG_WORDS;
     }
     if (prog_out_is_stream(path) && out->format != PROG_ROWS_VECS) {
-        prog_error("%s: is no plain file: use .fvecs or .bvecs, whose header does not tell how many rows follow", path);
+        prog_error("%s: is not a plain file: use .fvecs or .bvecs, whose headers have no number of rows", path);
         return PROG_WRONG_WORDS;
     }
     const int rc = prog_out_open(&out->out, context, is_stdout ? NULL : path);
@@ -110,7 +110,7 @@ int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows) {
     return PROG_DONE;
 }
 
-/* The number of rows, now that it is known. */
+/* Write the final number of rows. */
 static bool finish_header(prog_rows_out *out) {
     if (out->format == PROG_ROWS_BIN && out->n_rows > UINT32_MAX) {
         errno = EFBIG;

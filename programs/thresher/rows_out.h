@@ -2,8 +2,8 @@
 /*
  * rows_out.h - write rows of numbers to a file, by its ending: .npy .fbin .fvecs floats, .npy .u8bin .bvecs bytes.
  *
- * How many rows there are is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs"). A file appears
- * under its name when it is whole.
+ * The number of rows is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs"). A file appears when
+ * it is complete.
  */
 #ifndef THRESHER_PROGRAM_ROWS_OUT_H
 #define THRESHER_PROGRAM_ROWS_OUT_H
@@ -25,14 +25,14 @@ typedef struct prog_rows_out {
     uint64_t n_rows;
 } prog_rows_out;
 
-/* Does the name end as a file of rows that can be written here? */
+/* Whether the ending of the name is that of rows to write. */
 bool prog_names_rows(const char *path);
 
-/* PROG_DONE, or an exit code after saying what is wrong. */
+/* Returns PROG_DONE, or an exit code after printing an error. */
 int prog_rows_out_open(prog_rows_out *out, thr_context *context, const char *path, thr_dtype dtype, uint32_t n_dims);
 int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows);
 
-/* Finish the file where rc is PROG_DONE, else leave what was there before; as prog_out_close. */
+/* Publish the file if rc is PROG_DONE, else keep the old one, as prog_out_close. */
 int prog_rows_out_close(prog_rows_out *out, int rc);
 
 #endif

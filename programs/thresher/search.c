@@ -6,7 +6,7 @@
 
 #include "talk.h"
 
-/* Queries are answered in batches: large enough to keep all threads busy, small enough for any k. */
+/* Queries are searched in batches: large enough to use all threads, small enough for any k. */
 enum { BATCH_QUERIES = 1024, BATCH_BYTES = 64 << 20 };
 
 /* ------------------------------------------------------------------------------------------------ room */
@@ -78,7 +78,7 @@ static int search_batch(prog_search *s, const thr_matrix *queries) {
     return PROG_DONE;
 }
 
-/* Take the item itself out of its answer, and what does not exist off its end. */
+/* Remove the query's own item from its answer, and missing items from its end. */
 static uint64_t tidy(uint64_t *ids, float *scores, uint64_t k, uint64_t width, const uint64_t *self) {
     uint64_t n = 0;
 
@@ -92,7 +92,7 @@ static uint64_t tidy(uint64_t *ids, float *scores, uint64_t k, uint64_t width, c
     return n;
 }
 
-/* Put an answer, which stands at `at`, in the order of a model; it may be deeper than what is shown. */
+/* Sort the answer at position `at` by a model; it may be deeper than what is shown. */
 static int rank(prog_search *s, uint64_t at, prog_answer *one) {
     if (s->rerank.n_features == 0)
         return PROG_DONE;
@@ -152,7 +152,7 @@ int prog_search_batch(prog_search *s, const thr_matrix *queries) {
 
 /* ------------------------------------------------------------------------------------------------ end */
 
-/* Notes go to standard error; with --json and -o standard output is free. */
+/* With --json and -o the summary goes to standard output, notes to standard error. */
 int prog_search_end(prog_search *s, int rc) {
     const uint64_t n = s->results.n_queries;
 

@@ -13,7 +13,7 @@ const char *const prog_value_forms[] = {"sum", "sigmoid", NULL};
 
 /* ------------------------------------------------------------------------------------------------ open */
 
-/* A misspelt word lets nothing through, and nothing else would show it. */
+/* Print the words of a target that no item has, because a spelling mistake has no other visible effect. */
 static void note_unknown(const thr_hits_target *target) {
     enum { SHOWN = 3 };
     const char *word;
@@ -64,7 +64,7 @@ int prog_features_from(prog_features *f, program *run, const char *file, const c
     }
     if (thr_reader_get_shape(f->lines).dtype == THR_DTYPE_NONE)
         return PROG_DONE;
-    prog_error("%s holds numbers; lines of features are wanted", file);
+    prog_error("%s holds numbers; expected lines of features", file);
     return PROG_FAILED;
 }
 
@@ -84,7 +84,7 @@ prog_line prog_features_model_line(const prog_features *f) {
     return name_line(f, f->model_line);
 }
 
-/* The next query's line; NULL at the end. */
+/* Read the next query's line; NULL at the end. */
 static int read_line(prog_features *f, const char **line, size_t *length) {
     thr_error err = {.status = THR_OK};
 
@@ -99,7 +99,7 @@ static int read_line(prog_features *f, const char **line, size_t *length) {
     return PROG_DONE;
 }
 
-/* From a user's words to a line of features, as `tower encode --hits` writes it. */
+/* Convert a user's words to a line of features, as `tower encode --hits` writes it. */
 static int weigh(prog_features *f, const char **line, size_t *length) {
     enum { NUMBER = 32 };
     thr_dual_hit few[64], *hits = few;
@@ -112,7 +112,7 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
         hits = malloc(n * sizeof *hits);
         if (hits == NULL)
             return prog_no_memory();
-        (void)thr_dual_hits(f->dual, *line, *length, hits, n, &n, &err); /* it was right before */
+        (void)thr_dual_hits(f->dual, *line, *length, hits, n, &n, &err); /* it parsed before */
     }
     for (size_t i = 0; i < n; i++)
         size += hits[i].length + NUMBER;
@@ -131,7 +131,7 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
     return f->weighed != NULL ? PROG_DONE : prog_no_memory();
 }
 
-/* Of what model the weights of a line are. The library refuses one that is not the lists', so that one is kept. */
+/* Check the model of a line's weights. The library refuses weights of another model than the lists', so one is kept. */
 static void take_model(prog_features *f, uint64_t model) {
     if (model == 0 || (f->model != 0 && f->model != thr_hits_get_info(f->hits).model))
         return;
@@ -139,16 +139,16 @@ static void take_model(prog_features *f, uint64_t model) {
     f->model_line = f->n_lines;
 }
 
-/* Features of an index's queries are used with vectors, which all are of one model. */
+/* Features are used together with vectors, all of which come from one model. */
 static int check_model(const prog_features *f, uint64_t model) {
     if (model == 0 || f->model == 0 || model == f->model)
         return PROG_DONE;
-    prog_error("%s: its lines are of the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself", f->name,
-               f->model, model);
+    prog_error("%s: its lines come from the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself",
+               f->name, f->model, model);
     return PROG_FAILED;
 }
 
-/* What no item has of the last query of the batch; without rows of numbers it may be all that the query has. */
+/* Count the unknown features of the last query of the batch; without rows of numbers they may be all that it has. */
 static void count_unknown(prog_features *f, bool with_rows) {
     const prog_hits_query query = prog_hits_batch_query(&f->batch, f->batch.n_queries - 1);
     size_t n = 0;
@@ -166,7 +166,7 @@ static void count_unknown(prog_features *f, bool with_rows) {
     f->n_unmatched++;
 }
 
-/* One more line to the batch; *more is false where none is left. */
+/* Add a line to the batch; *more is false at the end. */
 static int next_line(prog_features *f, bool with_rows, bool *more) {
     const char *line;
     size_t length = 0;
@@ -242,7 +242,7 @@ int prog_features_answer(prog_features *f, uint64_t q, prog_answer *answer) {
 
 void prog_features_report(const prog_features *f) {
     if (f->n_unknown > 0)
-        prog_note("%s of their features no item has", prog_exact(f->n_unknown).text);
+        prog_note("no item has %s of their features", prog_exact(f->n_unknown).text);
     if (f->n_unmatched == 1)
         prog_note("query %" PRIu64 ": no item has any of its features, so nothing matches: check the spelling",
                   f->first_unmatched);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search_radius.c - what is different where all items within a radius are asked for. */
+/* search_radius.c - the parts of a search that differ by radius. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,14 @@
 #include "index_search.h"
 #include "talk.h"
 
-/* Queries a thread at once: as many as read the codes together, for nobody knows how long their answers are. */
+/*
+ * Queries of a batch, a thread: as many as scan the codes together. Answers have no known length, so a batch is small.
+ */
 enum { QUERIES_A_THREAD = 16 };
 
-/* For l2 a user means the distance, and the library minus its square: rounded so that what is just at it is within. */
+/*
+ * For l2 the user gives a distance and the library needs minus its square, rounded so that items just at it are within.
+ */
 static int find_least_score(prog_vector_search *s) {
     const double radius = s->values->radius;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search_text.c - queries that are texts: what the model that an index carries makes of them. */
+/* search_text.c - queries that are texts, encoded by the index's model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 static int has_model(const prog_vector_search *s, const char *name, const char *verb) {
     if (thr_index_tower(s->index) != NULL || thr_index_dual(s->index) != NULL)
         return PROG_DONE;
-    prog_error("%s %s text, and %s carries no model to read it with: give rows of numbers, an item with --like, or an "
+    prog_error("%s %s text, and %s has no model to encode it: give rows of numbers, an item with --like, or an "
                "index built with --model",
                name, verb, s->values->dir);
     return PROG_FAILED;
@@ -34,7 +34,7 @@ static thr_status encode(const prog_vector_search *s, const char *const *texts, 
                         : thr_tower_encode(thr_index_tower(s->index), THR_SIDE_QUERY, texts, NULL, n, rows, err);
 }
 
-/* A text of which the model knows nothing is encoded as an empty one is. */
+/* A text without known words is encoded like an empty one. */
 static int note_unknown(const prog_vector_search *s, size_t n) {
     static const char *const empty[] = {""};
     const size_t size = sizeof(float) * s->info.n_dims;
@@ -45,7 +45,7 @@ static int note_unknown(const prog_vector_search *s, size_t n) {
     const thr_status status = encode(s, empty, 1, nothing, NULL);
     for (size_t i = 0; status == THR_OK && i < n; i++)
         if (memcmp(nothing, s->vectors + i * s->info.n_dims, size) == 0)
-            prog_note("query %zu: the model knows nothing of the text, so what is found says nothing", i);
+            prog_note("query %zu: the model knows no word of the text, so its answer is meaningless", i);
     free(nothing);
     return PROG_DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sound.h - what commands that verify files say of sound ones. */
+/* sound.h - the report of a successful verification. */
 #ifndef THRESHER_PROGRAM_SOUND_H
 #define THRESHER_PROGRAM_SOUND_H
 

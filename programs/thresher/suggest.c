@@ -41,7 +41,7 @@ prog_nearest prog_nearest_to(const char *wrong) {
     return (prog_nearest){.wrong = wrong, .best = NULL, .distance = SIZE_MAX};
 }
 
-/* Names that other programs have for what is called otherwise here. */
+/* Names in other programs for commands and options of this one. */
 static bool is_other_name(const char *wrong, const char *word) {
     static const char *const names[][2] = {{"euclidean", "l2"},    {"euclid", "l2"}, {"sqeuclidean", "l2"},
                                            {"dot", "ip"},          {"inner", "ip"},  {"innerproduct", "ip"},
@@ -53,7 +53,7 @@ static bool is_other_name(const char *wrong, const char *word) {
     return false;
 }
 
-/* A word that begins with what was written counts as one letter away; more than a third of the letters is too far. */
+/* A word that extends the given one counts as one letter away; more than a third of the letters is too far. */
 void prog_offer(prog_nearest *nearest, const char *word) {
     size_t length = strlen(nearest->wrong);
     size_t distance = prog_distance(nearest->wrong, word);

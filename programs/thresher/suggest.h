@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * suggest.h - the right word nearest to a wrong one.
- */
+/* suggest.h - find the word closest to a wrong one. */
 #ifndef THRESHER_PROGRAM_SUGGEST_H
 #define THRESHER_PROGRAM_SUGGEST_H
 
 #include <stddef.h>
 
-/* Letters to insert, delete, replace or swap with their neighbour to make b of a; large for words longer than 64. */
+/*
+ * The number of letters to insert, delete, replace or swap with their neighbour to turn a into b; large for words
+ * longer than 64.
+ */
 size_t prog_distance(const char *a, const char *b);
 
-/* Keeps the nearest of the words offered to it, unless all are too far from what was written. */
+/* Keeps the closest of the words offered, unless all are too far. */
 typedef struct prog_nearest {
     const char *wrong;
     const char *best; /* NULL while nothing is near enough */

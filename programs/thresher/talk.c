@@ -100,8 +100,8 @@ int prog_no_memory(void) {
 /* ------------------------------------------------------------------------------------------------ signals */
 
 /*
- * Besides the flag, standard input is made unreadable, so that a read that waits for a silent pipe ends with an error
- * instead of being taken up again.
+ * Also replaces standard input by an unreadable descriptor, so that a read that waits for a silent pipe fails instead
+ * of being restarted
  */
 static void remember(int number) {
     int before = errno;
@@ -115,18 +115,18 @@ static void remember(int number) {
 void prog_catch_signals(void) {
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, which is reported */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes is reported as a failed write */
     unreadable = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction before;
         struct sigaction action;
 
-        /* What the caller ignores (nohup, a job in the background) stays ignored. */
+        /* Signals that the caller ignores (nohup, a background job) stay ignored. */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
             continue;
         memset(&action, 0, sizeof action);
         action.sa_handler = remember;
-        action.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART: a read that waits shall end */
+        action.sa_flags = (int)SA_RESETHAND; /* no SA_RESTART: a waiting read must end */
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(numbers[i], &action, NULL);
     }
@@ -180,7 +180,7 @@ static void draw(const char *what, uint64_t done, uint64_t total, double rate) {
 }
 
 bool prog_progress(void *user, const char *what, uint64_t done, uint64_t total) {
-    static char current[40];      /* the work that is under way, */
+    static char current[40];      /* name of the current work, */
     static double since, last;    /* when it began and was last drawn, */
     static uint64_t from, before; /* and how far it was at its beginning and at the last call */
     double now;

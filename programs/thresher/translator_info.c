@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* translator_info.c - what a model of translations is, for `info FILE`. */
+/* translator_info.c - describe a translation model, for `info FILE`. */
 #include <inttypes.h>
 #include <stdio.h>
 

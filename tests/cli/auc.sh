@@ -31,14 +31,14 @@ if "$THRESHER" info | grep -q '^built with.* gz'; then
 fi
 
 # what does not fit
-fails 1 'named.csv: line 1 is no score and label.*FILE.csv:score,label' "$THRESHER" eval auc named.csv
+fails 1 'named.csv: line 1 is not a score and a label.*FILE.csv:score,label' "$THRESHER" eval auc named.csv
 fails 1 "the first row names no column 'label', but clicked id score" "$THRESHER" eval auc named.csv:score,label
 printf '1\t1\n2\t2\n' >labels.tsv
-fails 1 'labels.tsv: line 2 is no score and label, but "2' "$THRESHER" eval auc labels.tsv
+fails 1 'labels.tsv: line 2 is not a score and a label: "2' "$THRESHER" eval auc labels.tsv
 printf '1\t1\n2\n' >short.tsv
 fails 1 'row 2, at byte 4, has 1 columns' "$THRESHER" eval auc short.tsv
 printf '1 1\n2\n' >short.txt
-fails 1 'short.txt: line 2 is no score and label' "$THRESHER" eval auc short.txt
+fails 1 'short.txt: line 2 is not a score and a label' "$THRESHER" eval auc short.txt
 printf '1\t1\nnan\t0\n' >nan.tsv
 fails 1 'nan.tsv: .*score 1 is not a number' "$THRESHER" eval auc nan.tsv
 printf '1\t1\n2\t1\n' >good.tsv

@@ -153,10 +153,10 @@ awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d qid:%d 1:%d 2:%d\n", i * 7 % 5,
 rank="rank train rows.svm -c 0.01"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" $rank -o cpu.ranker --device cpu -v
-says 'rows were gone over by the CPU$' err
+says 'rows were trained on by the CPU$' err
 # shellcheck disable=SC2086
 works "$THRESHER" $rank -o auto.ranker -v --json # too few to look for a GPU
-says 'rows were gone over by the CPU$' err
+says 'rows were trained on by the CPU$' err
 says '"device":"cpu"}' out
 same auto.ranker cpu.ranker
 # shellcheck disable=SC2086
@@ -166,7 +166,7 @@ works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
 if grep -q '"number":0,[^{]*"usable":true' out; then
     # shellcheck disable=SC2086
     works env THR_CUDA_LIBRARY="$given" "$THRESHER" $rank -o cuda.ranker -v --device cuda
-    says 'rows were gone over by cuda:0 (' err
+    says 'rows were trained on by cuda:0 (' err
     same cuda.ranker cpu.ranker
 fi
 

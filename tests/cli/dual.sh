@@ -108,7 +108,7 @@ works "$THRESHER" hits build items.tsv -o items.hits
 works "$THRESHER" hits search items.hits hits.txt -k 3
 [ "$(grep -c '^query ' out)" -eq 100 ] || die "not an answer a user"
 works "$THRESHER" hits search items.hits hits.txt -k 3 -o any.jsonl
-grep 'of their features no item has' err && die "the fingerprint is taken for a feature"
+grep 'of their features' err && die "the fingerprint is taken for a feature"
 
 # lists of a model refuse the queries of another one
 works "$THRESHER" hits build items.tsv -o items.hits --force --model m.safetensors
@@ -171,13 +171,13 @@ works "$THRESHER" index search model.index users.fvecs --features hits.txt -k 5
 works "$THRESHER" tower encode other.safetensors test.tsv --side query -o others.fvecs --hits others.txt
 fails 1 'built for queries of the model' "$THRESHER" index search model.index users.fvecs --features others.txt -k 5
 (head -99 hits.txt && tail -1 others.txt) >mixed.txt
-fails 1 'mixed.txt: its lines are of the models' \
+fails 1 'mixed.txt: its lines come from the models' \
     "$THRESHER" index search ads.index users.fvecs --features mixed.txt -k 5
-fails 2 'vectors of m.safetensors are learned for ip' \
+fails 2 'the vectors of --model m.safetensors need ip' \
     "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
 fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
 works "$THRESHER" index search model.index --text 'nobodyknows' -k 5
-says 'query 0: the model knows nothing of the text' err
+says 'query 0: the model knows no word of the text' err
 fails 1 "has no name before '='" "$THRESHER" index search model.index --text "=x" -k 5
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs
@@ -189,8 +189,8 @@ fi
 # ---------------------------------------------------------------------------------------------------------- refused
 
 fails 2 '--items FILE is missing' "$THRESHER" tower train train.tsv --model dual -o new.safetensors
-fails 2 '--items is of --model dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
-fails 2 '--query-bits is of --model rbe and cdssm' train -o new.safetensors --query-bits 2
+fails 2 '--items is for --model dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
+fails 2 '--query-bits is for --model rbe and cdssm' train -o new.safetensors --query-bits 2
 fails 2 '--loss' train -o new.safetensors --loss eq2
 fails 2 '--hits-rate takes a number above 0' train -o new.safetensors --hits-rate 0
 fails 1 'none.tsv' train -o new.safetensors --valid none.tsv
@@ -202,7 +202,7 @@ fails 1 "twice.tsv: line 41: the item 'ad2'" "$THRESHER" tower eval m.safetensor
 fails 2 'a dual tower needs --items' "$THRESHER" tower eval m.safetensors test.tsv
 fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv -o index
 fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv --packed -o x.npy
-fails 2 '--hits is of users' "$THRESHER" tower encode m.safetensors items.tsv -o x.npy --hits h.txt
+fails 2 '--hits needs users' "$THRESHER" tower encode m.safetensors items.tsv -o x.npy --hits h.txt
 fails 1 'no/h.txt: cannot create' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
 head -c 3000 m.safetensors >cut.safetensors
 fails 1 'cut.safetensors' "$THRESHER" info cut.safetensors

@@ -35,7 +35,7 @@ awk 'FILENAME == "items.txt" { for (d = 1; d <= NF; d++) item[FNR, d] = $d; n = 
 for how in "" --exact "--candidates 300 --survivors 300" "--threads 1"; do
     # shellcheck disable=SC2086 # the options are words
     works "$THRESHER" index search ads.index queries.fvecs --features users.txt -k 5 --json $how
-    says '^thresher: 6 of their features no item has$' err
+    says '^thresher: no item has 6 of their features$' err
     sed 's/.*"names":\[//; s/\].*//; s/"//g' out | tr ',' '\n' >names
     same names expected
 done

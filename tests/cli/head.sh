@@ -158,7 +158,7 @@ fails 1 'the best 301 words of a head that has 300' "$THRESHER" head query head 
 fails 1 '301 frequent words of a head that has 300 words' "$THRESHER" head query head states.fbin --frequent 301
 fails 1 'weights.fbin: is no head' "$THRESHER" head query weights.fbin states.fbin
 echo word >always.txt
-fails 1 'always.txt: line 1 is no number of a word' "$THRESHER" head query head states.fbin --always always.txt
+fails 1 'always.txt: line 1 is not the number of a word' "$THRESHER" head query head states.fbin --always always.txt
 fails 1 'always.txt holds text; states are numbers' "$THRESHER" head query head always.txt
 fails 2 'exclude each other' "$THRESHER" head query head states.fbin --measure -o x.jsonl
 fails 2 'did you mean' "$THRESHER" head query head states.fbin --screen wtb

@@ -15,7 +15,7 @@ set -eu
 
 works "$THRESHER" hits build ads.tsv -o ads.hits
 says '^ads.hits: 6 items, 7 features, 12 postings of' out
-says '^thresher: 1 features stood with their item already and count once$' err
+says '^thresher: 1 features repeat within their item and count once$' err
 fails 1 'ads.hits: exists already: .* (add --force to replace it)$' "$THRESHER" hits build ads.tsv -o ads.hits
 works "$THRESHER" hits build ads.tsv -o ads.hits --force --order rows -q
 works "$THRESHER" hits info ads.hits
@@ -45,7 +45,7 @@ text kind=chair:1.5 colour=red brand=9:0.25 size=3
    6      0.000000  nothing
 END
 same out expected
-says '^thresher: 1 of their features no item has$' err
+says '^thresher: no item has 1 of their features$' err
 
 # a feature that stands twice is explained once, by the sum of its weights
 works "$THRESHER" hits search ads.hits --features 'brand=7:2 kind=chair brand=7:0.5' -k 1 --explain
@@ -99,7 +99,7 @@ fails 1 "character 7: a target does not compare values: name features that items
 awk 'BEGIN { for (i = 0; i < 1100; i++) printf "brand=%d:%d kind=%s%s\n", 7 + i % 3, i % 5, i % 2 ? "chair" : "lamp", i % 7 ? "" : " x" }' >many.txt
 works "$THRESHER" hits search ads.hits many.txt -k 3 -o many.jsonl --explain
 says '^thresher: 1,100 queries, 6 items, in ' err
-says '^thresher: [0-9,]* of their features no item has$' err
+says '^thresher: no item has [0-9,]* of their features$' err
 for i in 1 1023 1024 1025 1100; do
     works "$THRESHER" hits search ads.hits --features "$(sed -n ${i}p many.txt)" -k 3 --json --explain
     sed -n ${i}p many.jsonl | sed 's/.*"ids"//' >expected
@@ -107,7 +107,7 @@ for i in 1 1023 1024 1025 1100; do
     same one expected
 done
 echo 'brand=7:inf' >>many.txt
-fails 1 'many.txt: line 1101: the weight of brand=7 is no finite number' "$THRESHER" hits search ads.hits many.txt -o x.jsonl
+fails 1 'many.txt: line 1101: the weight of brand=7 is not a finite number' "$THRESHER" hits search ads.hits many.txt -o x.jsonl
 [ ! -e x.jsonl ] || die "an answer of a search that failed"
 
 # someone who types queries gets each answer before the next one
@@ -164,7 +164,7 @@ printf 'lamp\nrug\nnobody\n' >gone.txt
 works "$THRESHER" hits build anew.tsv -o anew.hits -q
 for order in features rows; do
     works "$THRESHER" hits search $order.hits queries.txt -k 9 --with new.tsv --without gone.txt -o changed.trec
-    says '^thresher: 1 of the items to leave out are not there$' err
+    says '^thresher: 1 of the items to remove do not exist$' err
     works "$THRESHER" hits search anew.hits queries.txt -k 9 -o anew.trec
     same changed.trec anew.trec
 done
@@ -179,7 +179,7 @@ done
 says '^   1      9.000000  sofa$' expected.table
 grep 'no item has' err && die "a word of an added item is unknown"
 works "$THRESHER" hits search ads.hits --features 'size=3' -k 9 --without gone.txt
-says '^thresher: 1 of their features no item has$' err
+says '^thresher: no item has 1 of their features$' err
 cut -f 1 ads.tsv >all.txt
 works "$THRESHER" hits search ads.hits --features 'brand=7' -k 3 --without all.txt --json
 says '"ids":\[\]' out
@@ -205,14 +205,14 @@ fails 1 'words.tsv: feature x: those of these posting lists are numbers' \
 # what is wrong
 fails 2 'QUERIES or --features WORDS is missing' "$THRESHER" hits search ads.hits
 fails 2 'exclude each other' "$THRESHER" hits search ads.hits queries.txt --features a
-fails 1 'weight of kind=chair is no finite number' "$THRESHER" hits search ads.hits --features kind=chair:inf
-fails 1 'weight of kind=chair is no finite number' "$THRESHER" hits search ads.hits --features kind=chair:nan
+fails 1 'weight of kind=chair is not a finite number' "$THRESHER" hits search ads.hits --features kind=chair:inf
+fails 1 'weight of kind=chair is not a finite number' "$THRESHER" hits search ads.hits --features kind=chair:nan
 fails 1 "target 'colour=red AND', character 15: a feature, NOT or ( is expected" \
     "$THRESHER" hits search ads.hits queries.txt --target 'colour=red AND'
 printf 'lampe\t4\n' >bad.tsv
 fails 1 'bad.tsv: line 1: there is no item lampe' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
 printf 'lamp\t4\nlamp\t4\n' >bad.tsv
-fails 1 'bad.tsv: line 2: item lamp stands twice' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
+fails 1 'bad.tsv: line 2: item lamp occurs twice' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
 printf 'lamp\tmuch\n' >bad.tsv
 fails 1 'bad.tsv: line 1: an item, a tab and a number' "$THRESHER" hits search ads.hits queries.txt --offsets bad.tsv
 random_rows 5 1 1 >column

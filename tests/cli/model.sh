@@ -64,7 +64,7 @@ says '"names":\["package' out
 
 # texts of which the model knows nothing
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'ωω' --text '' -k 5
-says '^thresher: query 1: the model knows nothing of the text, so what is found says nothing$' err
+says '^thresher: query 1: the model knows no word of the text, so its answer is meaningless$' err
 [ "$(grep -c 'knows nothing' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
 works "$THRESHER" index search codes.index --text 'ωω' -k 5 -q
 [ ! -s err ] || die "-q says something"
@@ -95,7 +95,7 @@ says '^like package7$' out
 # ---------------------------------------------------------------------------------------------------------- refused
 
 works "$THRESHER" index build items.fvecs --codes-only -o plain.index
-fails 1 '^thresher: --text is text, and plain.index carries no model' "$THRESHER" index search plain.index --text a -k 3
+fails 1 '^thresher: --text is text, and plain.index has no model' "$THRESHER" index search plain.index --text a -k 3
 fails 1 '^thresher: queries.txt holds text, and plain.index carries' "$THRESHER" index search plain.index queries.txt -k 3
 fails 1 'texts.txt holds text; .*texts need --model' "$THRESHER" index build texts.txt -o new.index
 fails 1 'none.model: ' "$THRESHER" index build texts.txt --model none.model -o new.index
@@ -108,7 +108,7 @@ fails 1 'narrow.fvecs: vectors of 8 dimensions.* codes.model.safetensors have 32
 fails 2 '^thresher: --metric l2 with --model' \
     "$THRESHER" index build texts.txt --model codes.model.safetensors --metric l2 -o new.index
 for more in --bits=3 --lead=1 --rotate --keep=f32; do
-    fails 2 "^thresher: ${more%%=*}: items of codes.model.safetensors are codes of 2 bits" \
+    fails 2 "^thresher: ${more%%=*}: codes.model.safetensors makes codes of 2 bits" \
         "$THRESHER" index build texts.txt --model codes.model.safetensors $more -o new.index
 done
 [ ! -e new.index ] || die "a build that was refused left something"

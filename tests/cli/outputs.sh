@@ -99,9 +99,9 @@ refuses 'is also the input packed.svm.query.gz' packed.svm.query.gz plain packed
 refuses 'is also the input plain.svm.query' plain.svm.query "$THRESHER" rank train plain.svm -q -o plain.svm.query
 fails 1 'rows.svm.thr-cache: is the cache of rows.svm' scores --cache -o "$PWD/rows.svm.thr-cache"
 [ ! -e rows.svm.thr-cache ] || die "a refused command wrote a cache"
-fails 1 'curve.svg: is what the training writes to' tower -o curve.svg --curve curve.csv
-fails 1 'c.svg: is what the training writes to' tower_dual -o "$PWD/c.svg" --curve c.csv
-fails 1 'm.checkpoint: is what the training writes to' tower -o m --curve m.checkpoint
+fails 1 'curve.svg: is an output of the training' tower -o curve.svg --curve curve.csv
+fails 1 'c.svg: is an output of the training' tower_dual -o "$PWD/c.svg" --curve c.csv
+fails 1 'm.checkpoint: is an output of the training' tower -o m --curve m.checkpoint
 [ ! -e curve.csv ] && [ ! -e c.csv ] || die "a refused training began a curve"
 [ ! -e new.fvecs ] && [ ! -e new.safetensors ] || die "a refused command wrote something"
 

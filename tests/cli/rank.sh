@@ -32,7 +32,7 @@ works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
 works "$THRESHER" rank train train.svm -o m.txt -v
-says '^thresher: train.svm: step 0, objective .*, gradient 1 of that of zeros, 0 products' err
+says '^thresher: train.svm: step 0, objective .*, gradient 1 of that at 0, 0 products' err
 says '^thresher: train.svm: step 1, ' err
 
 works "$THRESHER" info m.txt
@@ -141,7 +141,7 @@ same a b
 
 # steps that do not suffice
 works "$THRESHER" rank train train.svm -o few.txt --steps 1 -e 1e-9
-says 'few.txt: the gradient is .* of that of zeros, above --epsilon: more --steps go on' err
+says 'few.txt: the gradient is .* of that at 0, above --epsilon: raise --steps' err
 
 # fewer features than the model: said; more: refused
 printf '1 qid:1 1:1\n0 qid:1 1:0.5\n' >narrow.svm
@@ -184,9 +184,9 @@ fails 1 'pair.svm: .*3 folds of 1 queries with pairs' "$THRESHER" rank train pai
 fails 1 'no such file\|cannot' "$THRESHER" rank train pair.svm -o missing/x
 
 # wrong words
-fails 2 '"0" is no number above 0' "$THRESHER" rank train pair.svm -o x -c 0
-fails 2 '"-1" is no number above 0' "$THRESHER" rank train pair.svm -o x -c -1
-fails 2 '"nan" is no number above 0' "$THRESHER" rank train pair.svm -o x -c nan
+fails 2 '"0" is not a number above 0' "$THRESHER" rank train pair.svm -o x -c 0
+fails 2 '"-1" is not a number above 0' "$THRESHER" rank train pair.svm -o x -c -1
+fails 2 '"nan" is not a number above 0' "$THRESHER" rank train pair.svm -o x -c nan
 fails 2 '1,0.5 does not ascend' "$THRESHER" rank train pair.svm -o x -c 1,0.5 --folds 2
 fails 2 '2 numbers need --folds' "$THRESHER" rank train pair.svm -o x -c 1,2
 fails 2 'epsilon' "$THRESHER" rank train pair.svm -o x -e 0

@@ -62,7 +62,7 @@ fails 1 'truth.ivecs has 4 ids a row, too few for -k 5; use -k 4' "$THRESHER" ev
 printf '1 2 3 4\n' | to_ivecs >one.ivecs
 fails 1 'truth.ivecs has 2 rows, one.ivecs has 1' "$THRESHER" eval recall truth.ivecs one.ivecs -k 4
 echo word >words.txt
-fails 1 'words.txt holds text; rows of numbers are wanted' \
+fails 1 'words.txt holds text; expected rows of numbers' \
     "$THRESHER" eval recall truth.ivecs result.ivecs -k 2 --truth-distances words.txt
 fails 1 'holds f32; ids are whole numbers' "$THRESHER" eval recall distances.fvecs result.ivecs -k 2
 printf '1 2\n-7 3\n' | to_ivecs >negative.ivecs

@@ -77,27 +77,27 @@ while IFS='|' read -r code pattern words; do
     fails "$code" "$pattern" $search $words
 done <<END
 2|--rank needs --rank-columns|--rank m.safetensors
-2|-o x.svm: features of what is found need --rank-columns|-o x.svm
+2|-o x.svm: features need --rank-columns|-o x.svm
 2|--rank-columns are for --rank MODEL, or for -o FILE.svm|--rank-columns score
 2|--rank-features and --rank-depth need --rank-columns|--rank-features items.tsv
 2|--rank-depth 3 is less than the 5 of -k|$model --rank-features items.tsv --rank-depth 3
 2|--rank-items is a column of --rank-features|$model --rank-features base.fvecs --rank-items id
 1|m.safetensors has 3 features, --rank-columns price,score names 2: name each|--rank m.safetensors --rank-columns price,score --rank-features items.tsv
-1|columns but "score" are of a file: name it with --rank-features|$model
+1|columns except "score" need --rank-features|$model
 1|items.tsv:price,weight.*weight|--rank m.safetensors --rank-columns price,score,weight --rank-features items.tsv
 1|there is no column "17" in base.fvecs: it has 1 to 16|--rank m.safetensors --rank-columns 1,score,17 --rank-features base.fvecs
 1|queries.fvecs has 20 rows, the index has 300 items|--rank m.safetensors --rank-columns 1,score,2 --rank-features queries.fvecs
 1|names.txt|--rank m.safetensors --rank-columns 1,score,2 --rank-features names.txt
-1|items.tsv: row 1: "item0" is no finite number|--rank m.safetensors --rank-columns id,score,price --rank-features items.tsv
+1|items.tsv: row 1: "item0" is not a finite number|--rank m.safetensors --rank-columns id,score,price --rank-features items.tsv
 END
 head -200 items.tsv >short.tsv
 # shellcheck disable=SC2086 # words
-fails 1 'short.tsv: the item of row 199 of the index has no row there: 300 are wanted' $search $model --rank-features short.tsv
+fails 1 'short.tsv: the item of row 199 of the index has no row: expected 300' $search $model --rank-features short.tsv
 (cat items.tsv && tail -1 items.tsv) >long.tsv
 # shellcheck disable=SC2086 # words
 fails 1 'long.tsv: more rows than the index.s 300 items' $search $model --rank-features long.tsv
 # shellcheck disable=SC2086 # words
-fails 1 'long.tsv: row 301 is of an item that had one already' $search $model --rank-features long.tsv --rank-items id
+fails 1 'long.tsv: row 301 is a second one of its item' $search $model --rank-features long.tsv --rank-items id
 fails 2 '--rank and --rank-columns are for the best -k' "$THRESHER" index search named.index queries.fvecs --radius 0.5 \
     --rank m.safetensors --rank-columns score
 fails 1 'nowhere' "$THRESHER" index search named.index queries.fvecs -k 5 --rank nowhere --rank-columns score

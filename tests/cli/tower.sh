@@ -141,10 +141,10 @@ fails 2 'ending must be .npy, .fbin or .fvecs' "$THRESHER" tower encode m.safete
 fails 2 'ending must be .npy, .fbin or .fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o new.u8bin
 fails 2 '.u8bin or .bvecs for packed' "$THRESHER" tower encode m.safetensors texts.txt -o new.fbin --packed
 fails 2 'use -.fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o -.npy
-fails 2 '--packed is of files' "$THRESHER" tower encode m.safetensors texts.txt -o new --packed
+fails 2 '--packed needs a file' "$THRESHER" tower encode m.safetensors texts.txt -o new --packed
 fails 2 '--side query: an index' "$THRESHER" tower encode m.safetensors texts.txt -o new --side query
-fails 2 '--ids is of an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --ids names.txt
-fails 2 '--force is of an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --force
+fails 2 '--ids needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --ids names.txt
+fails 2 '--force needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --force
 [ -z "$(ls -d new* 2>/dev/null)" ] || die "what was refused left something"
 
 # ---------------------------------------------------------------------------------------------------------- eval

@@ -65,7 +65,7 @@ same out expected
 printf 'Zebra\nle zebra\n' >text.fr
 works "$THRESHER" translate small.safetensors text.fr -v --replace-unk
 says '^zebra$' out
-says 'words were not known to the model' err
+says 'words are unknown to the model' err
 works "$THRESHER" translate small.safetensors text.fr -q
 [ "$(grep -c unk out)" -eq 0 ] || die "<unk> is produced"
 
@@ -82,7 +82,7 @@ says '^{"query":0,"translations":\[{"text":"cat","score":-0[.][0-9e-]*,"log_prob
 says '^{"query":1,"translations":\[{"text":"","score":0,"log_prob":0,"n_words":0,"ended":true}\]}$' out
 is_json out
 works "$THRESHER" translate small.safetensors text.fr --max-length 1
-says 'translations were cut at their greatest length' err
+says 'translations were cut at the maximum length' err
 
 # what a model is
 works "$THRESHER" info small.safetensors
@@ -94,7 +94,7 @@ is_json out
 
 # what is refused
 printf 'chat\nle chat le chat\n' >text.fr
-fails 1 'text.fr: line 2 has 4 words, and 3 are the most that are translated at once: part it, or raise --max-source' \
+fails 1 'text.fr: line 2 has 4 words, more than 3: split it, or raise --max-source' \
     "$THRESHER" translate small.safetensors text.fr --max-source 3 -o cut.en
 [ ! -e cut.en ] || die "a translation that failed left a file"
 leaves_nothing

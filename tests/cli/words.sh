@@ -98,8 +98,8 @@ fails 2 '--exact and --extra exclude each other' "$THRESHER" index search d q.np
 fails 2 '--candidates and --exact exclude each other' "$THRESHER" index search d q.npy -k 3 --candidates 5 --exact
 fails 2 '--keep and --codes-only exclude each other' "$THRESHER" index build x.npy -o y --keep f16 --codes-only
 fails 2 '--rotate and --no-rotate exclude each other' "$THRESHER" index build x.npy -o y --rotate --no-rotate
-fails 2 '--lead 4 of --bits 3: at most all of them' "$THRESHER" index build x.npy -o y --lead 4
-fails 2 '--lead 3 of --bits 2: at most all of them' "$THRESHER" index build x.npy -o y --lead 3 --bits 2
+fails 2 '--lead 4 exceeds --bits 3' "$THRESHER" index build x.npy -o y --lead 4
+fails 2 '--lead 3 exceeds --bits 2' "$THRESHER" index build x.npy -o y --lead 3 --bits 2
 
 # words that are hard to print stay on one line
 fails 2 'no command "a?b"' "$THRESHER" "a
