@@ -171,14 +171,14 @@ static int read_all(all_texts *all, program *run, const bleu_values *values) {
 static int say_failed(const all_texts *all, const thr_error *err) {
     for (size_t i = 0; err->status == THR_EFORMAT && i < all->n; i++)
         for (uint64_t s = 0; s < all->views[i].n; s++) {
-            thr_error said = {.status = THR_OK};
+            thr_error problem = {.status = THR_OK};
             thr_bleu_score score;
             const thr_bleu_texts line = {1, all->views[i].offsets + s, all->views[i].bytes};
 
-            if (thr_bleu(&line, &line, 1, NULL, &score, NULL, &said) == THR_EFORMAT) {
-                const char *byte = strstr(said.text, "is not UTF-8");
+            if (thr_bleu(&line, &line, 1, NULL, &score, NULL, &problem) == THR_EFORMAT) {
+                const char *byte = strstr(problem.text, "is not UTF-8");
 
-                prog_error("%s: line %" PRIu64 " %s", all->paths[i], s + 1, byte != NULL ? byte : said.text);
+                prog_error("%s: line %" PRIu64 " %s", all->paths[i], s + 1, byte != NULL ? byte : problem.text);
                 return PROG_FAILED;
             }
         }

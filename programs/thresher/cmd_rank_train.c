@@ -207,7 +207,7 @@ static int save_stopped(const train_values *values, const training *work) {
 static void tell_step(void *user, const thr_rank_step *step) {
     const char *file = user;
 
-    prog_detail("%s: step %" PRIu32 ", objective %.10g, gradient %.2g of that of zeros, %" PRIu64 " products, %s", file,
+    prog_detail("%s: step %" PRIu32 ", objective %.10g, gradient %.2g of that at 0, %" PRIu64 " products, %s", file,
                 step->step, step->objective, step->gradient_norm / step->first_gradient_norm, step->n_products,
                 prog_time(step->seconds).text);
 }

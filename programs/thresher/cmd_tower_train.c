@@ -202,7 +202,7 @@ static int check_model_words(const program *run, const train_values *values) {
             return PROG_WRONG_WORDS;
         }
     if (dual && values->items == NULL) {
-        prog_error("--model dual: --items FILE, the table of items, is missing; %s", prog_see_help(run));
+        prog_error("--model dual: --items FILE is missing, the table of items; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     return PROG_DONE;

@@ -143,7 +143,7 @@ static void take_model(prog_features *f, uint64_t model) {
 static int check_model(const prog_features *f, uint64_t model) {
     if (model == 0 || f->model == 0 || model == f->model)
         return PROG_DONE;
-    prog_error("%s: its lines come from the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself",
+    prog_error("%s: its lines come from the models %016" PRIx64 " and %016" PRIx64 ": search for each separately",
                f->name, f->model, model);
     return PROG_FAILED;
 }

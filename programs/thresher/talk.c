@@ -157,7 +157,7 @@ void prog_progress_end(void) {
     drawn = 0;
 }
 
-/* "encode  1.2 M of 10 M items  812 k/s  10 s left", over the line that stands there. rate 0 is not known yet. */
+/* Draw "encode  1.2 M of 10 M items  812 k/s  10 s left" over the current line. rate 0: unknown. */
 static void draw(const char *what, uint64_t done, uint64_t total, double rate) {
     char line[160];
     size_t used = (size_t)snprintf(line, sizeof line, "%.40s  %s", what, prog_short((double)done).text);

@@ -214,7 +214,7 @@ fails 1 'bad.tsv: line 1: there is no item lampe' "$THRESHER" hits search ads.hi
 printf 'lamp\t4\nlamp\t4\n' >bad.tsv
 fails 1 'bad.tsv: line 2: item lamp occurs twice' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
 printf 'lamp\tmuch\n' >bad.tsv
-fails 1 'bad.tsv: line 1: an item, a tab and a number' "$THRESHER" hits search ads.hits queries.txt --offsets bad.tsv
+fails 1 'bad.tsv: line 1: expected an item, a tab and a number' "$THRESHER" hits search ads.hits queries.txt --offsets bad.tsv
 random_rows 5 1 1 >column
 to_fvecs <column >column.fvecs
 fails 1 '5 numbers for 6 items' "$THRESHER" hits search ads.hits queries.txt --multipliers column.fvecs

@@ -88,7 +88,7 @@ printf '1\n2\n' >side.svm.query
 fails 1 'side.svm.query: its 2 queries have 3 rows, side.svm has 7' "$THRESHER" eval ndcg side.txt side.svm
 fails 1 'zeros.txt has 7 scores, one.svm has 1 rows' sh -c "echo '1 qid:1 1:1' >one.svm; '$THRESHER' eval ndcg zeros.txt one.svm"
 printf '1\nx\n' >bad.txt
-fails 1 'bad.txt: line 2 is no score, but "x"' "$THRESHER" eval ndcg bad.txt judged.svm
+fails 1 'bad.txt: line 2 is not a score: "x"' "$THRESHER" eval ndcg bad.txt judged.svm
 yes nan | head -7 >nan.txt
 fails 1 'judged.svm: query 0, row 0: the score is not a number' "$THRESHER" eval ndcg nan.txt judged.svm
 printf '1 2\n' | to_fvecs >wide.fvecs

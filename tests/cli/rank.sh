@@ -127,7 +127,7 @@ sed '5s/.*/-1/' weights.txt >negative.txt
 fails 1 'row [0-9]* of 240 has a weight of -1: choose 0 or more' \
     "$THRESHER" rank train train.svm -o x --weights negative.txt
 sed '5s/.*/heavy/' weights.txt >word.txt
-fails 1 'word.txt: line 5 is no weight, but "heavy"' "$THRESHER" rank train train.svm -o x --weights word.txt
+fails 1 'word.txt: line 5 is not a weight: "heavy"' "$THRESHER" rank train train.svm -o x --weights word.txt
 
 # folds choose a C
 works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json

@@ -33,9 +33,9 @@ printf '{"query":0,"ids":[1,2,3],"scores":[3,2,1]}\n{"query":1,"ids":[],"scores"
 works "$THRESHER" eval recall truth.ivecs result.jsonl -k 4 --json -q
 says '"recall_at_4":0.375,' out
 printf '{"query":0,"ids":[1,2,3],"scores":[3,2,1]}\nno result\n' >bad.jsonl
-fails 1 'bad.jsonl: line 2 is no result' "$THRESHER" eval recall truth.ivecs bad.jsonl -k 4
+fails 1 'bad.jsonl: line 2 is not a result' "$THRESHER" eval recall truth.ivecs bad.jsonl -k 4
 printf '{"query":0,"ids":[1,"2"]}\n' >bad.jsonl
-fails 1 'bad.jsonl: line 1 is no result' "$THRESHER" eval recall truth.ivecs bad.jsonl -k 4
+fails 1 'bad.jsonl: line 1 is not a result' "$THRESHER" eval recall truth.ivecs bad.jsonl -k 4
 
 # ties: row 0 has its second id as near as the third, so 3 counts at k = 2; negated, falling and from a file of its own
 printf '0.5 1 1 2\n1 2 3 4\n' >distances

@@ -142,7 +142,7 @@ fails 2 'ending must be .npy, .fbin or .fvecs' "$THRESHER" tower encode m.safete
 fails 2 '.u8bin or .bvecs for packed' "$THRESHER" tower encode m.safetensors texts.txt -o new.fbin --packed
 fails 2 'use -.fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o -.npy
 fails 2 '--packed needs a file' "$THRESHER" tower encode m.safetensors texts.txt -o new --packed
-fails 2 '--side query: an index' "$THRESHER" tower encode m.safetensors texts.txt -o new --side query
+fails 2 '--side query: -o new names an index' "$THRESHER" tower encode m.safetensors texts.txt -o new --side query
 fails 2 '--ids needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --ids names.txt
 fails 2 '--force needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --force
 [ -z "$(ls -d new* 2>/dev/null)" ] || die "what was refused left something"
@@ -174,7 +174,7 @@ fails 1 'right columns' train -o new.safetensors --item-column 3
 fails 2 '--query-bits 9: 1 to 8, or 32' train -o new.safetensors --query-bits 9
 fails 2 '--item-bits 31: 1 to 8, or 32' train -o new.safetensors --item-bits 31
 fails 2 '--dims takes a whole number from 1 to 1024' train -o new.safetensors --dims 1025
-fails 2 '--negatives 64 of --batch 64' train -o new.safetensors --negatives 64
+fails 2 '--negatives 64 must be less than --batch 64' train -o new.safetensors --negatives 64
 fails 2 '--word-dropout 1: ' train -o new.safetensors --word-dropout 1
 fails 2 '--valid-share takes a number above 0 and up to 0.5' train -o new.safetensors --valid-share 0.6
 fails 2 '--rate takes a number above 0' train -o new.safetensors --rate 0
