@@ -97,7 +97,8 @@ foreach(source IN LISTS unit_sources)
     get_filename_component(name ${source} NAME_WE)
     file(READ ${source} text) # what has contexts of one thread alone tells ThreadSanitizer nothing
     if(THR_SANITIZE MATCHES "thread" AND text MATCHES "test_context\\(1," AND
-       NOT text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread")
+       NOT text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread" AND
+       NOT text MATCHES "test_run_in_directory\\(tests, [^1]")
         continue()
     endif()
     add_executable(unit_${name} ${source})

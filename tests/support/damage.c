@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "damage.h"
 
+#include "files.h"
 #include "support.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { MOST_BYTES = 1 << 20 };
-
-uint8_t *test_read_all(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    uint8_t *bytes = test_array(MOST_BYTES, 1);
-    *size = fread(bytes, 1, MOST_BYTES, file);
-    (void)fclose(file);
-    assert_true(*size < MOST_BYTES);
-    return bytes;
-}
 
 void test_every_changed_byte_is_found(const test_damage *damage) {
     bool opened;
     thr_error err;
     size_t size, n_opened = 0;
     assert_ok(damage->open_and_verify(damage->context, &opened, &err), &err);
-    uint8_t *bytes = test_read_all(damage->path, &size);
+    uint8_t *bytes = test_read_file(damage->path, &size);
     const int fd = open(damage->path, O_RDWR);
     assert_true(fd >= 0);
     for (size_t i = 0; i < size; i++) {
@@ -50,7 +38,7 @@ void test_every_changed_byte_is_found(const test_damage *damage) {
 void test_a_cut_file_is_not_opened(const test_damage *damage) {
     thr_error err;
     size_t size;
-    free(test_read_all(damage->path, &size));
+    free(test_read_file(damage->path, &size));
     while (size-- > 0) {
         bool opened;
         assert_int_equal(truncate(damage->path, (off_t)size), 0);

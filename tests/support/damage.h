@@ -9,15 +9,12 @@
 #include <thresher/context.h>
 
 typedef struct test_damage {
-    const char *path; /* the file, sound; below 1 MiB */
+    const char *path; /* the undamaged file */
     thr_context *context;
     /* Open and verify it; *opened: whether only verifying said no. */
     thr_status (*open_and_verify)(thr_context *context, bool *opened, thr_error *err);
     void (*use)(thr_context *context); /* open it, where that goes, and ask it something */
 } test_damage;
-
-/* All bytes of a file below 1 MiB; the caller frees them. */
-uint8_t *test_read_all(const char *path, size_t *size);
 
 /* A bit of each byte is changed: it is found, by some only when verified, and the message names the file. */
 void test_every_changed_byte_is_found(const test_damage *damage);

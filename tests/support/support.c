@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "files.h"
+
 #include "base/half.h"
 #include "base/out.h"
 #include "code/encode.h"
@@ -95,6 +97,45 @@ thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory) 
         options.allocator = test_memory_allocator(memory);
     assert_ok(thr_context_create(&options, &context, &err), &err);
     return context;
+}
+
+test_oom test_oom_start(test_memory *memory) {
+    return (test_oom){.memory = memory, .live = atomic_load(&memory->live), .reached = true};
+}
+
+bool test_oom_next(test_oom *oom) {
+    const size_t live = atomic_load(&oom->memory->live);
+    if (oom->armed)
+        fail_msg("round %zu ended without test_oom_check", oom->round);
+    if (live != oom->live && !oom->keeps)
+        fail_msg("allocation %zu failed: %zu blocks are live, %zu were before", oom->round, live, oom->live);
+    if (!oom->reached)
+        return false;
+    oom->reached = false;
+    oom->round++;
+    return true;
+}
+
+void test_oom_arm(test_oom *oom) {
+    oom->memory->fail_on = oom->follow;
+    oom->memory->fail_at = atomic_load(&oom->memory->calls) + oom->round;
+    oom->armed = true;
+}
+
+bool test_oom_check_at(test_oom *oom, thr_status status, const thr_error *err, const char *part, const char *file,
+                       int line) {
+    if (!oom->armed)
+        fail_msg("%s:%d: test_oom_check without test_oom_arm", file, line);
+    oom->reached = atomic_load(&oom->memory->calls) >= oom->memory->fail_at;
+    oom->memory->fail_at = 0;
+    oom->memory->fail_on = false;
+    oom->armed = false;
+    oom->n_failed += status != THR_OK;
+    if (oom->reached && !(oom->tolerant && status == THR_OK))
+        test_assert_error(status, THR_ENOMEM, err, part, file, line);
+    else
+        test_assert_ok(status, err, file, line);
+    return status == THR_OK;
 }
 
 size_t test_leftovers(const char *dir, const char *beginning) {
@@ -408,12 +449,22 @@ void test_target_free(test_target *target) {
     *target = (test_target){.codes = NULL};
 }
 
+static uint32_t group_threads = 2;
+static const char *group_directory;
+
+void test_group_needs(uint32_t n_threads, const char *directory) {
+    group_threads = n_threads;
+    group_directory = directory;
+}
+
 int test_make_context(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
+    *state = test_context(group_threads, THR_ISA_BEST, NULL);
     return test_say_seed(state);
 }
 
 int test_drop_context(void **state) {
     thr_context_free(*state);
+    if (group_directory != NULL)
+        test_remove_directory(group_directory);
     return 0;
 }

@@ -36,6 +36,11 @@ int test_make_context(void **state);
 int test_drop_context(void **state);
 #define test_run_with_context(tests) cmocka_run_group_tests(tests, test_make_context, test_drop_context)
 
+/* The same with a context of n_threads, and with a directory that is deleted after the tests; NULL: none. */
+#define test_run_in_directory(tests, n_threads, directory)                                                             \
+    (test_group_needs((n_threads), (directory)), test_run_with_context(tests))
+void test_group_needs(uint32_t n_threads, const char *directory);
+
 /* About normal(0, 1): the sum of 12 uniform numbers. */
 float test_normal(uint64_t *rng);
 void test_gaussian(uint64_t *rng, float *out, size_t n);
@@ -70,6 +75,48 @@ typedef struct test_memory {
 } test_memory;
 
 thr_allocator test_memory_allocator(test_memory *memory);
+
+/*
+ * Work whose allocations fail in turn: the first in round 1, the second in round 2, until one round needs no more.
+ *
+ *     test_oom oom = test_oom_start(&memory);
+ *     while (test_oom_next(&oom)) {
+ *         test_oom_arm(&oom);
+ *         const thr_status status = work(context, &err);
+ *         test_oom_check(&oom, status, &err, "no memory");
+ *         free what the work made
+ *     }
+ *     assert_true(oom.n_failed > 10);
+ *
+ * The test fails when a round ends with more or fewer live blocks than there were at the start, when it ends without
+ * test_oom_check, and when an allocation failed and the work did not return THR_ENOMEM.
+ */
+typedef struct test_oom {
+    test_memory *memory;
+    size_t live;         /* blocks before the first round */
+    size_t round;        /* of the present round: which allocation after test_oom_arm fails, from 1 */
+    size_t n_failed;     /* rounds so far whose work returned THR_ENOMEM */
+    bool armed, reached; /* the present round: allocations are counted; one failed */
+    bool follow;         /* set by the caller: all later allocations of a round fail, too */
+    bool keeps;          /* set by the caller: rounds may end with more live blocks than they began with */
+    bool tolerant;       /* set by the caller: the work may succeed although an allocation failed */
+} test_oom;
+
+test_oom test_oom_start(test_memory *memory);
+
+/* Begins a round; false: the last one succeeded without a failed allocation. Checks that blocks were released. */
+bool test_oom_next(test_oom *oom);
+
+/* Counts allocations from here on. */
+void test_oom_arm(test_oom *oom);
+
+/*
+ * Ends the failing. status must be THR_ENOMEM where an allocation failed, with part in err's text (NULL: anything), and
+ * THR_OK where none did. Returns whether the work succeeded.
+ */
+#define test_oom_check(oom, status, err, part) test_oom_check_at((oom), (status), (err), (part), __FILE__, __LINE__)
+bool test_oom_check_at(test_oom *oom, thr_status status, const thr_error *err, const char *part, const char *file,
+                       int line);
 
 /* A context of n_threads at a level; memory may be NULL. Never NULL itself. */
 thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory);

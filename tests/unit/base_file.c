@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_file.c - maps of whole files, and directories. Works in a directory it makes. */
 #include "base/file.h"
+#include "files.h"
 #include "support.h"
 
 #include <fcntl.h>
@@ -13,43 +14,20 @@
 
 static test_memory memory;
 static thr_context context;
-static char where[64];
 
 static int make_directory(void **state) {
     context.allocator = test_memory_allocator(&memory);
-    (void)snprintf(where, sizeof where, "base_file.XXXXXX");
     (void)test_say_seed(state);
-    return mkdtemp(where) == NULL ? -1 : 0;
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    return rmdir(where);
-}
-
-/* "directory/name", good until four more calls. */
-static const char *path_of(const char *name) {
-    static char paths[4][128];
-    static size_t next;
-    char *path = paths[next++ % 4];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", where, name);
-    return path;
-}
-
-static void write_file(const char *path, const void *data, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    return test_directory_make("base_file");
 }
 
 static void a_map_shows_the_bytes_of_a_file(void **state) {
     (void)state;
-    const char *path = path_of("mapped");
+    const char *path = test_path_of("mapped");
     char data[5000];
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    write_file(path, data, sizeof data);
+    test_write_file(path, data, sizeof data);
     thr_map map;
     thr_error err;
     assert_ok(thr_map_open(path, &map, &err), &err);
@@ -63,8 +41,8 @@ static void a_map_shows_the_bytes_of_a_file(void **state) {
 
 static void an_empty_file_is_a_map_of_no_bytes(void **state) {
     (void)state;
-    const char *path = path_of("empty");
-    write_file(path, "", 0);
+    const char *path = test_path_of("empty");
+    test_write_file(path, "", 0);
     thr_map map;
     thr_error err;
     assert_ok(thr_map_open(path, &map, &err), &err);
@@ -78,10 +56,10 @@ static void what_is_missing_or_no_plain_file_is_refused_by_name(void **state) {
     (void)state;
     thr_map map;
     thr_error err;
-    assert_error(thr_map_open(path_of("nothing"), &map, &err), THR_ENOTFOUND, &err, "nothing");
-    assert_error(thr_map_open(where, &map, &err), THR_EFORMAT, &err, where);
+    assert_error(thr_map_open(test_path_of("nothing"), &map, &err), THR_ENOTFOUND, &err, "nothing");
+    assert_error(thr_map_open(test_directory(), &map, &err), THR_EFORMAT, &err, test_directory());
     /* A pipe nobody writes to must not make us wait. */
-    const char *fifo = path_of("pipe");
+    const char *fifo = test_path_of("pipe");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_error(thr_map_open(fifo, &map, &err), THR_EFORMAT, &err, "pipe");
     thr_map_close(&map);
@@ -90,17 +68,17 @@ static void what_is_missing_or_no_plain_file_is_refused_by_name(void **state) {
 
 static void a_change_under_the_map_is_noticed(void **state) {
     (void)state;
-    const char *path = path_of("changing");
+    const char *path = test_path_of("changing");
     thr_map map;
     thr_error err;
-    write_file(path, "0123456789", 10);
+    test_write_file(path, "0123456789", 10);
     assert_ok(thr_map_open(path, &map, &err), &err);
     assert_int_equal(truncate(path, 5), 0);
     assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err,
                  "10 bytes then, 5 now): it was cut; restore it or make it again");
     thr_map_close(&map);
 
-    write_file(path, "0123456789", 10);
+    test_write_file(path, "0123456789", 10);
     assert_ok(thr_map_open(path, &map, &err), &err);
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345, .tv_nsec = 678}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -114,7 +92,7 @@ static void directories_are_made_once(void **state) {
     thr_error err;
     bool made = false;
     char path[128];
-    (void)snprintf(path, sizeof path, "%s", path_of("dir"));
+    (void)snprintf(path, sizeof path, "%s", test_path_of("dir"));
     assert_ok(thr_dir_make(path, &made, &err), &err);
     assert_true(made);
     assert_ok(thr_dir_make(path, &made, &err), &err);
@@ -122,10 +100,10 @@ static void directories_are_made_once(void **state) {
     assert_ok(thr_dir_sync(path, &err), &err);
     (void)rmdir(path);
     assert_error(thr_dir_sync(path, &err), THR_ENOTFOUND, &err, "dir");
-    write_file(path, "", 0);
+    test_write_file(path, "", 0);
     assert_error(thr_dir_make(path, &made, &err), THR_EEXIST, &err, "dir");
     (void)unlink(path);
-    assert_error(thr_dir_make(path_of("a/b"), &made, &err), THR_ENOTFOUND, &err, "a/b");
+    assert_error(thr_dir_make(test_path_of("a/b"), &made, &err), THR_ENOTFOUND, &err, "a/b");
     char *joined = NULL;
     assert_ok(thr_path_join(&context, "a", "b.c", &joined, &err), &err);
     assert_string_equal(joined, "a/b.c");
@@ -141,5 +119,5 @@ int main(void) {
         cmocka_unit_test(a_change_under_the_map_is_noticed),
         cmocka_unit_test(directories_are_made_once),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, make_directory, test_directory_remove);
 }

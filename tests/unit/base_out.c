@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE /* flock, mkdtemp */
 #include "base/file.h"
 #include "base/out.h"
+#include "files.h"
 #include "support.h"
 
 #include <dirent.h>
@@ -19,39 +20,11 @@
 
 static test_memory memory;
 static thr_context context;
-static char where[64];
 
 static int make_directory(void **state) {
     context.allocator = test_memory_allocator(&memory);
-    (void)snprintf(where, sizeof where, "base_out.XXXXXX");
     (void)test_say_seed(state);
-    return mkdtemp(where) == NULL ? -1 : 0;
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    return rmdir(where);
-}
-
-/* "directory/name", good until 32 more calls. */
-static const char *path_of(const char *name) {
-    static char paths[32][400];
-    static size_t next;
-    char *path = paths[next++ % 32];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", where, name);
-    return path;
-}
-
-static bool exists(const char *path) {
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
-
-static void write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    return test_directory_make("base_out");
 }
 
 static void expect_text(const char *path, const char *wanted) {
@@ -66,7 +39,7 @@ static void expect_text(const char *path, const char *wanted) {
 /* Names in the directory; the last one that is a temporary file's is copied to temporary, where that is not NULL. */
 static size_t count_names(char *temporary, size_t size) {
     size_t n = 0, length;
-    DIR *names = opendir(where);
+    DIR *names = opendir(test_directory());
     assert_non_null(names);
     for (struct dirent *entry = readdir(names); entry != NULL; entry = readdir(names)) {
         n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
@@ -89,11 +62,11 @@ static void put(const char *path, const char *text) {
 
 static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state) {
     (void)state;
-    const char *path = path_of("new");
+    const char *path = test_path_of("new");
     thr_out out;
     thr_error err;
     assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_false(exists(path));
+    assert_false(test_exists(path));
     assert_int_equal(count_names(NULL, 0), 1);
     assert_ok(thr_out_write(&out, "12345", 5, &err), &err);
     assert_ok(thr_out_align(&out, &err), &err);
@@ -104,7 +77,7 @@ static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state
     assert_ok(thr_out_write(&out, "end", 3, &err), &err);
     assert_ok(thr_out_write_at(&out, 1, "XY", 2, &err), &err);
     assert_int_equal(out.position, 67);
-    assert_false(exists(path));
+    assert_false(test_exists(path));
     assert_ok(thr_out_publish(&out, &err), &err);
     thr_out_drop(&out);
     assert_int_equal(count_names(NULL, 0), 1);
@@ -122,11 +95,11 @@ static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state
 
 static void a_dropped_file_never_was_and_the_old_one_stays(void **state) {
     (void)state;
-    const char *path = path_of("old");
+    const char *path = test_path_of("old");
     thr_out out = {.context = NULL};
     thr_error err;
     thr_out_drop(&out);
-    write_file(path, "old");
+    test_write_text(path, "old");
     assert_ok(thr_out_open(&context, path, &out, &err), &err);
     assert_ok(thr_out_write(&out, "newer", 5, &err), &err);
     thr_out_drop(&out);
@@ -141,22 +114,22 @@ static void what_cannot_be_replaced_by_a_file_is_refused_at_once(void **state) {
     (void)state;
     thr_out out;
     thr_error err;
-    assert_error(thr_out_open(&context, path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
+    assert_error(thr_out_open(&context, test_path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
     assert_error(thr_out_open(&context, "", &out, &err), THR_EINVAL, &err, "empty");
-    assert_error(thr_out_open(&context, path_of("new/"), &out, &err), THR_EIO, &err, "new/: is a directory");
-    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
-    assert_error(thr_out_open(&context, path_of("pipe"), &out, &err), THR_EIO, &err,
+    assert_error(thr_out_open(&context, test_path_of("new/"), &out, &err), THR_EIO, &err, "new/: is a directory");
+    assert_int_equal(mkfifo(test_path_of("pipe"), 0600), 0);
+    assert_error(thr_out_open(&context, test_path_of("pipe"), &out, &err), THR_EIO, &err,
                  "pipe: is a pipe or device, not a regular file");
-    assert_int_equal(unlink(path_of("pipe")), 0);
-    assert_int_equal(mkdir(path_of("taken"), 0777), 0);
-    assert_error(thr_out_open(&context, path_of("taken"), &out, &err), THR_EIO, &err, "taken: is a directory");
+    assert_int_equal(unlink(test_path_of("pipe")), 0);
+    assert_int_equal(mkdir(test_path_of("taken"), 0777), 0);
+    assert_error(thr_out_open(&context, test_path_of("taken"), &out, &err), THR_EIO, &err, "taken: is a directory");
     thr_out_drop(&out);
-    assert_int_equal(rmdir(path_of("taken")), 0);
+    assert_int_equal(rmdir(test_path_of("taken")), 0);
     /* One that comes between leaves nothing, too. */
-    assert_ok(thr_out_open(&context, path_of("taken"), &out, &err), &err);
-    assert_int_equal(mkdir(path_of("taken"), 0777), 0);
+    assert_ok(thr_out_open(&context, test_path_of("taken"), &out, &err), &err);
+    assert_int_equal(mkdir(test_path_of("taken"), 0777), 0);
     assert_error(thr_out_publish(&out, &err), THR_EIO, &err, "taken: cannot rename into place");
-    assert_int_equal(rmdir(path_of("taken")), 0);
+    assert_int_equal(rmdir(test_path_of("taken")), 0);
     assert_int_equal(count_names(NULL, 0), 0);
     assert_int_equal(memory.live, 0);
 }
@@ -173,36 +146,38 @@ static bool is_refused_in(const char *dir) {
 
 static void a_directory_without_permission_is_named(void **state) {
     (void)state;
-    assert_int_equal(mkdir(path_of("locked"), 0777), 0);
-    assert_int_equal(chmod(path_of("locked"), 0555), 0);
-    assert_int_equal(chmod(where, 0711), 0);
+    assert_int_equal(mkdir(test_path_of("locked"), 0777), 0);
+    assert_int_equal(chmod(test_path_of("locked"), 0555), 0);
+    assert_int_equal(chmod(test_directory(), 0711), 0);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(is_refused_in(path_of("locked")) ? 0 : 1);
+        _exit(is_refused_in(test_path_of("locked")) ? 0 : 1);
     int ended = -1;
     assert_int_equal(waitpid(child, &ended, 0), child);
-    assert_int_equal(chmod(where, 0700), 0);
-    assert_int_equal(rmdir(path_of("locked")), 0);
+    assert_int_equal(chmod(test_directory(), 0700), 0);
+    assert_int_equal(rmdir(test_path_of("locked")), 0);
     assert_int_equal(ended, 0);
 }
 
 static void every_failing_allocation_is_clean(void **state) {
     (void)state;
-    for (size_t n = 1; n <= 2; n++) {
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
         thr_out out;
         thr_error err;
-        memory.fail_at = memory.calls + n;
-        assert_error(thr_out_open(&context, path_of("never"), &out, &err), THR_ENOMEM, &err, "name");
+        test_oom_arm(&oom);
+        const thr_status status = thr_out_open(&context, test_path_of("never"), &out, &err);
+        if (test_oom_check(&oom, status, &err, "name"))
+            thr_out_drop(&out);
         assert_int_equal(count_names(NULL, 0), 0);
-        assert_int_equal(memory.live, 0);
     }
-    memory.fail_at = 0;
+    assert_int_equal(oom.n_failed, 2);
 }
 
 static void a_full_disk_is_enospace(void **state) {
     (void)state;
-    if (!exists("/dev/full"))
+    if (!test_exists("/dev/full"))
         skip();
     thr_error err;
     char name[] = "full";
@@ -222,7 +197,7 @@ static void a_file_that_may_not_grow_is_an_error_and_leaves_nothing(void **state
         thr_error err;
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &limit);
-        bool right = thr_out_open(&context, path_of("large"), &out, &err) == THR_OK;
+        bool right = thr_out_open(&context, test_path_of("large"), &out, &err) == THR_OK;
         right = right && thr_out_write(&out, "12345678", 8, &err) == THR_EIO;
         right = right && strstr(err.text, "large: cannot write: File too large") != NULL;
         thr_out_drop(&out);
@@ -244,7 +219,7 @@ static mode_t bits_of(const char *path) {
 
 static void a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own(void **state) {
     (void)state;
-    const char *path = path_of("bits");
+    const char *path = test_path_of("bits");
     const mode_t before = umask(027);
     put(path, "1");
     assert_int_equal(bits_of(path), 0640);
@@ -262,14 +237,14 @@ static void a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_
 static void a_link_at_the_target_is_replaced_and_what_it_names_stays(void **state) {
     (void)state;
     struct stat st;
-    write_file(path_of("victim"), "mine");
-    assert_int_equal(symlink("victim", path_of("link")), 0);
-    put(path_of("link"), "new");
-    expect_text(path_of("victim"), "mine");
-    expect_text(path_of("link"), "new");
-    assert_true(lstat(path_of("link"), &st) == 0 && S_ISREG(st.st_mode));
-    (void)unlink(path_of("victim"));
-    (void)unlink(path_of("link"));
+    test_write_text(test_path_of("victim"), "mine");
+    assert_int_equal(symlink("victim", test_path_of("link")), 0);
+    put(test_path_of("link"), "new");
+    expect_text(test_path_of("victim"), "mine");
+    expect_text(test_path_of("link"), "new");
+    assert_true(lstat(test_path_of("link"), &st) == 0 && S_ISREG(st.st_mode));
+    (void)unlink(test_path_of("victim"));
+    (void)unlink(test_path_of("link"));
 }
 
 static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
@@ -278,25 +253,25 @@ static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
     thr_out out;
     thr_error err;
     char temporary[300] = "";
-    write_file(path_of("victim"), "mine");
+    test_write_text(test_path_of("victim"), "mine");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(symlink("victim", path_of(names[i])), 0);
-    put(path_of("t"), "new");
-    expect_text(path_of("victim"), "mine");
+        assert_int_equal(symlink("victim", test_path_of(names[i])), 0);
+    put(test_path_of("t"), "new");
+    expect_text(test_path_of("victim"), "mine");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_true(exists(path_of(names[i])));
-        (void)unlink(path_of(names[i]));
+        assert_true(test_exists(test_path_of(names[i])));
+        (void)unlink(test_path_of(names[i]));
     }
     /* Nor is one that takes the name over while the file is written: that fails, or replaces the link by itself. */
-    assert_ok(thr_out_open(&context, path_of("t"), &out, &err), &err);
+    assert_ok(thr_out_open(&context, test_path_of("t"), &out, &err), &err);
     assert_int_equal(count_names(temporary, sizeof temporary), 3);
-    assert_int_equal(unlink(path_of(temporary)), 0);
-    assert_int_equal(symlink("victim", path_of(temporary)), 0);
+    assert_int_equal(unlink(test_path_of(temporary)), 0);
+    assert_int_equal(symlink("victim", test_path_of(temporary)), 0);
     assert_ok(thr_out_write(&out, "more", 4, &err), &err);
     thr_out_drop(&out);
-    expect_text(path_of("victim"), "mine");
-    (void)unlink(path_of("victim"));
-    (void)unlink(path_of("t"));
+    expect_text(test_path_of("victim"), "mine");
+    (void)unlink(test_path_of("victim"));
+    (void)unlink(test_path_of("t"));
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
@@ -311,13 +286,13 @@ static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
                                         ".y.0123456789abcdef.tmp"};
     enum { N_NAMES = sizeof names / sizeof names[0] };
     for (size_t i = 0; i < N_NAMES; i++)
-        write_file(path_of(names[i]), "mine");
-    put(path_of("x"), "new");
+        test_write_text(test_path_of(names[i]), "mine");
+    put(test_path_of("x"), "new");
     for (size_t i = 0; i < N_NAMES; i++) {
-        expect_text(path_of(names[i]), "mine");
-        (void)unlink(path_of(names[i]));
+        expect_text(test_path_of(names[i]), "mine");
+        (void)unlink(test_path_of(names[i]));
     }
-    (void)unlink(path_of("x"));
+    (void)unlink(test_path_of("x"));
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
@@ -342,15 +317,15 @@ static void names_may_be_as_long_as_the_file_system_has_them(void **state) {
     for (size_t length = 225; length <= 255; length++) {
         memset(name, 'n', length);
         name[length] = '\0';
-        put(path_of(name), "long");
-        expect_text(path_of(name), "long");
-        (void)unlink(path_of(name));
+        put(test_path_of(name), "long");
+        expect_text(test_path_of(name), "long");
+        (void)unlink(test_path_of(name));
     }
     thr_out out;
     thr_error err;
     memset(name, 'n', 256);
     name[256] = '\0';
-    assert_error(thr_out_open(&context, path_of(name), &out, &err), THR_EIO, &err, "nnn");
+    assert_error(thr_out_open(&context, test_path_of(name), &out, &err), THR_EIO, &err, "nnn");
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
@@ -360,17 +335,17 @@ static void two_writers_in_one_process_keep_apart(void **state) {
     (void)state;
     thr_out a, b;
     thr_error err;
-    assert_ok(thr_out_open(&context, path_of("both"), &a, &err), &err);
+    assert_ok(thr_out_open(&context, test_path_of("both"), &a, &err), &err);
     assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
-    assert_ok(thr_out_open(&context, path_of("both"), &b, &err), &err);
+    assert_ok(thr_out_open(&context, test_path_of("both"), &b, &err), &err);
     assert_int_equal(count_names(NULL, 0), 2);
     assert_ok(thr_out_write(&b, "bb", 2, &err), &err);
     assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
     assert_ok(thr_out_publish(&b, &err), &err);
-    expect_text(path_of("both"), "bb");
+    expect_text(test_path_of("both"), "bb");
     assert_ok(thr_out_publish(&a, &err), &err);
-    expect_text(path_of("both"), "aaaaaaaa");
-    (void)unlink(path_of("both"));
+    expect_text(test_path_of("both"), "aaaaaaaa");
+    (void)unlink(test_path_of("both"));
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
@@ -411,7 +386,7 @@ static int write_often(const char *path, char letter) {
 
 static void two_processes_that_write_one_file_publish_whole_ones(void **state) {
     (void)state;
-    const char *path = path_of("raced");
+    const char *path = test_path_of("raced");
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
@@ -434,7 +409,7 @@ static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) 
     assert_true(child >= 0);
     if (child == 0) {
         thr_out out;
-        if (thr_out_open(&context, path_of("t"), &out, &err) != THR_OK ||
+        if (thr_out_open(&context, test_path_of("t"), &out, &err) != THR_OK ||
             thr_out_write(&out, "half", 4, &err) != THR_OK)
             _exit(1);
         (void)raise(SIGKILL);
@@ -444,19 +419,19 @@ static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) 
     assert_true(WIFSIGNALED(ended));
     assert_int_equal(count_names(left, sizeof left), 1);
     /* A target whose name only begins like that one. */
-    assert_ok(thr_out_open(&context, path_of("t2"), &living, &err), &err); /* whose name only begins like this */
+    assert_ok(thr_out_open(&context, test_path_of("t2"), &living, &err), &err); /* whose name only begins like this */
     assert_int_equal(count_names(NULL, 0), 2);
     thr_out_drop(&living);
-    assert_true(exists(path_of(left)));
+    assert_true(test_exists(test_path_of(left)));
 
-    assert_ok(thr_out_open(&context, path_of("t"), &living, &err), &err);
-    assert_false(exists(path_of(left)));
+    assert_ok(thr_out_open(&context, test_path_of("t"), &living, &err), &err);
+    assert_false(test_exists(test_path_of(left)));
     assert_ok(thr_out_write(&living, "living", 6, &err), &err);
-    put(path_of("t"), "other");
+    put(test_path_of("t"), "other");
     assert_int_equal(count_names(NULL, 0), 2);
     assert_ok(thr_out_publish(&living, &err), &err);
-    expect_text(path_of("t"), "living");
-    (void)unlink(path_of("t"));
+    expect_text(test_path_of("t"), "living");
+    (void)unlink(test_path_of("t"));
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
@@ -466,21 +441,21 @@ static void an_input_is_known_by_all_its_names(void **state) {
     (void)state;
     thr_error err;
     char dotted[420];
-    const char *input = path_of("input.tsv"), *other = path_of("other");
-    write_file(input, "1");
-    write_file(other, "1");
-    assert_int_equal(link(input, path_of("hard")), 0);
-    assert_int_equal(symlink("input.tsv", path_of("soft")), 0);
+    const char *input = test_path_of("input.tsv"), *other = test_path_of("other");
+    test_write_text(input, "1");
+    test_write_text(other, "1");
+    assert_int_equal(link(input, test_path_of("hard")), 0);
+    assert_int_equal(symlink("input.tsv", test_path_of("soft")), 0);
     (void)snprintf(dotted, sizeof dotted, "./%s", input);
-    const char *const names[] = {input, path_of("hard"), path_of("soft"), dotted};
+    const char *const names[] = {input, test_path_of("hard"), test_path_of("soft"), dotted};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_error(thr_out_check_input(names[i], input, &err), THR_EINVAL, &err, "is also the input");
-        assert_error(thr_out_check_input(names[i], path_of("input.tsv:2"), &err), THR_EINVAL, &err, "input.tsv:2");
+        assert_error(thr_out_check_input(names[i], test_path_of("input.tsv:2"), &err), THR_EINVAL, &err, "input.tsv:2");
         assert_ok(thr_out_check_input(names[i], other, &err), &err);
         assert_ok(thr_out_check_input(names[i], NULL, &err), &err);
     }
-    assert_ok(thr_out_check_input(path_of("new"), input, &err), &err);
-    assert_ok(thr_out_check_input(path_of("new"), path_of("new"), &err), &err);
+    assert_ok(thr_out_check_input(test_path_of("new"), input, &err), &err);
+    assert_ok(thr_out_check_input(test_path_of("new"), test_path_of("new"), &err), &err);
     assert_ok(thr_out_check_input("/dev/null", "/dev/null", &err), &err);
     for (size_t i = 1; i < 3; i++)
         (void)unlink(names[i]);
@@ -491,14 +466,14 @@ static void an_input_is_known_by_all_its_names(void **state) {
 static void only_what_is_of_the_kind_or_empty_is_replaced(void **state) {
     (void)state;
     thr_error err;
-    const char *path = path_of("kind");
+    const char *path = test_path_of("kind");
     assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
-    assert_ok(thr_out_check_kind(path_of("no/dir"), "mine", 4, "one of mine", &err), &err);
-    write_file(path, "");
+    assert_ok(thr_out_check_kind(test_path_of("no/dir"), "mine", 4, "one of mine", &err), &err);
+    test_write_text(path, "");
     assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
-    write_file(path, "mine and more");
+    test_write_text(path, "mine and more");
     assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
-    write_file(path, "min");
+    test_write_text(path, "min");
     assert_error(thr_out_check_kind(path, "mine", 4, "one of mine", &err), THR_EEXIST, &err, "is not one of mine");
     (void)unlink(path);
 }
@@ -524,5 +499,5 @@ int main(void) {
         cmocka_unit_test(an_input_is_known_by_all_its_names),
         cmocka_unit_test(only_what_is_of_the_kind_or_empty_is_replaced),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, make_directory, test_directory_remove);
 }

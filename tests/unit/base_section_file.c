@@ -5,6 +5,7 @@
  */
 #include "base/section_file.h"
 #include "damage.h"
+#include "files.h"
 #include "seal.h"
 #include "support.h"
 
@@ -59,7 +60,7 @@ static void make(fixture *f, thr_context *context) {
     assert_ok(thr_sections_put(&writer, 3, data, 7, &err), &err);
     assert_ok(thr_sections_finish(&writer, &h, &err), &err);
     thr_sections_drop(&writer);
-    uint8_t *bytes = test_read_all(PATH, &f->size);
+    uint8_t *bytes = test_read_file(PATH, &f->size);
     assert_true(f->size == 320 && f->size <= sizeof f->words);
     memcpy(f->words, bytes, f->size);
     free(bytes);

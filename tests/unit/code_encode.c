@@ -452,18 +452,13 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
     thr_error err;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-    const size_t live = memory.live;
-    for (size_t n = 1;; n++) {
-        memory.fail_at = memory.calls + n;
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        test_oom_arm(&oom);
         const thr_status status = thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err);
-        assert_int_equal(memory.live, live);
-        if (status == THR_OK) {
-            assert_true(n > 1);
-            break;
-        }
-        assert_error(status, THR_ENOMEM, &err, "no memory");
+        (void)test_oom_check(&oom, status, &err, "no memory");
     }
-    memory.fail_at = 0;
+    assert_true(oom.n_failed > 0);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }

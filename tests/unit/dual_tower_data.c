@@ -102,8 +102,8 @@ typedef struct files {
 
 static thr_status read_both(thr_context *context, const char *items, const char *requests, files *f, thr_error *err) {
     memset(f, 0, sizeof *f);
-    tower_write(items_path, items);
-    tower_write(requests_path, requests);
+    test_write_text(items_path, items);
+    test_write_text(requests_path, requests);
     THR_TRY(thr_dual_items_read(context, items_path, &f->lexicon, &f->items, err));
     return thr_dual_requests_read(context, requests_path, &f->items, &f->lexicon, &f->requests, err);
 }

@@ -99,7 +99,7 @@ static void requests_to_validate_with_may_have_a_file_of_their_own(void **state)
     dual_write_requests(options.valid_path, 5000, 33);
     const thr_dual_report report = dual_train(*state, requests, items, model, &options);
     assert_true(report.n_requests == DUAL_REQUESTS && report.n_valid == 33);
-    tower_write(options.valid_path, "u\tad1\nu\tad1 ~ad2\n");
+    test_write_text(options.valid_path, "u\tad1\nu\tad1 ~ad2\n");
     assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
                  "2 to validate with, 160 and 0 of which have an ad that is better");
 }

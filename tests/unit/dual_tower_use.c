@@ -243,7 +243,7 @@ static void quality_is_that_of_the_metrics(void **state) {
     assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
     assert_true(quality.n_requests == 200 && quality.n_ads == 200 * DUAL_ADS && quality.recall_10 == 1);
     assert_true(quality.gauc > 0.6 && report.valid_gauc > 0.6);
-    tower_write(requests, "u\tad1\n");
+    test_write_text(requests, "u\tad1\n");
     assert_error(thr_dual_eval(dual, requests, items, &quality, &err), THR_EINVAL, &err, "none of 1 requests");
     thr_dual_free(dual);
     free_judged(*state, tensors, &j);

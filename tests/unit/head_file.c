@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "damage.h"
+#include "files.h"
 #include "head_support.h"
 #include "io/safetensors.h"
 #include "seal.h"
@@ -157,7 +158,7 @@ static void hashes_that_are_not_the_weights_are_found(void **state) {
         size_t size;
         bool opened;
         save(*state, &SMALL, 4);
-        uint8_t *bytes = test_read_all(PATH, &size);
+        uint8_t *bytes = test_read_file(PATH, &size);
         uint32_t *slots = (void *)section_of(bytes, THR_HEAD_SLOTS); /* band, code, first, n each */
         uint32_t *lists = (void *)section_of(bytes, THR_HEAD_LISTS);
         while (slots[3] < 2)
@@ -196,7 +197,7 @@ static void what_is_unknown_is_a_newer_writers(void **state) {
         size_t size;
         thr_error err;
         save(*state, &SMALL, 4);
-        uint8_t *bytes = test_read_all(PATH, &size);
+        uint8_t *bytes = test_read_file(PATH, &size);
         bytes[cases[i].at] |= 64;
         write_sealed(bytes, size);
         assert_error(open_and_verify(*state, &opened, &err), THR_EVERSION, &err, cases[i].says);
@@ -240,10 +241,10 @@ static void what_is_there_is_not_written_over(void **state) {
 static void a_file_does_not_depend_on_threads(void **state) {
     size_t size, again_size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = test_read_all(PATH, &size);
+    uint8_t *bytes = test_read_file(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     save(one, &SMALL, 9);
-    uint8_t *again = test_read_all(PATH, &again_size);
+    uint8_t *again = test_read_file(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);

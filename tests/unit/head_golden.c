@@ -126,7 +126,7 @@ static void good_files_give_the_same_answers_at_every_level(void **state) {
         for (int kind = 0; kind < N_KINDS; kind++) {
             char path[PATH_ROOM], text[TEXT];
             size_t size;
-            uint8_t *wanted = read_bytes(golden_path(path, KINDS[kind].name, ".answers"), &size);
+            uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ".answers"), &size);
             print_answers(context, kind, text);
             if (size != strlen(text) || memcmp(wanted, text, size) != 0)
                 fail_msg("%s, %s:\n%s", KINDS[kind].name, thr_isa_name((thr_isa)isa), text);
@@ -138,14 +138,14 @@ static void good_files_give_the_same_answers_at_every_level(void **state) {
 
 /* What is written today is what was written then, but for what a later format may add under another name. */
 static void the_same_heads_are_written(void **state) {
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     (void)state;
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM];
         size_t size, wanted_size;
         write_kind(context, kind, "golden.head");
-        uint8_t *bytes = read_bytes("golden.head", &size);
-        uint8_t *wanted = read_bytes(golden_path(path, KINDS[kind].name, ""), &wanted_size);
+        uint8_t *bytes = test_read_file("golden.head", &size);
+        uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ""), &wanted_size);
         if (size != wanted_size || memcmp(bytes, wanted, size) != 0)
             fail_msg("%s: %zu bytes are written, which are others than the %zu there are", KINDS[kind].name, size,
                      wanted_size);
@@ -169,7 +169,7 @@ static const struct {
 enum { N_BAD = sizeof BAD / sizeof *BAD };
 
 static void damaged_files_are_refused(void **state) {
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     (void)state;
     for (size_t i = 0; i < N_BAD; i++) {
         char path[PATH_ROOM];
@@ -193,27 +193,27 @@ static void write_bad(void) {
     } changes[] = {{0, 't'}, {VERSION_AT, 99}, {WORDS_AT, 1}};
     char path[PATH_ROOM];
     size_t size;
-    uint8_t *bytes = read_bytes(golden_path(path, KINDS[0].name, ""), &size);
-    write_bytes(golden_path(path, BAD[0].name, ""), bytes, size / 2);
-    write_bytes(golden_path(path, BAD[1].name, ""), bytes, 0);
+    uint8_t *bytes = test_read_file(golden_path(path, KINDS[0].name, ""), &size);
+    test_write_file(golden_path(path, BAD[0].name, ""), bytes, size / 2);
+    test_write_file(golden_path(path, BAD[1].name, ""), bytes, 0);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const uint8_t was = bytes[changes[i].at];
         bytes[changes[i].at] = changes[i].byte;
-        write_bytes(golden_path(path, BAD[2 + i].name, ""), bytes, size);
+        test_write_file(golden_path(path, BAD[2 + i].name, ""), bytes, size);
         bytes[changes[i].at] = was;
     }
     bytes[size - TABLE_BYTES] ^= 1; /* weights are the last section */
-    write_bytes(golden_path(path, BAD[5].name, ""), bytes, size);
+    test_write_file(golden_path(path, BAD[5].name, ""), bytes, size);
     free(bytes);
 }
 
 static int write_all(void) {
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
         write_kind(context, kind, golden_path(path, KINDS[kind].name, ""));
         print_answers(context, kind, text);
-        write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
+        test_write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
     }
     write_bad();
     thr_context_free(context);

@@ -338,17 +338,16 @@ static void every_failing_allocation_is_told(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(600, 9, &rng);
     thr_hits_build_options options;
-    thr_status status = THR_ENOMEM;
     (void)state;
     thr_hits_build_options_init(&options);
     options.replace = true;
-    size_t fail = 1;
-    for (; status != THR_OK; fail++) {
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
         thr_hits *hits = NULL;
         thr_hits_target *target = NULL;
         thr_error err = {.status = THR_OK};
-        memory.fail_at = atomic_load(&memory.calls) + fail;
-        status = thr_hits_build(context, PATH, &c.items, &options, &err);
+        test_oom_arm(&oom);
+        thr_status status = thr_hits_build(context, PATH, &c.items, &options, &err);
         if (status == THR_OK)
             status = thr_hits_open(context, PATH, &hits, &err);
         if (status == THR_OK)
@@ -357,13 +356,11 @@ static void every_failing_allocation_is_told(void **state) {
             status = thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err);
         if (status == THR_OK)
             status = thr_hits_verify(hits, &err);
-        memory.fail_at = 0;
-        if (status != THR_OK)
-            assert_error(status, THR_ENOMEM, &err, "no memory for");
+        (void)test_oom_check(&oom, status, &err, "no memory for");
         thr_hits_target_free(target);
         thr_hits_free(hits);
     }
-    assert_true(fail > 20);
+    assert_true(oom.n_failed > 18);
     hits_free(&c);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of posting lists: what is built is what is opened, and a damaged one is told, never believed. */
 #include "damage.h"
+#include "files.h"
 #include "hits_support.h"
 
 #include "hits/file.h"
@@ -141,7 +142,7 @@ static void a_flag_that_is_unknown_is_a_newer_writers(void **state) {
     size_t size;
     thr_error err;
     build_small(*state, true);
-    uint8_t *bytes = test_read_all(PATH, &size);
+    uint8_t *bytes = test_read_file(PATH, &size);
     bytes[offsetof(thr_hits_header, has) + 1] |= 1 << 7;
     assert_true(test_seal(bytes, size));
     FILE *file = fopen(PATH, "wb");
@@ -174,7 +175,7 @@ static void sums_of_a_damaged_list_wrap_around(void **state) {
     options.order = THR_HITS_ORDER_ROWS;
     (void)unlink(PATH);
     assert_ok(thr_hits_build(*state, PATH, &items, &options, &err), &err);
-    uint8_t *bytes = test_read_all(PATH, &size);
+    uint8_t *bytes = test_read_file(PATH, &size);
     memcpy(&header, bytes, sizeof header);
     for (uint32_t i = 0; i < header.n_sections && section.kind != THR_HITS_IDS; i++)
         memcpy(&section, bytes + header.table_offset + i * sizeof section, sizeof section);
@@ -253,10 +254,10 @@ static void what_is_there_is_not_written_over(void **state) {
 static void a_file_does_not_depend_on_threads(void **state) {
     size_t size, again_size;
     build_small(*state, true);
-    uint8_t *bytes = test_read_all(PATH, &size);
+    uint8_t *bytes = test_read_file(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     build_small(one, true);
-    uint8_t *again = test_read_all(PATH, &again_size);
+    uint8_t *again = test_read_file(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);

@@ -149,6 +149,28 @@ static void remembered_removals_are_bounded(void **state) {
     free(ids);
 }
 
+/* An update, or a swap to next, with each allocation failing in turn: until it succeeds, nothing changes. */
+static void check_out_of_memory(thr_context *context, test_memory *memory, thr_hits_live *live, history *h,
+                                const batch *b, thr_hits *next, uint64_t *rng) {
+    test_oom oom = test_oom_start(memory);
+    oom.keeps = true; /* the change that succeeds */
+    while (test_oom_next(&oom)) {
+        thr_error err;
+        thr_hits *before = thr_hits_live_take(live);
+        test_oom_arm(&oom);
+        const thr_status status = next != NULL ? thr_hits_live_swap(live, next, &err) : try_update(live, h, b, &err);
+        const bool succeeded = test_oom_check(&oom, status, &err, "no memory for");
+        thr_hits *after = thr_hits_live_take(live);
+        if (!succeeded) {
+            assert_ptr_equal(before, after);
+            check_live(context, live, h, 3, true, rng);
+        }
+        thr_hits_live_put(live, before);
+        thr_hits_live_put(live, after);
+    }
+    assert_true(oom.n_failed > 18);
+}
+
 static void every_failing_allocation_leaves_what_is_current(void **state) {
     (void)state;
     for (naming known_by = GIVEN_IDS; known_by < N_NAMINGS; known_by++) {
@@ -159,28 +181,12 @@ static void every_failing_allocation_leaves_what_is_current(void **state) {
         thr_hits *next = build(context, h.now, ANEW, true);
         thr_hits_live *live = NULL;
         thr_error err;
-        thr_status status = THR_ENOMEM;
         assert_ok(thr_hits_live_create(context, build(context, h.now, PATH, true), &live, &err), &err);
         *h.read = *h.now;
         update(live, &h, true, &rng);
-        for (int swapping = 0; swapping < 2; swapping++, status = THR_ENOMEM) {
+        for (int swapping = 0; swapping < 2; swapping++) {
             const batch b = draw_batch(h.now, true, &rng);
-            size_t fail = 1;
-            for (; status != THR_OK; fail++) {
-                thr_hits *before = thr_hits_live_take(live);
-                memory.fail_at = atomic_load(&memory.calls) + fail;
-                status = swapping != 0 ? thr_hits_live_swap(live, next, &err) : try_update(live, &h, &b, &err);
-                memory.fail_at = 0;
-                thr_hits *after = thr_hits_live_take(live);
-                if (status != THR_OK) {
-                    assert_error(status, THR_ENOMEM, &err, "no memory for");
-                    assert_ptr_equal(before, after);
-                    check_live(context, live, &h, 3, true, &rng);
-                }
-                thr_hits_live_put(live, before);
-                thr_hits_live_put(live, after);
-            }
-            assert_true(fail > 20);
+            check_out_of_memory(context, &memory, live, &h, &b, swapping != 0 ? next : NULL, &rng);
             h.batches[h.n_batches] = b;
             if (swapping == 0)
                 apply(h.now, &h.batches[h.n_batches++]);

@@ -117,18 +117,15 @@ static void a_wrong_line_is_told(void **state) {
 static void every_failing_allocation_is_told(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-    thr_status status = THR_ENOMEM;
-    size_t fail = 1;
+    test_oom oom = test_oom_start(&memory);
     (void)state;
-    for (; status != THR_OK; fail++) {
+    while (test_oom_next(&oom)) {
         thr_error err;
-        memory.fail_at = atomic_load(&memory.calls) + fail;
-        status = build(context, "a\tx y\nb\ty z\nc\t\n", &err);
-        memory.fail_at = 0;
-        if (status != THR_OK)
-            assert_error(status, THR_ENOMEM, &err, "no memory for");
+        test_oom_arm(&oom);
+        const thr_status status = build(context, "a\tx y\nb\ty z\nc\t\n", &err);
+        (void)test_oom_check(&oom, status, &err, "no memory for");
     }
-    assert_true(fail > 20);
+    assert_true(oom.n_failed > 18);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }

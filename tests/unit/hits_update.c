@@ -336,24 +336,20 @@ static void every_failing_allocation_leaves_what_was(void **state) {
         thr_hits *hits = build(context, m, PATH, true), *next = NULL;
         how h = draw_how(3, &rng);
         thr_error err;
-        thr_status status = THR_ENOMEM;
-        size_t fail = 1, live = 0;
         batch b = draw_batch(m, true, &rng);
         b.values = true;
-        for (; status != THR_OK; fail++) {
+        test_oom oom = test_oom_start(&memory);
+        oom.keeps = true; /* the update that succeeds, and what a search keeps for the next one */
+        while (test_oom_next(&oom)) {
             const thr_hits_changes changes = changes_of(m, &b, NULL);
-            if (fail == 2)
-                live = atomic_load(&memory.live);
-            memory.fail_at = atomic_load(&memory.calls) + fail;
-            status = thr_hits_update(hits, &changes, &next, &err);
-            memory.fail_at = 0;
-            if (status == THR_OK)
-                break;
-            assert_error(status, THR_ENOMEM, &err, "no memory for");
-            assert_null(next);
-            check_search(hits, m, &h);
+            test_oom_arm(&oom);
+            const thr_status status = thr_hits_update(hits, &changes, &next, &err);
+            if (!test_oom_check(&oom, status, &err, "no memory for")) {
+                assert_null(next);
+                check_search(hits, m, &h);
+            }
         }
-        assert_true(fail > 20 && live > 0);
+        assert_true(oom.n_failed > 19);
         check_search(hits, m, &h);
         apply(m, &b);
         check_search(next, m, &h);

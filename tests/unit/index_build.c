@@ -24,7 +24,7 @@ static void expect_index(thr_context *context, uint64_t seed) {
 
 static void make_index(thr_context *context, uint64_t seed) {
     float *rows = random_rows(N, DIMS, seed);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &error));
     free(rows);
 }
@@ -32,7 +32,7 @@ static void make_index(thr_context *context, uint64_t seed) {
 static void wrong_options_are_refused(void **state) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options good = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3), bad;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     bad = good;
     bad.size = 1;
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
@@ -61,9 +61,9 @@ static void wrong_options_are_refused(void **state) {
 static void no_rows_and_texts_are_refused(void **state) {
     float rows[DIMS] = {0};
     thr_reader *reader = NULL;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     assert_int_not_equal(build_rows(*state, DIR_A, rows, 0, DIMS, NULL, &error), THR_OK);
-    write_text("index-build.txt", "one\ntwo\n");
+    test_write_text("index-build.txt", "one\ntwo\n");
     expect_ok(thr_reader_open(*state, "index-build.txt", &reader, &error));
     expect_status(thr_index_build(*state, DIR_A, reader, NULL, &error), THR_EINVAL);
     thr_reader_free(reader);
@@ -111,14 +111,14 @@ static void a_damaged_index_can_be_replaced_but_not_a_newer_one(void **state) {
     float *rows = random_rows(N, DIMS, 2);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     make_index(*state, 1);
-    write_text("index-build/MANIFEST", "thresher-index 1\n");
+    test_write_text("index-build/MANIFEST", "thresher-index 1\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
     options.replace = true;
-    write_text("index-build/MANIFEST", "thresher-index 3\n");
+    test_write_text("index-build/MANIFEST", "thresher-index 3\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EVERSION);
-    write_text("index-build/MANIFEST", "somebody else's\n");
+    test_write_text("index-build/MANIFEST", "somebody else's\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
-    write_text("index-build/MANIFEST", "thresher-index 1\n");
+    test_write_text("index-build/MANIFEST", "thresher-index 1\n");
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
     expect_index(*state, 2);
     free(rows);
@@ -126,18 +126,18 @@ static void a_damaged_index_can_be_replaced_but_not_a_newer_one(void **state) {
 
 static void other_things_in_the_directory_are_respected(void **state) {
     float *rows = random_rows(N, DIMS, 1);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     assert_int_equal(mkdir(DIR_A, 0777), 0);
-    write_text("index-build/diary.txt", "dear");
+    test_write_text("index-build/diary.txt", "dear");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_EEXIST);
     assert_non_null(strstr(error.text, "diary.txt"));
     assert_int_equal(count_files(DIR_A, "", NULL), 1);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     assert_int_equal(mkdir(DIR_A, 0777), 0);
-    write_text("index-build/.diary.0123456789abcdef.tmp", "dear");
+    test_write_text("index-build/.diary.0123456789abcdef.tmp", "dear");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_EEXIST);
     assert_non_null(strstr(error.text, ".diary"));
-    write_text("index-build.file", "");
+    test_write_text("index-build.file", "");
     expect_status(build_rows(*state, "index-build.file", rows, N, DIMS, NULL, &error), THR_EEXIST);
     (void)unlink("index-build.file");
     free(rows);
@@ -145,13 +145,13 @@ static void other_things_in_the_directory_are_respected(void **state) {
 
 static void leftovers_of_a_killed_build_are_swept_away(void **state) {
     float *rows = random_rows(N, DIMS, 1);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     assert_int_equal(mkdir(DIR_A, 0777), 0);
-    write_text("index-build/000000-0000abcd.seg", "old");
-    write_text("index-build/000001-0000abcd.seg.tmp", "old");
-    write_text("index-build/MANIFEST.tmp", "old");
-    write_text("index-build/.000001-0000abcd.seg.0123456789abcdef.tmp", "old");
-    write_text("index-build/.MANIFEST.0123456789abcdef.tmp", "old");
+    test_write_text("index-build/000000-0000abcd.seg", "old");
+    test_write_text("index-build/000001-0000abcd.seg.tmp", "old");
+    test_write_text("index-build/MANIFEST.tmp", "old");
+    test_write_text("index-build/.000001-0000abcd.seg.0123456789abcdef.tmp", "old");
+    test_write_text("index-build/.MANIFEST.0123456789abcdef.tmp", "old");
     rows[DIMS * 200] = NAN; /* a build that fails sweeps nothing but its own */
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_ERANGE);
     assert_int_equal(count_files(DIR_A, "", NULL), 5);
@@ -202,7 +202,7 @@ static void bad_rows_are_named_and_the_old_index_stays(void **state) {
                 fail_msg("'%s' does not name %s", error.text, text);
             assert_int_equal(count_files(DIR_A, "", NULL), 2);
             expect_index(*state, 1);
-            remove_dir(DIR_A);
+            test_remove_directory(DIR_A);
             expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
             assert_int_equal(access(DIR_A, F_OK), -1);
             free(rows);
@@ -214,7 +214,7 @@ static void float16_that_would_lose_a_whole_row_is_refused(void **state) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F16, 3);
     for (uint32_t d = 0; d < DIMS; d++)
         rows[7 * DIMS + d] = 1e-9f;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
     assert_non_null(strstr(error.text, "row 7: all values are too small for float16: keep float32"));
     free(rows);
@@ -285,7 +285,7 @@ static void rows_that_are_all_equal_can_be_indexed(void **state) {
                 uint64_t ids[4];
                 for (size_t i = 0; i < N * DIMS; i++)
                     rows[i] = values[v];
-                remove_dir(DIR_A);
+                test_remove_directory(DIR_A);
                 expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
                 expect_ok(thr_index_open(*state, DIR_A, &index, &error));
                 const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
@@ -299,7 +299,7 @@ static void rows_that_are_all_equal_can_be_indexed(void **state) {
 static void a_stream_that_ends_early_is_an_error(void **state) {
     static const uint64_t ends[] = {0, 1, 64, 100, N - 1};
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         for (uint32_t sample = 64; sample <= 640; sample *= 10) {
             short_stream s = {ends[i]};
@@ -335,7 +335,7 @@ static void a_pipe_can_be_indexed(void **state) {
         assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
         (void)close(ends[0]);
         (void)close(ends[1]);
-        remove_dir(DIR_A);
+        test_remove_directory(DIR_A);
         expect_ok(thr_reader_open(*state, "-.fbin", &reader, &error));
         expect_ok(thr_index_build(*state, DIR_A, reader, &options, &error));
         thr_reader_free(reader);
@@ -351,17 +351,6 @@ static void a_pipe_can_be_indexed(void **state) {
     }
     free(rows);
     free(back);
-}
-
-static int setup(void **state) {
-    *state = make_context(NULL, 1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
 }
 
 int main(void) {
@@ -381,5 +370,5 @@ int main(void) {
         cmocka_unit_test(a_stream_that_ends_early_is_an_error),
         cmocka_unit_test(a_pipe_can_be_indexed),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 1, DIR_A);
 }

@@ -23,7 +23,7 @@ static small make_small(thr_context *context, thr_metric metric, thr_dtype keep,
     float *rows = random_rows(N, DIMS, 3);
     uint64_t numbers[N];
     thr_index_build_options options = build_options(metric, keep, bits);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     options.lead_bits = 2;
     for (uint64_t i = 0; bits > 4 && i < (uint64_t)N * DIMS; i++)
         rows[i] += 2; /* worth a centre */
@@ -45,7 +45,7 @@ static small make_small(thr_context *context, thr_metric metric, thr_dtype keep,
     free(rows);
     assert_int_equal(count_files(DIR_A, ".seg", s.segment), 1);
     join_path(s.manifest, DIR_A, "MANIFEST");
-    s.bytes = read_bytes(s.segment, &s.size);
+    s.bytes = test_read_file(s.segment, &s.size);
     return s;
 }
 
@@ -128,7 +128,7 @@ static void a_segment_cut_anywhere_is_not_opened(void **state) {
 static void every_changed_or_missing_byte_of_the_manifest_is_found(void **state) {
     small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     size_t size;
-    uint8_t *text = read_bytes(s.manifest, &size);
+    uint8_t *text = test_read_file(s.manifest, &size);
     int fd = open_for_damage(s.manifest);
     bool opened;
     for (size_t i = 0; i < size; i++) {
@@ -151,7 +151,7 @@ static void every_changed_or_missing_byte_of_the_manifest_is_found(void **state)
 
 /* Write a segment and a manifest whose checksums all fit, so that only the contents are wrong. */
 static void reseal(const small *s) {
-    write_bytes(s->segment, s->bytes, s->size);
+    test_write_file(s->segment, s->bytes, s->size);
     reseal_index(s->context, DIR_A);
 }
 
@@ -329,7 +329,7 @@ static void segments_of_other_indexes_are_not_accepted(void **state) {
     small b = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     bool opened;
     assert_int_equal(a.size, b.size);
-    write_bytes(b.segment, a.bytes, a.size);
+    test_write_file(b.segment, a.bytes, a.size);
     expect_status(open_and_verify(b.context, &opened), THR_ECORRUPT);
     assert_false(opened);
     free(a.bytes);
@@ -338,16 +338,16 @@ static void segments_of_other_indexes_are_not_accepted(void **state) {
 
 static void what_is_no_index_is_told_as_that(void **state) {
     thr_index *index = NULL;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ENOTFOUND);
     expect_status(thr_index_open(*state, "", &index, &error), THR_EINVAL);
     assert_int_equal(mkdir(DIR_A, 0777), 0);
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
-    write_text("index-damage/MANIFEST", "");
+    test_write_text("index-damage/MANIFEST", "");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
-    write_text("index-damage/MANIFEST", "foreign\n");
+    test_write_text("index-damage/MANIFEST", "foreign\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
-    write_text("index-damage/MANIFEST", "thresher-index 3\n");
+    test_write_text("index-damage/MANIFEST", "thresher-index 3\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EVERSION);
     expect_status(thr_index_open(*state, "index-damage/MANIFEST", &index, &error), THR_EFORMAT);
     assert_null(index);
@@ -369,7 +369,7 @@ static void a_file_changed_under_the_map_is_noticed(void **state) {
         else if (how == 1)
             assert_int_equal(truncate(s.segment, (off_t)s.size + 1), 0);
         else
-            write_bytes(s.segment, s.bytes, s.size); /* the same bytes: its time has changed */
+            test_write_file(s.segment, s.bytes, s.size); /* the same bytes: its time has changed */
         expect_status(thr_index_search(index, &matrix, 3, NULL, ids, NULL, &error), THR_ECHANGED);
         expect_status(thr_index_vector(index, 0, vector, &error), THR_ECHANGED);
         expect_status(thr_index_find(index, "word3", ids, &error), THR_ECHANGED);
@@ -381,13 +381,13 @@ static void a_file_changed_under_the_map_is_noticed(void **state) {
 }
 
 static int setup(void **state) {
-    *state = make_context(NULL, 1);
+    *state = test_context(1, THR_ISA_BEST, NULL);
     return 0;
 }
 
 static int teardown(void **state) {
     thr_context_free(*state);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     (void)unlink("damage-names.txt");
     return 0;
 }

@@ -21,7 +21,7 @@ static float rows[N * DIMS];
 static int build(void **state) {
     (void)state;
     uint64_t rng = 5;
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_build_options options;
     thr_reader *reader = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -40,7 +40,7 @@ static int build(void **state) {
 
 static int forget(void **state) {
     (void)state;
-    remove_dir(PLACE);
+    test_remove_directory(PLACE);
     return 0;
 }
 
@@ -297,14 +297,14 @@ static void searches_from_several_threads_take_turns(void **state) {
 
 static void nothing_is_allocated_after_a_first_search_of_the_same_shape(void **state) {
     (void)state;
-    counter c = {0};
+    test_memory c = {0};
     thr_context_options options;
     thr_context *context = NULL;
     thr_index *index = NULL;
     answer got;
     thr_context_options_init(&options);
     options.device = "cuda:0";
-    options.allocator = (thr_allocator){count_allocate, count_release, &c};
+    options.allocator = test_memory_allocator(&c);
     expect_ok(thr_context_create(&options, &context, &error));
     expect_ok(thr_index_open(context, PLACE, &index, &error));
     expect_ok(search(index, &got));

@@ -24,7 +24,7 @@ typedef struct job {
 } job;
 
 static thr_status do_build(job *j) {
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     return build_rows(j->context, DIR_A, j->rows, N, DIMS, &j->options, &error);
 }
 
@@ -49,22 +49,15 @@ static thr_status do_search(job *j) {
     return status;
 }
 
-/* Run work with allocation 1, 2, ... failing until it succeeds; nothing may leak or crash on the way. */
-static void fail_each_allocation(counter *count, job *j, thr_status (*work)(job *)) {
-    size_t live = atomic_load(&count->live), failures = 0;
-    for (size_t n = 1;; n++) {
-        atomic_store(&count->calls, 0);
-        atomic_store(&count->fail_at, n);
-        thr_status status = work(j);
-        atomic_store(&count->fail_at, 0);
-        assert_int_equal(atomic_load(&count->live), live);
-        if (status == THR_OK)
-            break;
-        assert_string_equal(thr_status_name(status), "ENOMEM");
-        failures++;
-        assert_true(n < 10000);
+static void fail_each_allocation(test_memory *memory, job *j, thr_status (*work)(job *)) {
+    test_oom oom = test_oom_start(memory);
+    oom.tolerant = true; /* the choice of a kernel does without memory */
+    while (test_oom_next(&oom)) {
+        test_oom_arm(&oom);
+        const thr_status status = work(j);
+        (void)test_oom_check(&oom, status, &error, NULL);
     }
-    assert_true(failures > 3);
+    assert_true(oom.n_failed > 3);
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -79,18 +72,18 @@ static void every_allocation_may_fail(void **state) {
     }
     (void)fclose(file);
     for (int kind = 0; kind < 4; kind++) {
-        counter count = {0};
-        job j = {.rows = rows, .context = make_context(&count, 2)};
+        test_memory memory = {0};
+        job j = {.rows = rows, .context = test_context(2, THR_ISA_BEST, &memory)};
         j.options = build_options((thr_metric)(kind % 3), (thr_dtype)kind, 3);
         j.options.segment_rows = kind == 1 ? 128 : 0;
         j.options.ids = kind % 2 == 0 ? ids : NULL;
         j.options.n_ids = kind % 2 == 0 ? N : 0;
         j.options.ids_path = kind % 2 == 1 ? "faults-names.txt" : NULL;
-        fail_each_allocation(&count, &j, do_build);
-        fail_each_allocation(&count, &j, do_open);
-        fail_each_allocation(&count, &j, do_search);
+        fail_each_allocation(&memory, &j, do_build);
+        fail_each_allocation(&memory, &j, do_open);
+        fail_each_allocation(&memory, &j, do_search);
         thr_context_free(j.context);
-        assert_int_equal(atomic_load(&count.live), 0);
+        assert_int_equal(atomic_load(&memory.live), 0);
     }
     (void)unlink("faults-names.txt");
     free(rows);
@@ -142,7 +135,7 @@ static void a_killed_build_leaves_the_old_index_and_room_for_the_next(void **sta
     thr_context *context = *state;
     thr_index *index = NULL;
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     start_and_kill(false, 0); /* into nothing */
     expect_status(thr_index_open(context, DIR_A, &index, &error), THR_EFORMAT);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
@@ -208,7 +201,7 @@ static void a_full_disk_is_told_and_the_old_index_stays(void **state) {
     }
     bool same = read == THR_OK && memcmp(vector, rows + 77 * DIMS, sizeof vector) == 0;
     thr_index_free(index);
-    remove_dir(dir);
+    test_remove_directory(dir);
     unmount(disk); /* before anything is asserted */
     free(rows);
     assert_string_equal(thr_status_name(fresh), "ENOSPACE");
@@ -222,22 +215,11 @@ static void a_full_disk_is_told_and_the_old_index_stays(void **state) {
     assert_true(same);
 }
 
-static int setup(void **state) {
-    *state = make_context(NULL, 1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_killed_build_leaves_the_old_index_and_room_for_the_next),
         cmocka_unit_test(a_full_disk_is_told_and_the_old_index_stays),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 1, DIR_A);
 }

@@ -21,7 +21,7 @@ static thr_index *make_index(thr_context *context, const uint64_t *ids) {
     options.ids = ids;
     options.n_ids = ids != NULL ? N : 0;
     options.segment_rows = 128;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     free(rows);
@@ -135,17 +135,6 @@ static void missing_arguments_are_refused(void **state) {
     thr_index_free(index);
 }
 
-static int setup(void **state) {
-    *state = make_context(NULL, 1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_that_are_rows_become_bits),
@@ -153,5 +142,5 @@ int main(void) {
         cmocka_unit_test(a_search_is_held_to_them),
         cmocka_unit_test(missing_arguments_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 1, DIR_A);
 }

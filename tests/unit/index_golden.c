@@ -126,7 +126,7 @@ static void expect_same_answers(thr_context *context, size_t version, const gold
     size_t size;
     join_path(dir, GOLDEN, versions[version].name);
     join_path(path, dir, kind->answers);
-    char *wanted = (char *)read_bytes(path, &size);
+    char *wanted = (char *)test_read_file(path, &size);
     char *got = all_answers(context, version, kind);
     if (strcmp(got, wanted) != 0)
         print_error("%s\n", path);
@@ -170,7 +170,7 @@ static void add_tuning(thr_context *context, const char *dir) {
             manifest.tuning.at[r].survivors[k] = 14 + 2 * r;
         }
     expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &error));
-    write_bytes(path, text, size);
+    test_write_file(path, text, size);
     thr_release(context, text);
     thr_index_manifest_free(context, &manifest);
 }
@@ -202,13 +202,13 @@ static void write_good(thr_context *context) {
         options.n_ids = kind->ids ? N : 0;
         options.ids_path = kind->names ? "golden-names.txt" : NULL;
         join_path(path, dir, kind->name);
-        remove_dir(path);
+        test_remove_directory(path);
         expect_ok(build_rows(context, path, rows, N, DIMS, &options, &error));
         if (kind->tuned)
             add_tuning(context, path);
         char *text = all_answers(context, VERSION, kind);
         join_path(path, dir, kind->answers);
-        write_text(path, text);
+        test_write_text(path, text);
         free(text);
     }
     (void)unlink("golden-names.txt");
@@ -257,16 +257,16 @@ static void copy_file(const char *from_dir, const char *to_dir, const char *name
     char path[PATH_ROOM];
     size_t size;
     join_path(path, from_dir, name);
-    uint8_t *bytes = read_bytes(path, &size);
+    uint8_t *bytes = test_read_file(path, &size);
     join_path(path, to_dir, name);
-    write_bytes(path, bytes, size);
+    test_write_file(path, bytes, size);
     free(bytes);
 }
 
 static void copy_index(const char *from, const char *to) {
     DIR *stream = opendir(from);
     assert_non_null(stream);
-    remove_dir(to);
+    test_remove_directory(to);
     assert_int_equal(mkdir(to, 0777), 0);
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
         if (entry->d_name[0] != '.')
@@ -299,17 +299,17 @@ static size_t begin_of(const uint8_t *segment, uint32_t kind) {
 
 static void apply(const damage *d, const char *path) {
     size_t size;
-    uint8_t *bytes = read_bytes(path, &size);
+    uint8_t *bytes = test_read_file(path, &size);
     if (d->text != NULL && d->text[0] == '\0') {
         assert_int_equal(unlink(path), 0);
     } else if (d->text != NULL) {
-        write_text(path, d->text);
+        test_write_text(path, d->text);
     } else if (d->at != 0) {
         const size_t begin = d->section != 0 ? begin_of(bytes, d->section) : d->at < 0 ? size : 0;
         bytes[d->at > 0 ? begin + (size_t)d->at : begin - (size_t)-d->at] ^= 1;
-        write_bytes(path, bytes, size);
+        test_write_file(path, bytes, size);
     } else {
-        write_bytes(path, bytes, d->size >= 0 ? (size_t)d->size : size - (size_t)-d->size);
+        test_write_file(path, bytes, d->size >= 0 ? (size_t)d->size : size - (size_t)-d->size);
     }
     free(bytes);
 }
@@ -364,7 +364,7 @@ static void damaged_indexes_are_refused_as_expected(void **state) {
 }
 
 static int setup(void **state) {
-    *state = make_context(NULL, 1);
+    *state = test_context(1, THR_ISA_BEST, NULL);
     return 0;
 }
 

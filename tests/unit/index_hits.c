@@ -96,7 +96,7 @@ static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims
     thr_index *index = NULL;
     options.features = &c->items;
     options.calibration_queries = 0;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, c->items.n_items, n_dims, &options, &error));
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     expect_ok(thr_index_verify(index, &error));
@@ -175,7 +175,7 @@ static void vectors_and_features_together_give_what_both_give_apart(void **state
             const uint32_t n_dims = s == 3 ? 3 : 9, bits = i % 2 == 0 ? 3 : 2;
             if (s == 3 && i % 3 == 1 && i > 1)
                 continue; /* enough of the large ones */
-            thr_context *context = make_context(NULL, s % 2 == 0 ? 3 : 1);
+            thr_context *context = test_context(s % 2 == 0 ? 3 : 1, THR_ISA_BEST, NULL);
             catalogue c = draw_items(sizes[s], s);
             float *rows = random_rows(sizes[s], n_dims, s + i);
             thr_index_build_options options = build_options(metrics[i % 3], keeps[i / 3], bits);
@@ -188,7 +188,7 @@ static void vectors_and_features_together_give_what_both_give_apart(void **state
             free_items(&c);
             thr_context_free(context);
         }
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
 }
 
 /* ------------------------------------------------------------------------------------------------ an index to ask */
@@ -196,7 +196,7 @@ static void vectors_and_features_together_give_what_both_give_apart(void **state
 enum { N = 900, DIMS = 8 };
 
 typedef struct fixture {
-    counter memory;
+    test_memory memory;
     thr_context *context;
     catalogue items;
     float *rows;
@@ -207,7 +207,7 @@ typedef struct fixture {
 
 static void set_up(fixture *f) {
     *f = (fixture){.items = draw_items(N, 5), .rows = random_rows(N, DIMS, 6)};
-    f->context = make_context(&f->memory, 2);
+    f->context = test_context(2, THR_ISA_BEST, &f->memory);
     f->index = build(f->context, f->rows, DIMS, &f->items, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     ask(&f->a, 7);
     thr_search_options_init(&f->options);
@@ -220,7 +220,7 @@ static void tear_down(fixture *f) {
     free(f->rows);
     thr_context_free(f->context);
     assert_int_equal(atomic_load(&f->memory.live), 0);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
 }
 
 static thr_status search(fixture *f, uint64_t *ids) {
@@ -292,14 +292,14 @@ static void what_cannot_be_asked_is_refused(void **state) {
     expect_ok(thr_hits_set_values(thr_index_hits(f.index), NULL, NULL, N, &error));
     expect_ok(search(&f, NULL));
 
-    remove_dir("index-plain");
+    test_remove_directory("index-plain");
     expect_ok(build_rows(f.context, "index-plain", f.rows, N, DIMS, NULL, &error));
     expect_ok(thr_index_open(f.context, "index-plain", &plain, &error));
     assert_null(thr_index_hits(plain));
     uint64_t ids[N_QUERIES * K];
     expect_status(thr_index_search(plain, &queries, K, &f.options, ids, NULL, &error), THR_EUNSUPPORTED);
     thr_index_free(plain);
-    remove_dir("index-plain");
+    test_remove_directory("index-plain");
     tear_down(&f);
 }
 
@@ -317,18 +317,15 @@ static void a_second_search_asks_for_no_memory(void **state) {
 
 static void every_failing_allocation_of_a_search_is_an_error(void **state) {
     (void)state;
-    for (size_t fail_at = 1;; fail_at++) {
-        fixture f;
+    fixture f = {.memory = {0}};
+    test_oom oom = test_oom_start(&f.memory);
+    while (test_oom_next(&oom)) {
         set_up(&f);
-        atomic_store(&f.memory.fail_at, atomic_load(&f.memory.calls) + fail_at);
+        test_oom_arm(&oom);
         const thr_status status = search(&f, NULL);
-        atomic_store(&f.memory.fail_at, 0);
-        if (status != THR_OK)
+        if (!test_oom_check(&oom, status, &error, NULL))
             expect_ok(search(&f, NULL));
         tear_down(&f);
-        if (status == THR_OK)
-            break;
-        assert_int_equal(status, THR_ENOMEM);
     }
 }
 
@@ -336,19 +333,19 @@ static void every_failing_allocation_of_a_search_is_an_error(void **state) {
 
 static thr_status build_table(thr_context *context, const float *rows, uint64_t n, thr_index_build_options *options) {
     options->features_path = "items.tsv";
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     return build_rows(context, DIR_A, rows, n, DIMS, options, &error);
 }
 
 static void a_table_gives_names_and_values_go_with_it(void **state) {
-    thr_context *context = make_context(NULL, 2);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     float *rows = random_rows(3, DIMS, 1), multipliers[] = {1, 2, 3}, offsets[] = {0, 0, 9};
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     thr_index *index = NULL;
     uint64_t id, ids[3];
     float values[3];
     (void)state;
-    write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
+    test_write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
     options.multipliers = multipliers;
     options.offsets = offsets;
     options.n_values = 3;
@@ -374,15 +371,15 @@ static void a_table_gives_names_and_values_go_with_it(void **state) {
     thr_index_free(index);
     free(rows);
     thr_context_free(context);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
 }
 
 static void features_that_do_not_fit_are_refused_and_leave_nothing(void **state) {
-    thr_context *context = make_context(NULL, 2);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     float *rows = random_rows(4, DIMS, 1), bad[] = {1, NAN, 1};
     (void)state;
-    write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
-    write_text("names.txt", "one\nzwei\nthree\n");
+    test_write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
+    test_write_text("names.txt", "one\nzwei\nthree\n");
     for (int wrong = 0; wrong < 6; wrong++) {
         static const thr_status statuses[] = {THR_EDIM, THR_EMISMATCH, THR_ERANGE, THR_EDIM, THR_EINVAL, THR_EINVAL};
         thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
@@ -396,7 +393,7 @@ static void features_that_do_not_fit_are_refused_and_leave_nothing(void **state)
             options.features = &view;
         if (wrong == 5) {
             options.offsets = bad;
-            remove_dir(DIR_A);
+            test_remove_directory(DIR_A);
             expect_status(build_rows(context, DIR_A, rows, 3, DIMS, &options, &error), statuses[wrong]);
         } else {
             expect_status(build_table(context, rows, wrong == 0 ? 4 : 3, &options), statuses[wrong]);
@@ -408,7 +405,7 @@ static void features_that_do_not_fit_are_refused_and_leave_nothing(void **state)
 }
 
 static void posting_lists_of_another_index_or_damaged_ones_are_told(void **state) {
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     catalogue c = draw_items(200, 1), other = draw_items(200, 2);
     float *rows = random_rows(200, DIMS, 1);
     const thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
@@ -417,17 +414,17 @@ static void posting_lists_of_another_index_or_damaged_ones_are_told(void **state
     (void)state;
     thr_index_free(build(context, rows, DIMS, &other, options));
     assert_int_equal(count_files(DIR_A, ".hits", path), 1);
-    uint8_t *others = read_bytes(path, &other_size);
+    uint8_t *others = test_read_file(path, &other_size);
     thr_index_free(build(context, rows, DIMS, &c, options));
     assert_int_equal(count_files(DIR_A, ".hits", path), 1);
-    uint8_t *bytes = read_bytes(path, &size);
+    uint8_t *bytes = test_read_file(path, &size);
     thr_index *index = NULL;
-    write_bytes(path, others, other_size);
+    test_write_file(path, others, other_size);
     expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
-    write_bytes(path, bytes, size / 2);
+    test_write_file(path, bytes, size / 2);
     expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
     bytes[100] ^= 1;
-    write_bytes(path, bytes, size);
+    test_write_file(path, bytes, size);
     if (thr_index_open(context, DIR_A, &index, &error) == THR_OK)
         expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
     thr_index_free(index);
@@ -439,7 +436,7 @@ static void posting_lists_of_another_index_or_damaged_ones_are_told(void **state
     free_items(&c);
     free_items(&other);
     thr_context_free(context);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
 }
 
 int main(void) {

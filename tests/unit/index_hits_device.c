@@ -26,19 +26,19 @@ typedef struct pair {
     asked a;
 } pair;
 
-static thr_context *context_on(const char *device, counter *memory) {
+static thr_context *context_on(const char *device, test_memory *memory) {
     thr_context_options options;
     thr_context *context = NULL;
     thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     if (memory != NULL)
-        options.allocator = (thr_allocator){count_allocate, count_release, memory};
+        options.allocator = test_memory_allocator(memory);
     expect_ok(thr_context_create(&options, &context, &error));
     return context;
 }
 
-static void open_on(pair *p, int which, const char *device, counter *memory) {
+static void open_on(pair *p, int which, const char *device, test_memory *memory) {
     p->contexts[which] = context_on(device, memory);
     expect_ok(thr_index_open(p->contexts[which], PLACE, &p->indexes[which], &error));
 }
@@ -57,8 +57,8 @@ static void set_up_on(pair *p, const char *device, uint64_t n, uint32_t n_dims, 
     ask(&p->a, n_dims);
     options.features = &p->items.items;
     options.calibration_queries = 0;
-    remove_dir(PLACE);
-    thr_context *builder = make_context(NULL, 1);
+    test_remove_directory(PLACE);
+    thr_context *builder = test_context(1, THR_ISA_BEST, NULL);
     expect_ok(build_rows(builder, PLACE, p->rows, n, n_dims, &options, &error));
     thr_context_free(builder);
     open_on(p, 0, "cpu", NULL);
@@ -71,7 +71,7 @@ static void tear_down(pair *p) {
     free_items(&p->items);
     free(p->rows);
     free(p->queries);
-    remove_dir(PLACE);
+    test_remove_directory(PLACE);
     assert_int_equal(emulator.allocated(), 0);
     assert_int_equal(emulator.pinned(), 0);
 }
@@ -287,7 +287,7 @@ static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state
 }
 
 static void a_second_search_asks_for_no_memory(void **state) {
-    counter memory = {0};
+    test_memory memory = {0};
     pair p;
     answer first, again;
     const thr_search_options options = screened();

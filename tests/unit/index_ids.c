@@ -14,7 +14,7 @@ static thr_status build_with(thr_context *context, const uint64_t *ids, uint64_t
     options.n_ids = n_ids;
     options.ids_path = path;
     options.segment_rows = 64;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     thr_status status = build_rows(context, DIR_A, rows, N, DIMS, &options, &error);
     if (status != THR_OK)
         assert_int_equal(access(DIR_A, F_OK), -1); /* nothing is left */
@@ -181,7 +181,7 @@ static void wrong_counts_and_types_are_refused(void **state) {
     expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDUPLICATE);
     write_names(N - 1, N - 2);
     expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDIM);
-    write_text(FILE_A, "");
+    test_write_text(FILE_A, "");
     assert_int_not_equal(build_with(*state, NULL, 0, FILE_A), THR_OK);
     assert_true(strlen(error.text) > 0);
     (void)unlink(FILE_A);
@@ -212,13 +212,13 @@ static void sorting_is_stable_and_complete(void **state) {
 }
 
 static int setup(void **state) {
-    *state = make_context(NULL, 1);
+    *state = test_context(1, THR_ISA_BEST, NULL);
     return 0;
 }
 
 static int teardown(void **state) {
     thr_context_free(*state);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     (void)unlink(FILE_A);
     return 0;
 }

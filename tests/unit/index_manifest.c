@@ -428,7 +428,7 @@ static void segment_names_are_strict(void **state) {
 
 static int setup(void **state) {
     (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where there is one: a decimal comma must not matter */
-    *state = make_context(NULL, 1);
+    *state = test_context(1, THR_ISA_BEST, NULL);
     return 0;
 }
 

@@ -248,7 +248,7 @@ static void a_models_codes_are_kept_as_they_are(void **state) {
 
 static void indexes_of_other_vectors_carry_no_model(void **state) {
     float *rows = random_rows(100, 5, 1);
-    remove_dir(DIR_M);
+    test_remove_directory(DIR_M);
     expect_ok(build_rows(*state, DIR_M, rows, 100, 5, NULL, &error));
     thr_index *index = open_index(*state);
     assert_null(thr_index_tower(index));
@@ -257,7 +257,7 @@ static void indexes_of_other_vectors_carry_no_model(void **state) {
 }
 
 static void what_the_model_did_not_make_is_refused(void **state) {
-    remove_dir(DIR_M);
+    test_remove_directory(DIR_M);
     make_model(*state, MODEL, 3, 2, 1);
     thr_index_build_options options = options_for(MODEL);
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
@@ -284,7 +284,7 @@ static void a_new_index_brings_its_own_model(void **state) {
     thr_index_free(index);
     assert_int_equal(count_files(DIR_M, ".safetensors", old), 1);
     join_path(left, DIR_M, "model-01234567.safetensors.tmp");
-    write_text(left, "of a build that was killed");
+    test_write_text(left, "of a build that was killed");
     make_model(*state, OTHER, 3, 2, 2);
     const thr_index_build_options options = options_for(OTHER);
     float *items = encode_texts(*state, OTHER, THR_SIDE_ITEM, 0, N);
@@ -321,23 +321,23 @@ static void a_damaged_or_missing_model_is_told(void **state) {
     size_t size = 0;
     thr_index_free(make_index(*state, 3, 2));
     assert_int_equal(count_files(DIR_M, ".safetensors", path), 1);
-    uint8_t *bytes = read_bytes(path, &size);
+    uint8_t *bytes = test_read_file(path, &size);
     for (size_t at = 0; at < size; at += 1 + size / 60) {
         bytes[at] ^= 0x40;
-        write_bytes(path, bytes, size);
+        test_write_file(path, bytes, size);
         expect_status(try_to_open(*state), THR_ECORRUPT);
         assert_non_null(strstr(error.text, path));
         bytes[at] ^= 0x40;
     }
-    write_bytes(path, bytes, size - 1);
+    test_write_file(path, bytes, size - 1);
     expect_status(try_to_open(*state), THR_ECORRUPT);
     assert_non_null(strstr(error.text, path));
-    write_bytes(path, bytes, 0);
+    test_write_file(path, bytes, 0);
     expect_status(try_to_open(*state), THR_ECORRUPT);
     (void)unlink(path);
     expect_status(try_to_open(*state), THR_ECORRUPT);
     assert_non_null(strstr(error.text, "the MANIFEST names it"));
-    write_bytes(path, bytes, size);
+    test_write_file(path, bytes, size);
     expect_ok(try_to_open(*state));
     free(bytes);
 }
@@ -348,9 +348,9 @@ static void another_model_in_its_place_is_told(void **state) {
     thr_index_free(make_index(*state, 3, 2));
     assert_int_equal(count_files(DIR_M, ".safetensors", path), 1);
     make_model(*state, OTHER, 3, 2, 2);
-    uint8_t *bytes = read_bytes(OTHER, &size), *own = read_bytes(path, &own_size);
+    uint8_t *bytes = test_read_file(OTHER, &size), *own = test_read_file(path, &own_size);
     assert_int_equal(size, own_size);
-    write_bytes(path, bytes, size);
+    test_write_file(path, bytes, size);
     expect_status(try_to_open(*state), THR_EMISMATCH);
     assert_non_null(strstr(error.text, "fingerprint"));
     free(bytes);
@@ -381,28 +381,23 @@ static thr_status build_open_search(const counted *c) {
 }
 
 static void every_allocation_may_fail(void **state) {
-    counter count = {0};
+    test_memory memory = {0};
     make_model(*state, MODEL, 3, 2, 1);
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
-    const counted c = {make_context(&count, 1), items};
-    const size_t live = atomic_load(&count.live);
-    for (size_t n = 1;; n++) {
-        atomic_store(&count.calls, 0);
-        atomic_store(&count.fail_at, n);
+    const counted c = {test_context(1, THR_ISA_BEST, &memory), items};
+    test_oom oom = test_oom_start(&memory);
+    oom.tolerant = true; /* the choice of a kernel does without memory */
+    while (test_oom_next(&oom)) {
+        test_oom_arm(&oom);
         const thr_status status = build_open_search(&c);
-        atomic_store(&count.fail_at, 0);
-        assert_int_equal(atomic_load(&count.live), live);
-        if (status == THR_OK)
-            break;
-        assert_string_equal(thr_status_name(status), "ENOMEM");
-        assert_true(n < 10000);
+        (void)test_oom_check(&oom, status, &error, NULL);
     }
     thr_context_free(c.context);
     free(items);
 }
 
 static int set_up(void **state) {
-    thr_context *context = make_context(NULL, 2);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     write_texts(TEXTS, N);
     *state = context;
     return 0;
@@ -410,7 +405,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     thr_context_free(*state);
-    remove_dir(DIR_M);
+    test_remove_directory(DIR_M);
     (void)unlink(TEXTS);
     (void)unlink(MODEL);
     (void)unlink(OTHER);

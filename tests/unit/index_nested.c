@@ -17,7 +17,7 @@ enum { N = 150, MOST_DIMS = 140 };
 static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims,
                         const thr_index_build_options *options) {
     thr_index *index = NULL;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, n_dims, options, &error));
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     expect_ok(thr_index_verify(index, &error));
@@ -266,7 +266,7 @@ static void more_leading_planes_than_planes_and_unknown_rotations_are_refused(vo
     enum { DIMS = 4 };
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options bad = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     bad.lead_bits = 4;
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
     assert_non_null(strstr(error.text, "4 leading bits of 3"));
@@ -300,17 +300,6 @@ static void options_of_older_programs_are_taken(void **state) {
     free(rows);
 }
 
-static int setup(void **state) {
-    *state = make_context(NULL, 2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_hold_what_the_format_says),
@@ -320,5 +309,5 @@ int main(void) {
         cmocka_unit_test(more_leading_planes_than_planes_and_unknown_rotations_are_refused),
         cmocka_unit_test(options_of_older_programs_are_taken),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 2, DIR_A);
 }

@@ -8,7 +8,7 @@ enum { N = 300, DIMS = 12, QUERIES = 6 };
 
 static thr_index *build_and_open(thr_context *context, const float *rows, const thr_index_build_options *options) {
     thr_index *index = NULL;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     return index;
@@ -54,7 +54,7 @@ static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) 
         ids[i] = 7 * (N - i);
     for (size_t i = 0; i < sizeof filter / sizeof *filter; i++)
         filter[i] = UINT64_C(0xf0f0f0f00f0f0f0f);
-    thr_context *context = make_context(NULL, 2);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (int metric = 0; metric < 3; metric++)
         for (int given = 0; given < 2; given++) {
@@ -79,7 +79,7 @@ static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) 
             }
             thr_index_free(index);
         }
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     thr_context_free(context);
     free(rows);
     free(queries);
@@ -88,7 +88,7 @@ static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) 
 static void no_queries_and_no_items_make_empty_answers(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 7);
-    thr_context *context = make_context(NULL, 3);
+    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
     const thr_matrix none = thr_matrix_f32(rows, 0, DIMS), two = thr_matrix_f32(rows, 2, DIMS);
@@ -107,7 +107,7 @@ static void no_queries_and_no_items_make_empty_answers(void **state) {
     thr_radius_result_free(result);
     thr_radius_result_free(NULL);
     thr_index_free(index);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     thr_context_free(context);
     free(rows);
 }
@@ -116,7 +116,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 8);
     uint64_t filter[(N + 63) / 64] = {1};
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS), narrow = thr_matrix_f32(rows, 1, DIMS - 1);
     thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -171,7 +171,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     options.exact = true;
     expect_status(thr_index_search_radius(index, &matrix, 0, &options, &result, &error), THR_EUNSUPPORTED);
     thr_index_free(index);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     thr_context_free(context);
     free(rows);
 }
@@ -182,7 +182,7 @@ static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
     uint64_t ids[N];
     float scores[N];
     uint8_t certified = 7;
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -199,7 +199,7 @@ static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
     assert_int_equal(certified, 0);
     thr_radius_result_free(result);
     thr_index_free(index);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     thr_context_free(context);
     free(rows);
 }
@@ -207,34 +207,28 @@ static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 10);
-    counter count = {0};
-    thr_context *context = make_context(&count, 2);
+    test_memory memory = {0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     const thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     const thr_matrix matrix = thr_matrix_f32(rows, QUERIES, DIMS);
-    thr_index *index = build_and_open(context, rows, &build);
-    size_t failures = 0;
-    for (size_t n = 1, reached = 1; reached; n++) {
+    thr_index_free(build_and_open(context, rows, &build));
+    test_oom oom = test_oom_start(&memory);
+    oom.tolerant = true; /* the choice of a kernel does without memory */
+    while (test_oom_next(&oom)) {
+        thr_index *index = NULL;
         thr_radius_result *result = NULL;
-        thr_index_free(index);
         expect_ok(thr_index_open(context, DIR_A, &index, &error));
-        const size_t live = atomic_load(&count.live);
-        atomic_store(&count.calls, 0);
-        atomic_store(&count.fail_at, n);
+        test_oom_arm(&oom);
         const thr_status status = thr_index_search_radius(index, &matrix, 0.1f, NULL, &result, &error);
-        reached = atomic_load(&count.calls) >= n;
-        atomic_store(&count.fail_at, 0);
-        assert_true(status == THR_OK || status == THR_ENOMEM);
-        assert_true(status == THR_OK || strstr(error.text, "no memory") != NULL);
+        (void)test_oom_check(&oom, status, &error, "no memory");
         assert_true((status == THR_OK) == (result != NULL));
-        failures += status != THR_OK;
         thr_radius_result_free(result);
-        assert_true(atomic_load(&count.live) >= live); /* what a search keeps for the next one */
+        thr_index_free(index);
     }
-    assert_true(failures > 10);
-    thr_index_free(index);
-    remove_dir(DIR_A);
+    assert_true(oom.n_failed > 10);
+    test_remove_directory(DIR_A);
     thr_context_free(context);
-    assert_int_equal(atomic_load(&count.live), 0);
+    assert_int_equal(atomic_load(&memory.live), 0);
     free(rows);
 }
 

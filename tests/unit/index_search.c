@@ -115,7 +115,7 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     thr_index_build_options options = build_options(metric, keep, bits);
     if (n > 2)
         memset(rows + n_dims, 0, n_dims * sizeof *rows); /* a zero vector */
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, n, n_dims, &options, &error));
     thr_index *index = open_index(context, DIR_A);
     thr_index_info info = thr_index_get_info(index);
@@ -175,8 +175,8 @@ static void many_segments_answer_as_one(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t k = 0; k < 4; k++) {
             thr_index_build_options options = build_options(metrics[m], keeps[k], 3);
-            remove_dir(DIR_A);
-            remove_dir(DIR_B);
+            test_remove_directory(DIR_A);
+            test_remove_directory(DIR_B);
             expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
             options.segment_rows = 100; /* 128 */
             expect_ok(build_rows(*state, DIR_B, rows, N, DIMS, &options, &error));
@@ -215,14 +215,14 @@ static void pieces_of_any_size_give_the_same_index(void **state) {
     static const uint64_t pieces[] = {1, 63, 64, 65, 699};
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     options.sample_rows = N;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
     thr_index *a = open_index(*state, DIR_A);
     options.segment_rows = 256;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         stream s = {rows, N, DIMS, pieces[i]};
         thr_reader *reader;
-        remove_dir(DIR_B);
+        test_remove_directory(DIR_B);
         expect_ok(thr_reader_from_function(*state, N, DIMS, give, &s, &reader, &error));
         expect_ok(thr_index_build(*state, DIR_B, reader, &options, &error));
         thr_reader_free(reader);
@@ -258,7 +258,7 @@ static void every_type_of_rows_can_be_indexed(void **state) {
                                thr_dtype_size(dtypes[t]));
                     }
                 thr_index_build_options options = build_options(THR_METRIC_L2, keeps[k], 4);
-                remove_dir(DIR_A);
+                test_remove_directory(DIR_A);
                 expect_ok(build_matrix(*state, DIR_A, &rows, &options, &error));
                 thr_index *index = open_index(*state, DIR_A);
                 expect_ok(thr_index_verify(index, &error));
@@ -283,7 +283,7 @@ static void a_filter_is_obeyed(void **state) {
     thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
     thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     thr_search_options options;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     build.segment_rows = 64;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &build, &error));
     thr_index *index = open_index(*state, DIR_A);
@@ -308,7 +308,7 @@ static void wrong_questions_are_refused(void **state) {
     float scores[K];
     thr_matrix query = thr_matrix_f32(rows, 1, DIMS), none = thr_matrix_f32(rows, 0, DIMS), other;
     thr_search_options good, bad;
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error));
     thr_index *index = open_index(*state, DIR_A);
     thr_search_options_init(&good);
@@ -352,11 +352,11 @@ static void a_second_search_allocates_nothing(void **state) {
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     for (uint32_t n_threads = 1; n_threads <= 3; n_threads++)
         for (size_t k = 0; k < 4; k++) {
-            counter count = {0};
-            thr_context *context = make_context(&count, n_threads);
+            test_memory count = {0};
+            thr_context *context = test_context(n_threads, THR_ISA_BEST, &count);
             thr_index_build_options options = build_options(metrics[k % 3], keeps[k], 3);
             thr_search_options search;
-            remove_dir(DIR_A);
+            test_remove_directory(DIR_A);
             expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
             thr_index *index = open_index(context, DIR_A);
             thr_search_options_init(&search);
@@ -396,10 +396,10 @@ static void searches_at_the_same_time_agree(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
-    thr_context *context = make_context(NULL, 2);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     pthread_t threads[THREADS];
     searcher searchers[THREADS];
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &error));
     thr_index *index = open_index(context, DIR_A);
     for (size_t i = 0; i < THREADS; i++) {
@@ -438,14 +438,14 @@ static void names_of_metrics_and_defaults_are_as_documented(void **state) {
 }
 
 static int setup(void **state) {
-    *state = make_context(NULL, 2);
+    *state = test_context(2, THR_ISA_BEST, NULL);
     return 0;
 }
 
 static int teardown(void **state) {
     thr_context_free(*state);
-    remove_dir(DIR_A);
-    remove_dir(DIR_B);
+    test_remove_directory(DIR_A);
+    test_remove_directory(DIR_B);
     return 0;
 }
 

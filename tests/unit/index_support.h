@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_support.h - what the tests of the index share: contexts that count, data, small files, directories. */
+/* index_support.h - what the tests of the index share: statuses compared by name, paths, checksums made right, data. */
 #ifndef TESTS_UNIT_INDEX_SUPPORT_H
 #define TESTS_UNIT_INDEX_SUPPORT_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <thresher/thresher.h>
 
 #include "base/rng.h"
+#include "files.h"
 #include "index/manifest.h"
 #include "seal.h"
+#include "support.h"
 
 #ifndef THR_SOURCE_DIR
 #define THR_SOURCE_DIR "."
@@ -45,40 +40,6 @@
 
 #define expect_ok(call) expect_status(call, THR_OK)
 
-/* -------------------------------------------------------------------------------------------- memory, context */
-
-/* Counts, and fails the allocation number fail_at (from 1; 0: never). */
-typedef struct counter {
-    atomic_size_t calls, live, fail_at;
-} counter;
-
-static inline void *count_allocate(void *user, size_t size) {
-    counter *c = user;
-    size_t number = atomic_fetch_add(&c->calls, 1) + 1;
-    if (number == atomic_load(&c->fail_at))
-        return NULL;
-    (void)atomic_fetch_add(&c->live, 1);
-    return malloc(size);
-}
-
-static inline void count_release(void *user, void *memory) {
-    counter *c = user;
-    (void)atomic_fetch_sub(&c->live, 1);
-    free(memory);
-}
-
-static inline thr_context *make_context(counter *c, uint32_t n_threads) {
-    thr_context_options options;
-    thr_context *context = NULL;
-    thr_error error;
-    thr_context_options_init(&options);
-    options.n_threads = n_threads;
-    if (c != NULL)
-        options.allocator = (thr_allocator){count_allocate, count_release, c};
-    expect_ok(thr_context_create(&options, &context, &error));
-    return context;
-}
-
 /* -------------------------------------------------------------------------------------------- files */
 
 enum { PATH_ROOM = 1200 };
@@ -87,21 +48,6 @@ enum { PATH_ROOM = 1200 };
 static inline void join_path(char out[PATH_ROOM], const char *dir, const char *name) {
     int length = snprintf(out, PATH_ROOM, "%s/%s", dir, name);
     assert_true(length > 0 && length < PATH_ROOM);
-}
-
-/* Forget a directory of plain files and all in it. */
-static inline void remove_dir(const char *dir) {
-    DIR *stream = opendir(dir);
-    char path[PATH_ROOM];
-    if (stream == NULL)
-        return;
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            join_path(path, dir, entry->d_name);
-            (void)unlink(path);
-        }
-    (void)closedir(stream);
-    (void)rmdir(dir);
 }
 
 /* Number of files that end in ending; name (PATH_ROOM), when not NULL, gets the path of one. */
@@ -123,40 +69,13 @@ static inline size_t count_files(const char *dir, const char *ending, char *name
     return n;
 }
 
-static inline uint8_t *read_bytes(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        fail_msg("%s is missing", path);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *bytes = malloc(*size + 1);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    bytes[*size] = '\0';
-    (void)fclose(file);
-    return bytes;
-}
-
-static inline void write_bytes(const char *path, const void *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    if (file == NULL)
-        fail_msg("%s cannot be written", path);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static inline void write_text(const char *path, const char *text) {
-    write_bytes(path, text, strlen(text));
-}
-
 /* Seal a file of sections; *checksum is its header's. */
 static inline void reseal_file(const char *path, uint64_t *checksum) {
     size_t size;
-    uint8_t *bytes = read_bytes(path, &size);
+    uint8_t *bytes = test_read_file(path, &size);
     assert_true(test_seal(bytes, size));
     memcpy(checksum, bytes + THR_SECTIONS_CHECKSUM_AT, sizeof *checksum);
-    write_bytes(path, bytes, size);
+    test_write_file(path, bytes, size);
     free(bytes);
 }
 
@@ -181,7 +100,7 @@ static inline void reseal_index(thr_context *context, const char *dir) {
     }
     join_path(path, dir, "MANIFEST");
     expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &error));
-    write_bytes(path, text, size);
+    test_write_file(path, text, size);
     thr_release(context, text);
     thr_index_manifest_free(context, &manifest);
 }

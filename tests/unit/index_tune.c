@@ -267,17 +267,6 @@ static void a_filtered_search_keeps_the_promise(void **state) {
     free(queries);
 }
 
-static int setup(void **state) {
-    *state = make_context(NULL, 2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with),
@@ -288,5 +277,5 @@ int main(void) {
         cmocka_unit_test(codes_only_are_calibrated_for_their_own_order),
         cmocka_unit_test(a_filtered_search_keeps_the_promise),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 2, DIR_A);
 }

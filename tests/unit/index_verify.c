@@ -15,7 +15,7 @@ enum { N = 200, DIMS = 9, SEGMENT_ITEMS = 64 };
 
 static void build(thr_context *context, const thr_index_build_options *options) {
     float *rows = random_rows(N, DIMS, 5);
-    remove_dir(DIR_A);
+    test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
     free(rows);
 }
@@ -49,14 +49,14 @@ static changed take(uint32_t segment, uint32_t kind) {
     thr_segment_header header;
     char name[32];
     thr_manifest manifest;
-    thr_context *context = make_context(NULL, 1);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     join_path(c.path, DIR_A, "MANIFEST");
     expect_ok(thr_index_manifest_read(context, c.path, &manifest, NULL, NULL, &error));
     thr_index_segment_name_print(manifest.segments[segment].number, manifest.segments[segment].build, name);
     thr_index_manifest_free(context, &manifest);
     thr_context_free(context);
     join_path(c.path, DIR_A, name);
-    c.bytes = read_bytes(c.path, &c.size);
+    c.bytes = test_read_file(c.path, &c.size);
     memcpy(&header, c.bytes, sizeof header);
     for (uint32_t i = 0; i < header.n_sections; i++) {
         thr_section section;
@@ -72,7 +72,7 @@ static changed take(uint32_t segment, uint32_t kind) {
 }
 
 static void put_back(thr_context *context, const changed *c) {
-    write_bytes(c->path, c->bytes, c->size);
+    test_write_file(c->path, c->bytes, c->size);
     reseal_index(context, DIR_A);
 }
 
@@ -219,7 +219,7 @@ static void features_of_other_items_are_found(void **state) {
         build(*state, &options);
         expect_sound(*state);
         assert_int_equal(count_files(DIR_A, ".hits", path), 1);
-        uint8_t *bytes = read_bytes(path, &size);
+        uint8_t *bytes = test_read_file(path, &size);
         const uint64_t was = 1199, is = 1200; /* the last, so that they still ascend */
         for (size_t i = 0; i + 8 <= size; i++) {
             if (names != 0 && memcmp(bytes + i, "item1199", 8) == 0)
@@ -227,24 +227,13 @@ static void features_of_other_items_are_found(void **state) {
             else if (names == 0 && memcmp(bytes + i, &was, sizeof was) == 0)
                 memcpy(bytes + i, &is, sizeof is);
         }
-        write_bytes(path, bytes, size);
+        test_write_file(path, bytes, size);
         free(bytes);
         reseal_index(*state, DIR_A);
         expect_found(*state, "item 199 has another id or name in index-verify/features-");
     }
     (void)unlink("verify-features.tsv");
     (void)unlink("verify-names.txt");
-}
-
-static int setup(void **state) {
-    *state = make_context(NULL, 1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_dir(DIR_A);
-    return 0;
 }
 
 int main(void) {
@@ -256,5 +245,5 @@ int main(void) {
         cmocka_unit_test(codes_longer_than_the_manifest_has_them_are_found),
         cmocka_unit_test(features_of_other_items_are_found),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 1, DIR_A);
 }

@@ -264,24 +264,19 @@ static void memory_may_end_anywhere(void **state) {
     (void)state;
     gguf_bytes *b = test_array(1, sizeof *b);
     (void)write_kinds(b, 3);
-    bool failed = true;
-    for (size_t fail_at = 1; failed; fail_at++) {
-        test_memory tracked = {.fail_at = 0};
-        thr_context *context = test_context(1, THR_ISA_BEST, &tracked);
+    test_memory memory = {0};
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        thr_context *context = test_context(1, THR_ISA_BEST, &memory);
         thr_gguf *file = NULL;
         thr_error err;
-        tracked.fail_at = tracked.calls + fail_at;
+        test_oom_arm(&oom);
         const thr_status status = thr_io_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err);
-        failed = tracked.calls >= tracked.fail_at;
-        if (failed)
-            assert_error(status, THR_ENOMEM, &err, NULL);
-        else
-            assert_ok(status, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
         thr_io_gguf_free(file);
         thr_context_free(context);
-        assert_int_equal(tracked.live, 0);
-        assert_true(failed || fail_at > 3);
     }
+    assert_true(oom.n_failed > 2);
     free(b);
 }
 

@@ -256,21 +256,16 @@ static void every_failing_allocation_is_told(void **state) {
     hits_catalogue c = hits_draw(600, 16, &rng);
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-    const size_t live = atomic_load(&memory.live);
-    thr_status status = THR_ENOMEM;
-    size_t fail = 1;
-    for (; status != THR_OK; fail++) {
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
         thr_built_lists built = {0};
         thr_error err;
-        memory.fail_at = atomic_load(&memory.calls) + fail;
-        status = thr_lists_build(context, &c.items, NULL, &built, &err);
-        memory.fail_at = 0;
-        if (status != THR_OK)
-            assert_error(status, THR_ENOMEM, &err, "no memory for");
+        test_oom_arm(&oom);
+        const thr_status status = thr_lists_build(context, &c.items, NULL, &built, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory for");
         thr_lists_built_free(context, &built);
-        assert_int_equal(atomic_load(&memory.live), live);
     }
-    assert_true(fail > 4);
+    assert_true(oom.n_failed > 2);
     thr_context_free(context);
     hits_free(&c);
 }

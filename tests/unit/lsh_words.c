@@ -164,29 +164,24 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     uint32_t *codes = draw_codes(&rng, 4000, 300);
-    for (size_t fail_at = 1;; fail_at++) {
-        test_memory tracked = {.fail_at = 0};
+    test_memory tracked = {0};
+    test_oom oom = test_oom_start(&tracked);
+    while (test_oom_next(&oom)) {
         thr_context *context = test_context(1, THR_ISA_BEST, &tracked);
         thr_lsh_memory memory;
         thr_lsh lsh;
         thr_lsh_counter counter = {NULL, NULL, 0};
         thr_error err;
-        tracked.fail_at = tracked.calls + fail_at;
+        test_oom_arm(&oom);
         thr_status status = thr_lsh_build(context, codes, &(thr_lsh_shape){400, 10, 1}, &memory, &lsh, &err);
         if (status == THR_OK)
             status = thr_lsh_counter_make(context, 400, &counter, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
         thr_lsh_free(context, &memory);
         thr_lsh_counter_free(context, &counter);
-        const bool failed = tracked.calls >= tracked.fail_at;
         thr_context_free(context);
-        assert_int_equal(tracked.live, 0);
-        if (!failed) {
-            assert_ok(status, &err);
-            assert_true(fail_at > 5);
-            break;
-        }
-        assert_error(status, THR_ENOMEM, &err, NULL);
     }
+    assert_true(oom.n_failed > 4);
     free(codes);
 }
 

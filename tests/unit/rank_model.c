@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_model.c - models to files and back, LIBLINEAR's texts by hand, damage, and scores. */
+#include "files.h"
 #include "support.h"
 
 #include <math.h>
@@ -10,28 +11,13 @@
 #include <thresher/rank.h>
 
 static const double numbers[] = {0.1, -3, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023, 0};
-enum { N = sizeof numbers / sizeof *numbers, MOST = 4096 };
+enum { N = sizeof numbers / sizeof *numbers };
 
 static thr_rank_model *model_of(thr_context *context) {
     thr_rank_model *model = NULL;
     thr_error err;
     assert_ok(thr_rank_model_from_weights(context, numbers, N, &model, &err), &err);
     return model;
-}
-
-static void put(const char *path, const char *text, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static size_t get(const char *path, char *text) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    const size_t size = fread(text, 1, MOST, file);
-    assert_int_equal(fclose(file), 0);
-    return size;
 }
 
 static void files_keep_every_bit(void **state) {
@@ -48,12 +34,13 @@ static void files_keep_every_bit(void **state) {
         thr_rank_model_free(model);
         thr_rank_model_free(back);
     }
-    char text[MOST];
-    const size_t size = get("m.txt", text);
+    size_t size;
+    uint8_t *text = test_read_file("m.txt", &size);
     static const char start[] = "solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 6\nbias -1\nw\n"
                                 "0.10000000000000001\n-3\n";
     assert_true(size > sizeof start);
     assert_memory_equal(text, start, sizeof start - 1);
+    free(text);
     thr_context_free(context);
 }
 
@@ -89,7 +76,7 @@ static void texts_are_models_or_say_why_not(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         thr_rank_model *model = NULL;
         thr_error err;
-        put("model.txt", texts[i].text, strlen(texts[i].text));
+        test_write_text("model.txt", texts[i].text);
         const thr_status status = thr_rank_model_open(context, "model.txt", &model, &err);
         if (texts[i].part != NULL) {
             assert_error(status, texts[i].status, &err, texts[i].part);
@@ -113,16 +100,17 @@ static void damaged_tensors_are_refused(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_model *model = model_of(context);
     thr_error err;
-    char whole[MOST], damaged[MOST];
+    size_t size;
     assert_ok(thr_rank_model_save(model, "whole.safetensors", &err), &err);
     thr_rank_model_free(model);
-    const size_t size = get("whole.safetensors", whole);
+    uint8_t *whole = test_read_file("whole.safetensors", &size);
+    uint8_t *damaged = test_array(size, 1);
     for (size_t i = 0; i < 2 * size; i++) {
         thr_rank_model *back = NULL;
         memcpy(damaged, whole, size);
         if (i < size)
-            damaged[i] = (char)(damaged[i] ^ 4);
-        put("damaged.safetensors", damaged, i < size ? size : i - size);
+            damaged[i] ^= 4;
+        test_write_file("damaged.safetensors", damaged, i < size ? size : i - size);
         if (thr_rank_model_open(context, "damaged.safetensors", &back, &err) != THR_OK) {
             assert_null(back);
             continue;
@@ -131,6 +119,8 @@ static void damaged_tensors_are_refused(void **state) {
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
         thr_rank_model_free(back);
     }
+    free(whole);
+    free(damaged);
     thr_context_free(context);
 }
 
@@ -140,14 +130,14 @@ static void a_model_of_a_newer_version_is_refused_as_that(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_model *model = model_of(context), *back = NULL;
     thr_error err;
-    char text[MOST];
-    size_t at = 0;
+    size_t at = 0, size;
     assert_ok(thr_rank_model_save(model, "newer.safetensors", &err), &err);
-    const size_t size = get("newer.safetensors", text);
+    uint8_t *text = test_read_file("newer.safetensors", &size);
     while (at + sizeof key < size && memcmp(text + at, key, sizeof key - 1) != 0)
         at++;
     text[at + sizeof key - 1] = '2';
-    put("newer.safetensors", text, size);
+    test_write_file("newer.safetensors", text, size);
+    free(text);
     assert_error(thr_rank_model_open(context, "newer.safetensors", &back, &err), THR_EVERSION, &err,
                  "a ranking model of version 2: this program reads version 1");
     thr_rank_model_free(model);
@@ -203,26 +193,21 @@ static void scores_are_sums_of_features(void **state) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    test_memory memory = {.fail_at = 0};
+    test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     static const char *const paths[] = {"f.safetensors", "f.txt"};
     for (unsigned job = 0; job < 4; job++) {
         thr_rank_model *model = model_of(context);
-        const size_t live = memory.live;
-        thr_status status = THR_ENOMEM;
-        for (size_t at = 1; status != THR_OK; at++) {
+        test_oom oom = test_oom_start(&memory);
+        while (test_oom_next(&oom)) {
             thr_rank_model *back = NULL;
             thr_error err;
-            memory.calls = 0;
-            memory.fail_at = at;
-            status = job < 2 ? thr_rank_model_save(model, paths[job], &err)
-                             : thr_rank_model_open(context, paths[job - 2], &back, &err);
-            if (status != THR_OK)
-                assert_error(status, THR_ENOMEM, &err, NULL);
+            test_oom_arm(&oom);
+            const thr_status status = job < 2 ? thr_rank_model_save(model, paths[job], &err)
+                                              : thr_rank_model_open(context, paths[job - 2], &back, &err);
+            (void)test_oom_check(&oom, status, &err, NULL);
             thr_rank_model_free(back);
-            assert_int_equal(memory.live, live);
         }
-        memory.fail_at = 0;
         thr_rank_model_free(model);
     }
     thr_context_free(context);

@@ -204,24 +204,18 @@ static void what_has_no_pairs_is_refused(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     uint64_t rng = test_seed();
-    test_memory memory = {.fail_at = 0};
+    test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     test_ranking *ranking = test_ranking_make(&rng, 5, 9, 4, TEST_LABELS_ALL, false);
-    const size_t live = memory.live;
-    thr_status status = THR_ENOMEM;
-    for (size_t at = 1; status != THR_OK; at++) {
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
         thr_rank_problem *problem = NULL;
         thr_error err;
-        memory.calls = 0;
-        memory.fail_at = at;
-        status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
-        if (status != THR_OK)
-            assert_error(status, THR_ENOMEM, &err, NULL);
-        assert_int_equal(problem != NULL, status == THR_OK);
+        test_oom_arm(&oom);
+        const thr_status status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
+        assert_int_equal(problem != NULL, test_oom_check(&oom, status, &err, NULL));
         thr_rank_problem_free(problem);
-        assert_int_equal(memory.live, live);
     }
-    memory.fail_at = 0;
     test_ranking_free(ranking);
     thr_context_free(context);
 }

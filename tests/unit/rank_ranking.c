@@ -3,7 +3,8 @@
  * rank_ranking.c - rows of queries in any order against a naive grouping, from files, caches and arrays, dense and
  * sparse; arrays that are refused; every allocation failing.
  */
-#include "support/support.h"
+#include "files.h"
+#include "support.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,24 +107,15 @@ static void write_given(const char *path, const given *g, bool queries) {
     assert_int_equal(fclose(file), 0);
 }
 
-static char dir[64];
-
-static int make_dir(void **state) {
-    (void)snprintf(dir, sizeof dir, "/tmp/thresher-rank-XXXXXX");
-    return mkdtemp(dir) != NULL ? test_say_seed(state) : -1;
-}
-
-static int drop_dir(void **state) {
-    (void)state;
-    return rmdir(dir);
+static int make_directory(void **state) {
+    (void)test_say_seed(state);
+    return test_directory_make("rank_ranking");
 }
 
 static void rows_of_files_stand_by_query(void **state) {
     (void)state;
     uint64_t rng = test_seed();
-    char path[128], cache[160];
-    (void)snprintf(path, sizeof path, "%s/a.svm", dir);
-    (void)snprintf(cache, sizeof cache, "%s.thr-cache", path);
+    const char *path = test_path_of("a.svm"), *cache = test_path_of("a.svm.thr-cache");
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (size_t i = 0; i < 60; i++) {
         static const unsigned densities[] = {100, 10, 60};
@@ -241,19 +233,18 @@ static void every_allocation_may_fail(void **state) {
         given g;
         make_given(&g, &rng, 50, 4, false);
         const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
-        const size_t live = memory.live;
-        thr_status status = THR_ENOMEM;
-        for (size_t n = 1; status != THR_OK; n++) {
+        test_oom oom = test_oom_start(&memory);
+        while (test_oom_next(&oom)) {
             thr_ranking *ranking = NULL;
             thr_error err;
-            memory.fail_at = memory.calls + n;
-            status = dense != 0 ? thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err)
-                                : from_csr(context, &g, g.queries, &ranking, &err);
-            memory.fail_at = 0;
-            assert_true(status == THR_OK ? n > 10 : status == THR_ENOMEM && ranking == NULL);
+            test_oom_arm(&oom);
+            const thr_status status =
+                dense != 0 ? thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err)
+                           : from_csr(context, &g, g.queries, &ranking, &err);
+            assert_int_equal(test_oom_check(&oom, status, &err, NULL), ranking != NULL);
             thr_ranking_free(ranking);
-            assert_int_equal(memory.live, live);
         }
+        assert_true(oom.n_failed > 9);
         thr_context_free(context);
     }
 }
@@ -265,5 +256,5 @@ int main(void) {
         cmocka_unit_test(arrays_that_make_no_sense_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, make_dir, drop_dir);
+    return cmocka_run_group_tests(tests, make_directory, test_directory_remove);
 }

@@ -477,52 +477,55 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
     free(rows);
 }
 
+enum { OOM_K = 5 };
+
+/* A search with each allocation failing in turn; the same search once more finds the wanted rows. */
+static void check_out_of_memory(uint32_t n_threads, const test_target *target, const float *query,
+                                const thr_search_options *options, const uint64_t *wanted) {
+    const thr_matrix matrix = thr_matrix_f32(query, 1, target->shape.n_dims);
+    test_memory memory = {0};
+    test_oom oom = test_oom_start(&memory);
+    oom.tolerant = true; /* the choice of a kernel does without memory */
+    while (test_oom_next(&oom)) {
+        thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+        const size_t live = memory.live;
+        uint64_t found[OOM_K];
+        float scores[OOM_K];
+        thr_scan *scan = NULL;
+        thr_error err;
+        test_oom_arm(&oom);
+        thr_status status = thr_scan_create(context, &scan, &err);
+        if (status == THR_OK)
+            status = thr_scan_search(scan, &target->scan, &matrix, options,
+                                     &(thr_answers){.k = OOM_K, .ids = found, .scores = scores}, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory");
+        if (scan == NULL)
+            assert_ok(thr_scan_create(context, &scan, &err), &err);
+        search(scan, target, query, 1, OOM_K, options, found, scores);
+        assert_memory_equal(found, wanted, sizeof found);
+        thr_scan_free(scan);
+        assert_int_equal(memory.live, live);
+        thr_context_free(context);
+    }
+    assert_true(oom.n_failed > 4);
+}
+
 static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void **state) {
     (void)state;
-    enum { ITEMS = 3000, DIMS = 6, K = 5 };
+    enum { ITEMS = 3000, DIMS = 6 };
     uint64_t rng = test_seed();
-    float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[2 * DIMS];
-    test_gaussian(&rng, queries, 2 * DIMS);
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), query[DIMS];
+    test_gaussian(&rng, query, DIMS);
     const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, rows);
-    const thr_matrix matrix = thr_matrix_f32(queries, 1, DIMS);
     thr_search_options options = defaults();
-    options.extra = 1e6f; /* everything stays, so that buffers grow on the way */
-    uint64_t found[K], wanted[K];
-    float scores[K];
-    test_naive_search(&target, queries, K, &options, wanted, scores);
+    options.extra = 1e6f; /* no item is dropped, so buffers grow during the search */
+    uint64_t wanted[OOM_K];
+    float scores[OOM_K];
+    test_naive_search(&target, query, OOM_K, &options, wanted, scores);
     for (uint32_t n_threads = 1; n_threads <= 2; n_threads++)
-        for (size_t n = 1;; n++) {
-            test_memory memory = {0};
-            thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
-            const size_t live = memory.live;
-            thr_scan *scan = NULL;
-            thr_error err;
-            memory.fail_at = memory.calls + n;
-            thr_status status = thr_scan_create(context, &scan, &err);
-            if (status == THR_OK)
-                status = thr_scan_search(scan, &target.scan, &matrix, &options,
-                                         &(thr_answers){.k = K, .ids = found, .scores = scores}, &err);
-            if (status != THR_OK)
-                assert_error(status, THR_ENOMEM, &err, "no memory");
-            const bool reached = memory.calls >= memory.fail_at;
-            memory.fail_at = 0;
-            if (scan == NULL)
-                assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
-                                      &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
-                      &err);
-            assert_memory_equal(found, wanted, sizeof found);
-            thr_scan_free(scan);
-            assert_int_equal(memory.live, live);
-            thr_context_free(context);
-            if (!reached) {
-                assert_int_equal(status, THR_OK);
-                assert_true(n > 5);
-                break;
-            }
-        }
+        check_out_of_memory(n_threads, &target, query, &options, wanted);
     test_target_free(&target);
     free(rows);
 }

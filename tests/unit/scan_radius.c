@@ -401,31 +401,25 @@ static void memory_may_end_at_any_allocation(void **state) {
     test_target_make(&target, &shape, rows);
     const thr_search_options options = options_of(0.9f, NULL);
     for (uint64_t n_queries = 1; n_queries <= 5; n_queries += 4) {
-        size_t failures = 0;
-        bool reached = true; /* the probe of ways does without memory, so a failure is not always told */
-        for (size_t fail_at = 1; reached; fail_at++) {
-            test_memory memory = {0};
+        test_memory memory = {0};
+        test_oom oom = test_oom_start(&memory);
+        oom.tolerant = true; /* the choice of a kernel does without memory */
+        while (test_oom_next(&oom)) {
             thr_context *context = test_context(2, THR_ISA_BEST, &memory);
             thr_scan *scan = NULL;
             thr_error err;
             thr_found found[5] = {{0}};
             const thr_matrix queries = thr_matrix_f32(rows, n_queries, DIMS);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-            memory.fail_at = atomic_load(&memory.calls) + fail_at;
+            test_oom_arm(&oom);
             const thr_status status = thr_scan_radius(scan, &target.scan, &queries, 0, &options, found, &err);
-            reached = memory.calls >= memory.fail_at;
-            memory.fail_at = 0;
-            if (status != THR_OK)
-                assert_error(status, THR_ENOMEM, &err, "no memory");
-            failures += status != THR_OK;
-            assert_true(reached || status == THR_OK);
+            (void)test_oom_check(&oom, status, &err, "no memory");
             for (uint64_t q = 0; q < n_queries; q++)
                 thr_scan_found_free(context, &found[q]);
             thr_scan_free(scan);
             thr_context_free(context);
-            assert_int_equal(atomic_load(&memory.live), 0);
         }
-        assert_true(failures > 10);
+        assert_true(oom.n_failed > 10);
     }
     test_target_free(&target);
     free(rows);

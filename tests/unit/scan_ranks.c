@@ -104,31 +104,23 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
     test_target target;
     test_target_make(&target, &shape, rows);
     assert_int_equal(setenv("THR_KERNEL", "table", 1), 0); /* which one is guessed without memory */
-    for (size_t n = 1;; n++) {
-        test_memory memory = {0};
+    test_memory memory = {0};
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-        const size_t live = memory.live;
         uint32_t lead_rank = 0, full_rank = 0;
         thr_scan *scan = NULL;
         thr_error err;
-        memory.fail_at = memory.calls + n;
+        test_oom_arm(&oom);
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
             status = thr_scan_ranks(scan, &target.scan, &matrix, 0,
                                     &(thr_scan_standing){&row, 1, ITEMS, &lead_rank, &full_rank}, &err);
-        const bool reached = memory.calls >= memory.fail_at;
-        if (reached)
-            assert_error(status, THR_ENOMEM, &err, "no memory");
-        else
-            assert_ok(status, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory");
         thr_scan_free(scan);
-        assert_int_equal(memory.live, live);
         thr_context_free(context);
-        if (!reached) {
-            assert_true(n > 5);
-            break;
-        }
     }
+    assert_true(oom.n_failed > 4);
     assert_int_equal(unsetenv("THR_KERNEL"), 0);
     test_target_free(&target);
     free(rows);

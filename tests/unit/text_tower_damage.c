@@ -155,7 +155,7 @@ static void headers_that_do_not_fit_are_explained(void **state) {
     refused_with(*state, "\"plain_weights\":\"0\"", "\"plain_weights\":\"1\"", THR_ECORRUPT, "checksum");
     refused_with(*state, "\"grams\":", "\"grans\":", THR_EFORMAT, "letter trigrams");
     refused_with(*state, "\"query.base.bias\":", "\"query.base.bios\":", THR_EFORMAT, "query.base.bias");
-    tower_write(damaged, "text");
+    test_write_text(damaged, "text");
     assert_error(thr_tower_open(*state, damaged, &tower, &err), THR_ECORRUPT, &err, damaged);
     assert_error(thr_tower_open(*state, NAME("none"), &tower, &err), THR_ENOTFOUND, &err, NAME("none"));
     assert_error(thr_tower_open(*state, ".", &tower, &err), THR_EFORMAT, &err, NULL);

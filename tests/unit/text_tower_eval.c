@@ -152,14 +152,14 @@ static void what_cannot_be_judged_is_told(void **state) {
     thr_tower *tower = tower_open(*state, model);
     assert_error(thr_tower_eval(tower, NAME("none.tsv"), NULL, &quality, &err), THR_ENOTFOUND, &err, "none.tsv");
     assert_error(thr_tower_eval(tower, model, NULL, &quality, &err), THR_EINVAL, &err, model);
-    tower_write(pairs, "edit\tedit pdf\n");
+    test_write_text(pairs, "edit\tedit pdf\n");
     assert_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EINVAL, &err, NULL);
-    tower_write(pairs, "edit\tedit pdf\t1\nplay\tchess\t1\n");
+    test_write_text(pairs, "edit\tedit pdf\t1\nplay\tchess\t1\n");
     const thr_pairs_format all_good = {1, 2, 3, 1, false}, none = {0, 2, 0, 0, false}, headed = {1, 2, 0, 0, true};
     assert_error(thr_tower_eval(tower, pairs, &all_good, &quality, &err), THR_EINVAL, &err, NULL);
     assert_error(thr_tower_eval(tower, pairs, &none, &quality, &err), THR_EINVAL, &err, "from 1");
     assert_error(thr_tower_eval(tower, pairs, &headed, &quality, &err), THR_EINVAL, &err, NULL);
-    tower_write(pairs, "edit\t\n.\tchess\nedit\tpdf\nplay\tchess\n");
+    test_write_text(pairs, "edit\t\n.\tchess\nedit\tpdf\nplay\tchess\n");
     assert_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EFORMAT, &err, "2 of 4");
     assert_int_equal(quality.n_refused, 2);
     thr_tower_free(tower);

@@ -184,10 +184,10 @@ static void fewer_pairs_than_two_batches_are_too_few(void **state) {
     tower_write_pairs(pairs, 0, 39);
     (void)unlink(model);
     assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "39 pairs");
-    tower_write(pairs, "");
+    test_write_text(pairs, "");
     const thr_status status = thr_tower_train(*state, pairs, model, &options, NULL, &err);
     assert_true(status == THR_EFORMAT || status == THR_ECORRUPT);
-    tower_write(pairs, "\n");
+    test_write_text(pairs, "\n");
     assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "1 of 1");
     assert_error(thr_tower_train(*state, NAME("pairs.txt"), model, &options, NULL, &err), THR_EINVAL, &err, ".tsv");
     assert_error(thr_tower_train(*state, NAME("none.tsv"), model, &options, NULL, &err), THR_ENOTFOUND, &err, "none");

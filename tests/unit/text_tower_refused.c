@@ -129,14 +129,14 @@ static void inputs_and_files_of_another_kind_are_not_replaced(void **state) {
     options.valid_path = NULL;
     assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, &err, "is not a model of");
     (void)unlink(model);
-    tower_write(checkpoint, text);
+    test_write_text(checkpoint, text);
     assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EEXIST, &err, checkpoint);
     char *bytes = tower_read(checkpoint, &size);
     assert_string_equal(bytes, text);
     free(bytes);
     (void)unlink(checkpoint);
     (void)unlink(other);
-    tower_write(model, "");
+    test_write_text(model, "");
     (void)tower_train(*state, pairs, model, &options);
 }
 

@@ -159,7 +159,7 @@ static void pairs_to_validate_with_may_have_a_file_of_their_own(void **state) {
     thr_error err;
     options.valid_path = NAME("none.tsv");
     assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_ENOTFOUND, &err, "none.tsv");
-    tower_write(NAME("valid.tsv"), "edit\tedit\n");
+    test_write_text(NAME("valid.tsv"), "edit\tedit\n");
     options.valid_path = NAME("valid.tsv");
     assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EFORMAT, &err, "two pairs");
 }
