@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
 #include "head.h"
 #include "program.h"
 #include "talk.h"
@@ -21,7 +20,6 @@ static const double PLANES_GAIN = 6, PLANES_RECALL = 0.999;
 typedef struct head_values {
     bench_scan_values common;
     const char *weights, *tensor, *states;
-    bench_decode_set set; /* model NULL: none */
 } head_values;
 
 /* A screen with what is set of its options. */
@@ -295,17 +293,8 @@ static int run_all(head_bench *b) {
     return 0;
 }
 
-static int run_decode(bench_scan_run *run, const bench_decode_set *set) {
-    if (set->source == NULL || set->target == NULL)
-        return bench_fail(run, "--model wants --source and --target, a test set");
-    bench_say_machine(run, "head --model");
-    return bench_decode(run, set);
-}
-
 static int sections(bench_scan_run *run) {
     const head_values *values = (const head_values *)(const void *)run->values;
-    if (values->set.model != NULL)
-        return run_decode(run, &values->set);
     head_bench *b = calloc(1, sizeof *b);
     if (b == NULL)
         return bench_fail(run, "no memory");
@@ -331,23 +320,11 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("share", "PERCENT", offsetof(head_values, common.items),
                        "of the words that synthetic heads have; all take 6 GB of memory"),
      .fallback = "100", .least = 1, .most = 100},
-    {PROG_TEXT_OPTION("model", "MODEL", offsetof(head_values, set.model),
-                      "instead: translate a test set with each screen, and say what it costs in BLEU"),
-     .names = PROG_NAMES_FILE},
-    {PROG_FILE_OPTION("source", offsetof(head_values, set.source), "with --model: texts, one a line")},
-    {PROG_FILE_OPTION("target", offsetof(head_values, set.target), "with --model: their translations")},
-    {PROG_COUNT_OPTION("sentences", "N", offsetof(head_values, set.n_texts), "with --model: so many of them at most"),
-     .fallback = "300", .least = 1, .most = 1000000},
-    {PROG_TEXT_OPTION("plot", "FILE.svg", offsetof(head_values, set.plot),
-                      "with --model: draw BLEU against speed, of smaller beams to FILE-beams.svg"),
-     .names = PROG_NAMES_FILE},
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {
-    "thresher-bench head", "thresher-bench head --share 5",
-    "thresher-bench head --weights model.safetensors --states states.npy",
-    "thresher-bench head --model large.safetensors --source test.en --target test.de", NULL};
+static const char *const examples[] = {"thresher-bench head", "thresher-bench head --share 5",
+                                       "thresher-bench head --weights model.safetensors --states states.npy", NULL};
 
 const prog_command bench_head_command = {
     .noun = "head",
@@ -356,9 +333,8 @@ const prog_command bench_head_command = {
         "Asks heads for the best 12 words of states: all words, those that winner-take-all hashes choose, and those "
         "that plane codes choose. Prints where the time of a beam of 12 goes for 40,000 words (Table 4 of the "
         "WTA-LSH paper, on a CPU), speed-ups with recall, and which screen is the fastest for 128,000 and 256,000 "
-        "words and 1 to 64 states, and which one auto takes: one thread.\n\n"
-        "With --model it translates a test set instead, with all words and with screens of several parameters and "
-        "beams: seconds in the head and of all, and BLEU (figures 6 and 7, tables 7 and 8).",
+        "words and 1 to 64 states, and which one auto takes: one thread. ./run bench head --model translates a test "
+        "set with each screen instead.",
     .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(head_values),

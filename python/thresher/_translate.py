@@ -38,12 +38,13 @@ class Translation(NamedTuple):
 class _TranslatorHandle(Handle):
     """A thr_translator, which belongs to one thread at a time."""
 
-    __slots__ = ("lock",)
+    __slots__ = ("lock", "head_seconds")
     opens, frees = "thr_translator_open", "thr_translator_free"
 
     def __init__(self, path: bytes, threads: int | None, settings: dict[str, Any]) -> None:
         self.pointer = None
         self.lock = threading.Lock()
+        self.head_seconds = 0.0
         self._free = lib.thr_translator_free
         self._context = shared_context(threads, None)
         query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
@@ -153,6 +154,13 @@ class Translator(Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_open_again, (self.path, self._threads, self._given))
 
+    @property
+    def head_seconds(self) -> float:
+        """Seconds that the last translation spent in the head, the choice of words."""
+        handle = self.handle()
+        assert isinstance(handle, _TranslatorHandle)
+        return handle.head_seconds
+
     def translate(self, texts: str | Iterable[str]) -> Any:
         """The best translation of a text, or a list of them for several; "" for a text without words."""
         made = [some[0].text if some else "" for some in self.n_best(texts)]
@@ -167,6 +175,7 @@ class Translator(Model):
         made: list[list[Translation]] = []
         step = self._batch * _BATCHES
         with handle.lock:
+            handle.head_seconds = 0.0
             for first in range(0, len(texts_of), step):
                 made.extend(_translate(handle, texts_of[first : first + step]))
         return made
@@ -185,6 +194,7 @@ def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Transl
     )
     if status != _abi.OK:
         raise _errors.failure(status, err)
+    handle.head_seconds += result.head_seconds
     made = []
     for i in range(len(some)):
         made.append([_taken(result.translations[j]) for j in range(result.first_of[i], result.first_of[i + 1])])

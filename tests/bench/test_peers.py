@@ -15,6 +15,7 @@ sys.path.insert(0, PEERS)
 
 import common
 import datasets
+import decode
 import dual
 import dual_log
 import head
@@ -325,6 +326,36 @@ class TowerTables(unittest.TestCase):
         made = self.run_bench("--data", self.at)
         self.assertIn("none of the data sets", made.stderr)
         self.assertEqual(made.returncode, 1)
+
+
+class Decode(unittest.TestCase):
+    """Ways of translating with made-up times and BLEU."""
+
+    def course(self):
+        course = decode.Course.__new__(decode.Course)
+        full = [decode.Outcome(decode.Way("full", beam), 10.0 * beam, 8.0 * beam, 30.0, 1, None) for beam in (12, 48)]
+        wta = [decode.Way("wta", beam, frequent=500, threshold=t) for beam, t in ((12, 3), (12, 2), (48, 2))]
+        found = zip(wta, (20.0, 60.0, 120.0), (29.0, 29.8, 29.8))
+        course.outcomes = full + [decode.Outcome(way, s, s / 2, bleu, 0.5, 0.9) for way, s, bleu in found]
+        return course
+
+    def test_the_fastest_way_that_loses_little_is_taken(self):
+        course = self.course()
+        self.assertEqual(course.best("wta", 0.3).way.threshold, 2)
+        self.assertEqual(course.best("wta", 1.5).way.threshold, 3)
+        self.assertIsNone(course.best("wta", 0.3, same=1))
+        self.assertEqual(course.gain(course.best("wta", 0.3)), 2)
+        self.assertEqual(course.at_wide_beams("wta"), 2)
+
+    def test_rows_and_plots(self):
+        course = self.course()
+        row = ["wta", "T 500, t 2", 12, "30.00", "60.00", "3.20", "2.00", "29.80", "0.20", "50.0", "0.9000"]
+        self.assertIn(row, list(decode.rows(course)))
+        self.assertEqual(len(decode.screens(300)), 5)
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(len(list(decode.plots(course, f"{directory}/t.svg"))), 2)
+            for name in os.listdir(directory):
+                self.assertEqual(xml.parse(f"{directory}/{name}").getroot().get("viewBox")[:2], "0 ")
 
 
 class DualLog(unittest.TestCase):

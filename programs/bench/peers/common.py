@@ -70,6 +70,12 @@ def machine():
     return f"{cpu()}, {thresher.info().isa}, one thread"
 
 
+def whole_machine(threads):
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    words = f"thresher {thresher.__version__}, {cpu()}, {os.cpu_count()} CPUs, {memory:.0f} GiB of memory"
+    return f"{words}, {thresher.info().isa}, {threads} {'thread' if threads == 1 else 'threads'}.\n"
+
+
 def versions(names):
     """names: {module: title}; of those that were imported."""
     known = [f"{title} {sys.modules[name].__version__}" for name, title in names.items() if name in sys.modules]

@@ -35,16 +35,16 @@ OPQ_ROWS, OPQ_ROUNDS = 20_000, 12
 FAR = 3  # what first took so many times the best of the way is not timed again
 
 
-def decoder_states(model, source):
+def decoder_states(model, source, n_texts=N_TEXTS, program=PROGRAM):
     """Of a beam of 12, text after text, step after step."""
     with tempfile.TemporaryDirectory() as directory:
         texts, states = os.path.join(directory, "texts"), os.path.join(directory, "states.npy")
         with open(source, encoding="utf-8") as file, open(texts, "w", encoding="utf-8") as some:
-            some.writelines(line for _, line in zip(range(N_TEXTS), file))
-        call = [PROGRAM, "translate", model, texts, "--beam", str(BEAM), "--batch", "1", "--threads", "1", "--quiet"]
+            some.writelines(line for _, line in zip(range(n_texts), file))
+        call = [program, "translate", model, texts, "--beam", str(BEAM), "--batch", "1", "--threads", "1", "--quiet"]
         if subprocess.run([*call, "--states", states, "-o", os.path.join(directory, "out")]).returncode != 0:
             sys.exit(f"bench head --peers: {model} translated nothing")
-        found = np.load(states)[:N_STATES]
+        found = np.load(states)
     if len(found) < BEAM:
         sys.exit(f"bench head --peers: {source} gives {len(found)} states; {BEAM} at least are wanted")
     return np.ascontiguousarray(found[: len(found) // BEAM * BEAM])
@@ -83,7 +83,7 @@ class Problem:
 
 
 def problem_of(model, source):
-    states = decoder_states(model, source)  # first: it checks the model whole
+    states = decoder_states(model, source)[:N_STATES]  # first: it checks the model whole
     tensors, _ = read_safetensors(model, ("output.weight", "output.bias"))
     weights = tensors["output.weight"]
     return Problem(weights, tensors.get("output.bias", np.zeros(len(weights))), states)

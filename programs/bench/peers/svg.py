@@ -46,29 +46,54 @@ def log_ticks(least, most):
     return [s for s in steps if first <= s <= last]
 
 
-def panel(title, series, left):
-    """One plot of queries a second (log) against recall; series: (name, [(recall, qps)], style number)."""
-    rates = [qps for _, points, _ in series for recall, qps in points if recall >= RECALL_TICKS[0]] or [1, 10]
-    ticks = log_ticks(min(rates), max(rates))
-    bottom, right = TOP + HEIGHT, left + PANEL - LEFT - RIGHT
-    span = math.log(ticks[-1] / ticks[0]) or 1
+class Axis:
+    """Ticks, and the places of values from 0 to 1, where scale turns a value into a length."""
 
-    def x(recall):
-        return left + recall_place(recall) * (right - left)
+    def __init__(self, title, ticks, scale=float):
+        self.title, self.ticks, self.scale = title, ticks, scale
+        self.first, self.last = scale(ticks[0]), scale(ticks[-1])
 
-    def y(qps):
-        return bottom - math.log(qps / ticks[0]) / span * HEIGHT
+    def place(self, value):
+        return (self.scale(value) - self.first) / (self.last - self.first or 1)
+
+
+def recall_axis():
+    return Axis("recall@10", (*RECALL_TICKS, 1), recall_place)
+
+
+def log_axis(title, values):
+    return Axis(title, log_ticks(min(values), max(values)), math.log)
+
+
+def linear_axis(title, values):
+    """About five ticks of a round step."""
+    least, most = min(values), max(values)
+    power = 10 ** math.floor(math.log10((most - least or 1) / 5))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= (most - least) / 5)
+    first = math.floor(least / step + 1e-9)
+    return Axis(title, [round(i * step, 9) for i in range(first, max(first + 1, math.ceil(most / step - 1e-9)) + 1)])
+
+
+def panel(title, series, left, right, x_axis, y_axis):
+    """One plot; series: (name, [(x, y)], style number). Points left of the first tick are not drawn."""
+    bottom = TOP + HEIGHT
+
+    def x(value):
+        return left + x_axis.place(value) * (right - left)
+
+    def y(value):
+        return bottom - y_axis.place(value) * HEIGHT
 
     parts = [text(left, TOP - 12, title)]
-    for tick in (*RECALL_TICKS, 1):
+    for tick in x_axis.ticks:
         parts += [line(x(tick), TOP, x(tick), bottom), text(x(tick), bottom + 18, f"{tick:g}", "middle")]
-    for tick in ticks:
-        words = f"{tick:,.0f}" if tick >= 1 else f"{tick:g}"
+    for tick in y_axis.ticks:
+        words = f"{tick:,.0f}" if tick >= 1000 else f"{tick:g}"
         parts += [line(left, y(tick), right, y(tick)), text(left - 6, y(tick) + 4, words, "end")]
-    parts.append(text((left + right) / 2, bottom + 38, "recall@10", "middle"))
+    parts.append(text((left + right) / 2, bottom + 38, x_axis.title, "middle"))
     for _, points, number in series:
         colour, dash = style(number)
-        shown = [(x(recall), y(qps)) for recall, qps in points if recall >= RECALL_TICKS[0]]
+        shown = [(x(a), y(b)) for a, b in points if a >= x_axis.ticks[0]]
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in shown)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dashed} points="{path}"/>')
@@ -87,16 +112,34 @@ def legend(names, top):
     return parts
 
 
-def curves(title, panels):
-    """panels: two or more (title, [(name, [(recall, qps)])]) side by side, the same names in each."""
-    names = list(dict.fromkeys(name for _, series in panels for name, _ in series))
+def picture(title, panels):
+    """panels: (title, series, x axis, y axis), one or more side by side, with one legend."""
+    names = list(dict.fromkeys(name for _, series, *_ in panels for name, _ in series))
+    width = PANEL if len(panels) > 1 else 2 * PANEL
     parts = [text(LEFT, 26, title, more=' font-size="16"')]
-    for i, (panel_title, series) in enumerate(panels):
+    for i, (panel_title, series, x_axis, y_axis) in enumerate(panels):
         numbered = [(name, points, names.index(name)) for name, points in series]
-        parts += panel(panel_title, numbered, LEFT + i * PANEL)
+        left = LEFT + i * width
+        parts += panel(panel_title, numbered, left, left + width - LEFT - RIGHT, x_axis, y_axis)
     top = TOP + HEIGHT + 62
     parts += legend(names, top)
-    return document(PANEL * len(panels), top + -(-len(names) // 3) * 20, parts)
+    return document(width * len(panels), top + -(-len(names) // 3) * 20, parts)
+
+
+def curves(title, panels):
+    """Queries a second against recall; panels: (title, [(name, [(recall, qps)])])."""
+    made = []
+    for words, series in panels:
+        rates = [qps for _, points in series for recall, qps in points if recall >= RECALL_TICKS[0]] or [1, 10]
+        made.append((words, series, recall_axis(), log_axis("", rates)))
+    return picture(title, made)
+
+
+def lines(title, x_title, y_title, series):
+    """One plot on linear axes; series: [(name, [(x, y)])]."""
+    points = [point for _, some in series for point in some] or [(0, 0)]
+    x_axis, y_axis = linear_axis(x_title, [0, *(x for x, _ in points)]), linear_axis("", [y for _, y in points])
+    return picture(title, [(y_title, series, x_axis, y_axis)])
 
 
 def bars(title, groups, ours):

@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict, dataclass, replace
 
 import tower_codes
-from common import cpu, figure, figures, load, mean_of, save, spread, table, thresher
+from common import figure, figures, load, mean_of, save, spread, table, thresher, whole_machine
 from tower_sets import ALL, LEAST_LABEL, part_path
 
 FLOATS = 32
@@ -304,17 +304,11 @@ def split_table(arguments, sets, together):
     return ["### Pairs, split by query\n", table(columns, rows)]
 
 
-def machine(threads):
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    words = f"thresher {thresher.__version__}, {cpu()}, {os.cpu_count()} CPUs, {memory:.0f} GiB of memory"
-    return f"{words}, {thresher.info().isa}, {threads} {'thread' if threads == 1 else 'threads'}.\n"
-
-
 def text(arguments, train_name, sets, measured):
     together, means, rows, lifted = train_name == "together", Means(measured), [], []
     o = options_of(arguments, None)
     parts = [
-        machine(arguments.threads),
+        whole_machine(arguments.threads),
         f"Trained on the pairs of {'all data sets together' if together else 'each data set alone'}: a share of "
         f"{o['float_share']:g} of the epochs as floats, patience {o['patience']}, batches of {o['batch']}, "
         f"{o['n_negatives']} negatives, gamma {o['gamma']:g}, rate {o['rate']:g}, "
