@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beam_refused.c - what is wrong is told in words; memory may end anywhere, and a second search asks for none. */
+/* beam_refused.c - wrong options and searches are refused; allocations may fail; a second search allocates nothing. */
 #include <math.h>
 #include <string.h>
 
@@ -16,67 +16,72 @@ static hashed *make_model(void) {
     return model;
 }
 
-typedef struct wrong_options {
-    thr_beam_options options;
-    const char *text;
-} wrong_options;
+/* The right options with one change to o, their copy: no beam is made of them, and the error has this part. */
+#define refuse_options(change, part)                                                                                   \
+    do {                                                                                                               \
+        thr_beam_options o = right;                                                                                    \
+        thr_error err;                                                                                                 \
+        thr_beam *beam = NULL;                                                                                         \
+        (change);                                                                                                      \
+        assert_error(thr_beam_create(head, &o, &beam, &err), THR_EINVAL, &err, (part));                                \
+        assert_null(beam);                                                                                             \
+    } while (0)
 
-static void bad_options_are_told(void **state) {
+static void options_out_of_range_are_refused(void **state) {
     static const uint32_t never[] = {5, WORDS}, with_end[] = {5, 2};
     uint64_t rng = test_seed();
-    thr_error err;
-    thr_beam *beam = NULL;
-    thr_beam_options good;
+    thr_beam_options right;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    thr_beam_options_init(&right, 1, 2);
+    refuse_options(o.beam = 0, "a beam of 0 rows: 1 to 65536");
+    refuse_options(o.beam = 65537, "a beam of 65537 rows: 1 to 65536");
+    refuse_options(o.n_best = 0, "the best 0 sequences of a sentence: ask for 1 or more");
+    refuse_options(o.max_length = 0, "0 words at most: 1 to 1048576");
+    refuse_options((o.max_length = 6, o.min_length = 7), "7 words at least and 6 at most");
+    refuse_options(o.penalty = (thr_beam_penalty)3, "there is no length penalty number 3");
+    refuse_options(o.stop = (thr_beam_stop)2, "there is no way number 2 to stop");
+    refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: 0 to 10");
+    refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: 0 to 10");
+    refuse_options(o.end_word = WORDS, "the end word is 40, and the head has 40 words");
+    refuse_options(o.n_never = 2, "2 words that are never produced, and no list of them");
+    refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
+    refuse_options((o.n_never = 2, o.never = with_end), "the end word, 2, is among those that are never produced");
+    refuse_options(o.size = 3, "thr_beam_options has size 3");
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
+    uint64_t rng = test_seed();
+    thr_beam_options right;
     thr_head_query_options query;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    thr_beam_options_init(&good, 1, 2);
+    thr_beam_options_init(&right, 1, 2);
     thr_head_query_options_init(&query);
-    wrong_options cases[] = {
-        {good, "a beam of 0 rows: 1 to 65536"},
-        {good, "a beam of 65537 rows: 1 to 65536"},
-        {good, "the best 0 sequences of a sentence: ask for 1 or more"},
-        {good, "0 words at most: 1 to 1048576"},
-        {good, "7 words at least and 6 at most"},
-        {good, "there is no length penalty number 3"},
-        {good, "there is no way number 2 to stop"},
-        {good, "a length penalty with alpha -0.5: 0 to 10"},
-        {good, "a length penalty with alpha nan: 0 to 10"},
-        {good, "the end word is 40, and the head has 40 words"},
-        {good, "2 words that are never produced, and no list of them"},
-        {good, "never-produced word number 1 is 40, and the head has 40 words"},
-        {good, "the end word, 2, is among those that are never produced"},
-        {good, "candidates for groups of 2 states: a beam search has them for each row (1) or for all rows"},
-        {good, "thr_beam_options has size 3"},
-    };
-    cases[0].options.beam = 0;
-    cases[1].options.beam = 65537;
-    cases[2].options.n_best = 0;
-    cases[3].options.max_length = 0;
-    cases[4].options.max_length = 6;
-    cases[4].options.min_length = 7;
-    cases[5].options.penalty = (thr_beam_penalty)3;
-    cases[6].options.stop = (thr_beam_stop)2;
-    cases[7].options.alpha = -0.5;
-    cases[8].options.alpha = (double)NAN;
-    cases[9].options.end_word = WORDS;
-    cases[10].options.n_never = cases[11].options.n_never = cases[12].options.n_never = 2;
-    cases[11].options.never = never;
-    cases[12].options.never = with_end;
+    right.query = &query;
     query.group = 2;
-    cases[13].options.query = &query;
-    cases[14].options.size = 3;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_error(thr_beam_create(head, &cases[i].options, &beam, &err), THR_EINVAL, &err, cases[i].text);
+    refuse_options(o.query = &query,
+                   "candidates for groups of 2 states: a beam search has them for each row (1) or for all rows");
     query.group = 1;
     query.n_always = 2;
-    good.query = &query;
-    assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "2 always-in words, and no list of them");
+    refuse_options(o.query = &query, "2 always-in words, and no list of them");
     query.n_always = 0;
     query.screen = THR_HEAD_SCREEN_AUTO;
-    assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "name its screen, full or planes");
+    refuse_options(o.query = &query, "name its screen, full or planes");
     query.size = 1;
-    assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "thr_head_query_options has size 1");
+    refuse_options(o.query = &query, "thr_head_query_options has size 1");
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void a_beam_needs_a_head_and_options(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_beam *beam = NULL;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
     assert_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL, &err, "made with a head and options");
     assert_null(beam);
     thr_beam_free(NULL);
@@ -84,47 +89,85 @@ static void bad_options_are_told(void **state) {
     head_drawn_free(&h);
 }
 
-static void bad_searches_are_told(void **state) {
+static void refuse_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences, thr_status status,
+                          const char *part) {
+    thr_beam_result r;
+    thr_error err;
+    assert_error(thr_beam_search(beam, decoder, n_sentences, NULL, &r, &err), status, &err, part);
+}
+
+static void wrong_searches_are_refused_and_the_next_one_is_right(void **state) {
     uint64_t rng = test_seed();
     const uint32_t max_lengths[] = {3, 0, 4};
     thr_error err;
     thr_beam_options o;
-    thr_head_query_options query;
     thr_beam_result r;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     thr_beam *beam = NULL;
     hashed *model = make_model();
     thr_decoder decoder = hashed_decoder(model);
+    const thr_decoder no_step = {.step = NULL};
     thr_beam_options_init(&o, 1, 2);
     assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    assert_error(thr_beam_search(beam, NULL, 1, NULL, &r, &err), THR_EINVAL, &err, "a search needs a beam, a decoder");
+    refuse_search(beam, NULL, 1, THR_EINVAL, "a search needs a beam, a decoder");
     assert_error(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL, &err,
                  "sentence 1: 0 words at most: 1 to 1048576");
-    assert_error(thr_beam_search(beam, &decoder, 500000000, NULL, &r, &err), THR_EINVAL, &err,
-                 "500000000 sentences with 5 rows each: 2147483647 rows at most, so give fewer at a time");
-    decoder.step = NULL;
-    assert_error(thr_beam_search(beam, &decoder, 1, NULL, &r, &err), THR_EINVAL, &err, "the decoder has no step");
-    decoder = hashed_decoder(model);
+    refuse_search(beam, &decoder, 500000000, THR_EINVAL,
+                  "500000000 sentences with 5 rows each: 2147483647 rows at most, so give fewer at a time");
+    refuse_search(beam, &no_step, 1, THR_EINVAL, "the decoder has no step");
     model->nan_step = 1;
-    assert_error(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), THR_ERANGE, &err,
-                 "sentence 2, step 1: the decoder's state of row 0 holds NaN or infinity");
+    refuse_search(beam, &decoder, SENTENCES, THR_ERANGE,
+                  "sentence 2, step 1: the decoder's state of row 0 holds NaN or infinity");
     model->nan_step = 2;
-    assert_error(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), THR_ERANGE, &err,
-                 "sentence 2, step 2: the decoder's state of row 4 holds NaN or infinity");
+    refuse_search(beam, &decoder, SENTENCES, THR_ERANGE,
+                  "sentence 2, step 2: the decoder's state of row 4 holds NaN or infinity");
     model->nan_step = 0;
-    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err); /* none of this stays */
+    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err);
     assert_true(r.n_sequences == SENTENCES);
+    thr_beam_free(beam);
+    free(model);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void no_sentences_are_answered_by_no_sequences(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_beam_options o;
+    thr_beam_result r;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    thr_beam *beam = NULL;
+    hashed *model = make_model();
+    const thr_decoder decoder = hashed_decoder(model);
+    thr_beam_options_init(&o, 1, 2);
+    assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
+    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err);
     assert_ok(thr_beam_search(beam, &decoder, 0, NULL, &r, &err), &err);
     assert_true(r.n_sentences == 0 && r.n_sequences == 0 && r.first_of[0] == 0 && r.offsets[0] == 0);
     thr_beam_free(beam);
+    free(model);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
 
+static void what_the_head_refuses_ends_a_search(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_beam_options o;
+    thr_head_query_options query;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    thr_beam *beam = NULL;
+    hashed *model = make_model();
+    const thr_decoder decoder = hashed_decoder(model);
+    thr_beam_options_init(&o, 1, 2);
     thr_head_query_options_init(&query);
     query.n_frequent = WORDS + 1;
     o.query = &query;
     assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    assert_error(thr_beam_search(beam, &decoder, 1, NULL, &r, &err), THR_EINVAL, &err,
-                 "step 1: 41 frequent words of a head that has 40 words");
+    refuse_search(beam, &decoder, 1, THR_EINVAL, "step 1: 41 frequent words of a head that has 40 words");
     thr_beam_free(beam);
     free(model);
     thr_head_free(head);
@@ -257,8 +300,12 @@ static void a_second_search_asks_for_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_are_told),
-        cmocka_unit_test(bad_searches_are_told),
+        cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(queries_that_a_beam_cannot_ask_are_refused),
+        cmocka_unit_test(a_beam_needs_a_head_and_options),
+        cmocka_unit_test(wrong_searches_are_refused_and_the_next_one_is_right),
+        cmocka_unit_test(no_sentences_are_answered_by_no_sequences),
+        cmocka_unit_test(what_the_head_refuses_ends_a_search),
         cmocka_unit_test(what_a_decoder_says_is_passed_on),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_second_search_asks_for_no_memory),

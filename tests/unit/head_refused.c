@@ -81,78 +81,93 @@ static void bad_options_of_a_build_are_told(void **state) {
     head_drawn_free(&h);
 }
 
-typedef struct wrong_query {
-    thr_head_query_options options;
-    uint32_t k;
-    thr_status status;
-    const char *text;
-} wrong_query;
+/* The default options with one change to o, their copy: a query is refused, and the error has this part. */
+#define refuse_query(change, part)                                                                                     \
+    do {                                                                                                               \
+        thr_head_query_options o;                                                                                      \
+        thr_head_query_options_init(&o);                                                                               \
+        (change);                                                                                                      \
+        assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, (part));                    \
+    } while (0)
 
-static void bad_queries_are_told(void **state) {
+static void query_options_out_of_range_are_refused(void **state) {
     static const uint32_t always[] = {3, 300};
     uint64_t rng = test_seed();
     thr_error err;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     uint32_t *words = test_array(301 * 2, sizeof *words);
-    float states[24] = {1, [13] = 2};
-    thr_matrix rows = thr_matrix_f32(states, 2, 12);
-    thr_head_query_options good;
-    thr_head_query_options_init(&good);
-    wrong_query cases[] = {
-        {good, 0, THR_EINVAL, "the best 0 words of a head that has 300"},
-        {good, 301, THR_EINVAL,
-         "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has"},
-        {good, 1, THR_EINVAL, "there is no screen number 5"},
-        {good, 1, THR_EINVAL, "there is no normaliser number 3"},
-        {good, 1, THR_EINVAL, "there is no way number 2 to put hits together"},
-        {good, 1, THR_EINVAL, "301 frequent words of a head that has 300 words"},
-        {good, 1, THR_EINVAL, "a threshold of 0 hits"},
-        {good, 1, THR_EINVAL, "always-in word number 1 is 300, and the head has 300 words"},
-        {good, 1, THR_EINVAL, "2 always-in words, and no list of them"},
-        {good, 1, THR_EINVAL, "a shortlist of 0 words of a head that has 300"},
-        {good, 1, THR_EINVAL, "a shortlist of 301 words of a head that has 300"},
-    };
-    cases[2].options.screen = (thr_head_screen)5;
-    cases[3].options.normaliser = (thr_head_normaliser)3;
-    cases[4].options.combine = (thr_head_combine)2;
-    cases[5].options.n_frequent = 301;
-    cases[6].options.threshold = 0;
-    cases[7].options.always = always;
-    cases[7].options.n_always = cases[8].options.n_always = 2;
-    cases[9].options.n_shortlist = 0;
-    cases[10].options.n_shortlist = 301;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_error(
-            thr_head_query(head, &rows, cases[i].k, &cases[i].options, &(thr_head_answers){words, NULL, NULL}, &err),
-            cases[i].status, &err, cases[i].text);
-    states[17] = NAN;
-    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err), THR_ERANGE, &err,
-                 "state 1 holds NaN or infinity");
-    states[17] = 0x1p61F;
-    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err), THR_ERANGE, &err,
-                 "state 1 is longer than 2^60");
-    states[17] = 0;
-    rows.n_dims = 11;
-    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err), THR_EDIM, &err,
-                 "states of 11 dimensions for a head of 12");
-    rows.n_dims = 12;
-    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){NULL, NULL, NULL}, &err), THR_EINVAL, &err,
-                 "room for words");
-    assert_ok(thr_head_query(head, &rows, 300, NULL, &(thr_head_answers){words, NULL, NULL}, &err), &err);
+    const float states[24] = {1, [13] = 2};
+    const thr_matrix rows = thr_matrix_f32(states, 2, 12);
+    const thr_head_answers answers = {words, NULL, NULL};
+    refuse_query(o.screen = (thr_head_screen)5, "there is no screen number 5");
+    refuse_query(o.normaliser = (thr_head_normaliser)3, "there is no normaliser number 3");
+    refuse_query(o.combine = (thr_head_combine)2, "there is no way number 2 to put hits together");
+    refuse_query(o.n_frequent = 301, "301 frequent words of a head that has 300 words");
+    refuse_query(o.threshold = 0, "a threshold of 0 hits");
+    refuse_query((o.n_always = 2, o.always = always), "always-in word number 1 is 300, and the head has 300 words");
+    refuse_query(o.n_always = 2, "2 always-in words, and no list of them");
+    refuse_query(o.n_shortlist = 0, "a shortlist of 0 words of a head that has 300");
+    refuse_query(o.n_shortlist = 301, "a shortlist of 301 words of a head that has 300");
     thr_head_free(head);
+    free(words);
+    head_drawn_free(&h);
+}
 
-    h.options.n_bands = h.options.n_planes = 0;
-    head = head_make(*state, &h);
-    good.screen = THR_HEAD_SCREEN_WTA;
-    assert_error(thr_head_query(head, &rows, 1, &good, &(thr_head_answers){words, NULL, NULL}, &err), THR_EUNSUPPORTED,
-                 &err, "the head has no hashes: build it with bands, or take another screen");
-    good.screen = THR_HEAD_SCREEN_PLANES;
-    assert_error(thr_head_query(head, &rows, 1, &good, &(thr_head_answers){words, NULL, NULL}, &err), THR_EUNSUPPORTED,
-                 &err, "the head has no codes: build it with planes, or take another screen");
+static void refuse_states(thr_head *head, const float *states, uint32_t n_dims, uint32_t *words, thr_status status,
+                          const char *part) {
+    const thr_matrix rows = thr_matrix_f32(states, 2, n_dims);
+    thr_error err;
+    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err), status, &err,
+                 part);
+}
+
+static void counts_and_states_that_do_not_fit_the_head_are_refused(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    uint32_t *words = test_array(301 * 2, sizeof *words);
+    float states[24] = {1, [13] = 2};
+    const thr_matrix rows = thr_matrix_f32(states, 2, 12);
+    const thr_head_answers answers = {words, NULL, NULL};
+    assert_error(thr_head_query(head, &rows, 0, NULL, &answers, &err), THR_EINVAL, &err,
+                 "the best 0 words of a head that has 300");
+    assert_error(thr_head_query(head, &rows, 301, NULL, &answers, &err), THR_EINVAL, &err,
+                 "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has");
+    states[17] = NAN;
+    refuse_states(head, states, 12, words, THR_ERANGE, "state 1 holds NaN or infinity");
+    states[17] = 0x1p61F;
+    refuse_states(head, states, 12, words, THR_ERANGE, "state 1 is longer than 2^60");
+    states[17] = 0;
+    refuse_states(head, states, 11, words, THR_EDIM, "states of 11 dimensions for a head of 12");
+    refuse_states(head, states, 12, NULL, THR_EINVAL, "room for words");
+    assert_ok(thr_head_query(head, &rows, 300, NULL, &answers, &err), &err);
     thr_head_free(head);
     thr_head_free(NULL);
     free(words);
+    head_drawn_free(&h);
+}
+
+static void a_screen_that_the_head_was_built_without_is_refused(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    uint32_t words[2];
+    const float states[24] = {1, [13] = 2};
+    const thr_matrix rows = thr_matrix_f32(states, 2, 12);
+    const thr_head_answers answers = {words, NULL, NULL};
+    thr_head_query_options o;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    h.options.n_bands = h.options.n_planes = 0;
+    thr_head *head = head_make(*state, &h);
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_WTA;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED, &err,
+                 "the head has no hashes: build it with bands, or take another screen");
+    o.screen = THR_HEAD_SCREEN_PLANES;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED, &err,
+                 "the head has no codes: build it with planes, or take another screen");
+    thr_head_free(head);
     head_drawn_free(&h);
 }
 
@@ -275,9 +290,14 @@ static void a_second_query_asks_for_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_weights_are_told),      cmocka_unit_test(bad_options_of_a_build_are_told),
-        cmocka_unit_test(bad_queries_are_told),      cmocka_unit_test(an_empty_screen_gives_frequent_words),
-        cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(a_second_query_asks_for_no_memory),
+        cmocka_unit_test(bad_weights_are_told),
+        cmocka_unit_test(bad_options_of_a_build_are_told),
+        cmocka_unit_test(query_options_out_of_range_are_refused),
+        cmocka_unit_test(counts_and_states_that_do_not_fit_the_head_are_refused),
+        cmocka_unit_test(a_screen_that_the_head_was_built_without_is_refused),
+        cmocka_unit_test(an_empty_screen_gives_frequent_words),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_second_query_asks_for_no_memory),
     };
     return test_run_with_context(tests);
 }

@@ -117,61 +117,72 @@ static void tables_are_read(void **state) {
     free(m);
 }
 
-static void wrong_changes_are_told(void **state) {
-    static const uint64_t offsets[] = {0, 1, 2}, wrong_offsets[] = {0, 2, 1}, ids[] = {4, 4}, none[] = {1, THR_NO_ID};
-    static const uint32_t features[] = {3, THR_HITS_MAX_FEATURE + 1};
-    static const char *const names[] = {"a", "b"};
-    static const float values[] = {1, NAN};
+typedef struct update_case {
+    model *m;
+    thr_hits *hits;
+    thr_hits_changes right; /* adds two items */
+} update_case;
+
+static update_case make_case(thr_context *context) {
+    static const uint64_t offsets[] = {0, 1, 2}, ids[] = {8, 9};
+    static const uint32_t features[] = {3, 6};
     uint64_t rng = test_seed() + 43;
-    model *m = draw_model(ROW_IDS, &rng);
-    thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
+    update_case c = {.m = draw_model(ROW_IDS, &rng)};
+    c.hits = build(context, c.m, PATH, false);
+    thr_hits_changes_init(&c.right);
+    c.right.n_added = 2;
+    c.right.ids = ids;
+    c.right.offsets = offsets;
+    c.right.features = features;
+    return c;
+}
+
+static void free_case(update_case *c) {
+    thr_hits_free(c->hits);
+    free(c->m);
+}
+
+/* The right changes with one change to o, their copy: the update is refused, and the error has this part. */
+#define refuse_update(change, status, part)                                                                            \
+    do {                                                                                                               \
+        thr_hits_changes o = c.right;                                                                                  \
+        thr_hits *next_ = NULL;                                                                                        \
+        thr_error err_;                                                                                                \
+        (change);                                                                                                      \
+        assert_error(thr_hits_update(c.hits, &o, &next_, &err_), (status), &err_, (part));                             \
+        assert_null(next_);                                                                                            \
+    } while (0)
+
+static void added_items_that_make_no_sense_are_refused(void **state) {
+    static const uint64_t falling[] = {0, 2, 1}, twice[] = {4, 4}, no_id[] = {1, THR_NO_ID};
+    static const uint32_t too_large[] = {3, THR_HITS_MAX_FEATURE + 1};
+    static const float values[] = {1, NAN};
+    update_case c = make_case(*state);
+    thr_hits *next = NULL;
     thr_error err;
-    thr_hits_changes right, c;
-    thr_hits_changes_init(&right);
-    right.n_added = 2;
-    right.ids = none;
-    right.offsets = offsets;
-    right.features = features;
-    assert_error(thr_hits_update(hits, NULL, &next, &err), THR_EINVAL, &err, "needs");
-    assert_error(thr_hits_update(hits, &right, &next, &err), THR_ERANGE, &err, "added item 1 has feature 268435456");
-    right.features = ids[0] == 4 ? (const uint32_t[]){3, 6} : NULL;
-    assert_error(thr_hits_update(hits, &right, &next, &err), THR_ERANGE, &err, "added item 1: the id");
-    right.ids = ids;
-    assert_error(thr_hits_update(hits, &right, &next, &err), THR_EDUPLICATE, &err,
-                 "id 4 is added twice: as number 0 and 1");
-    right.ids = (const uint64_t[]){8, 9};
-    assert_ok(thr_hits_update(hits, &right, &next, &err), &err);
+    assert_error(thr_hits_update(c.hits, NULL, &next, &err), THR_EINVAL, &err, "needs");
+    refuse_update((o.ids = no_id, o.features = too_large), THR_ERANGE, "added item 1 has feature 268435456");
+    refuse_update(o.ids = no_id, THR_ERANGE, "added item 1: the id");
+    refuse_update(o.ids = twice, THR_EDUPLICATE, "id 4 is added twice: as number 0 and 1");
+    refuse_update(o.offsets = falling, THR_EINVAL, "added item 1 end before they begin");
+    refuse_update(o.offsets = NULL, THR_EINVAL, "offsets");
+    refuse_update(o.multipliers = values, THR_ERANGE, "multiplier of added item 1 is nan");
+    refuse_update(o.n_added = THR_HITS_MAX_ADDED + 1, THR_EDIM, "build the lists anew");
+    assert_ok(thr_hits_update(c.hits, &c.right, &next, &err), &err);
     thr_hits_free(next);
-    c = right;
-    c.offsets = wrong_offsets;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "added item 1 end before they begin");
-    c = right;
-    c.offsets = NULL;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "offsets");
-    c = right;
-    c.names = names;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "its items have ids");
-    c = right;
-    c.words = names;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "its features are numbers");
-    c = right;
-    c.multipliers = values;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_ERANGE, &err, "multiplier of added item 1 is nan");
-    c = right;
-    c.n_removed = 1;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "remove items by these");
-    c = right;
-    c.n_added = THR_HITS_MAX_ADDED + 1;
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EDIM, &err, "build the lists anew");
-    c = right;
-    c.added_path = "unit-hits-update-wrong.tsv";
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "not from both");
-    c.n_added = 0;
-    write_table("unit-hits-update-wrong.tsv", m->items, 2);
-    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EFORMAT, &err, "item item0: ");
-    assert_null(next);
-    thr_hits_free(hits);
-    free(m);
+    free_case(&c);
+}
+
+static void changes_in_another_form_than_the_lists_are_refused(void **state) {
+    static const char *const names[] = {"a", "b"};
+    update_case c = make_case(*state);
+    refuse_update(o.names = names, THR_EINVAL, "its items have ids");
+    refuse_update(o.words = names, THR_EINVAL, "its features are numbers");
+    refuse_update(o.n_removed = 1, THR_EINVAL, "remove items by these");
+    refuse_update(o.added_path = "unit-hits-update-wrong.tsv", THR_EINVAL, "not from both");
+    write_table("unit-hits-update-wrong.tsv", c.m->items, 2);
+    refuse_update((o.added_path = "unit-hits-update-wrong.tsv", o.n_added = 0), THR_EFORMAT, "item item0: ");
+    free_case(&c);
 }
 
 /* Features by arithmetic: item i has i % 7, and some of 100 to 300. */
@@ -401,7 +412,8 @@ int main(void) {
         cmocka_unit_test(all_items_may_go_and_come_again),
         cmocka_unit_test(a_feature_only_of_added_items_may_have_any_number),
         cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(wrong_changes_are_told),
+        cmocka_unit_test(added_items_that_make_no_sense_are_refused),
+        cmocka_unit_test(changes_in_another_form_than_the_lists_are_refused),
         cmocka_unit_test(lists_of_many_windows_answer_as_lists_built_anew),
         cmocka_unit_test(too_many_items_are_refused),
         cmocka_unit_test(too_many_features_and_words_are_refused),

@@ -112,16 +112,14 @@ static void no_queries_and_no_items_make_empty_answers(void **state) {
     free(rows);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void missing_arguments_and_wrong_scores_are_refused(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 8);
-    uint64_t filter[(N + 63) / 64] = {1};
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS), narrow = thr_matrix_f32(rows, 1, DIMS - 1);
-    thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    const thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
     thr_radius_result *result = (thr_radius_result *)(void *)rows;
-
     expect_status(thr_index_search_radius(NULL, &matrix, -1, NULL, &result, &error), THR_EINVAL);
     expect_status(thr_index_search_radius(index, NULL, -1, NULL, &result, &error), THR_EINVAL);
     expect_status(thr_index_search_radius(index, &matrix, -1, NULL, NULL, &error), THR_EINVAL);
@@ -131,42 +129,56 @@ static void what_makes_no_sense_is_refused(void **state) {
     expect_status(thr_index_search_radius(index, &matrix, 4, NULL, &result, &error), THR_EINVAL);
     assert_non_null(strstr(error.text, "give -4 for all within a distance of 2"));
     expect_status(thr_index_search_radius(index, &narrow, -1, NULL, &result, &error), THR_EDIM);
-
-    thr_search_options options;
-    for (int wrong = 0; wrong < 6; wrong++) {
-        thr_search_options_init(&options);
-        switch (wrong) {
-        case 0:
-            options.n_candidates = 10;
-            break;
-        case 1:
-            options.n_survivors = 10;
-            break;
-        case 2:
-            options.extra = 0;
-            break;
-        case 3:
-            options.recall = 0;
-            break;
-        case 4:
-            options.query_bits = 9;
-            break;
-        default:
-            options.filter = filter;
-            options.filter_bits = N - 1;
-        }
-        expect_status(thr_index_search_radius(index, &matrix, -1, &options, &result, &error), THR_EINVAL);
-        assert_null(result);
-        assert_true(wrong > 2 || strstr(error.text, "for the best k") != NULL);
-    }
     rows[3] = INFINITY;
     expect_status(thr_index_search_radius(index, &matrix, -1, NULL, &result, &error), THR_ERANGE);
     assert_null(result);
-    rows[3] = 1;
     thr_index_free(index);
+    test_remove_directory(DIR_A);
+    thr_context_free(context);
+    free(rows);
+}
 
-    build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
-    index = build_and_open(context, rows, &build);
+/* The default options with one change to o, their copy: the search is refused, and the error has this part. */
+#define refuse_options(change, part)                                                                                   \
+    do {                                                                                                               \
+        thr_search_options o;                                                                                          \
+        thr_radius_result *result = NULL;                                                                              \
+        thr_search_options_init(&o);                                                                                   \
+        (change);                                                                                                      \
+        expect_status(thr_index_search_radius(index, &matrix, -1, &o, &result, &error), THR_EINVAL);                   \
+        assert_null(result);                                                                                           \
+        assert_non_null(strstr(error.text, (part)));                                                                   \
+    } while (0)
+
+static void options_that_a_radius_search_does_not_have_are_refused(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 8);
+    const uint64_t filter[(N + 63) / 64] = {1};
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
+    const thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    thr_index *index = build_and_open(context, rows, &build);
+    refuse_options(o.n_candidates = 10, "for the best k");
+    refuse_options(o.n_survivors = 10, "for the best k");
+    refuse_options(o.extra = 0, "for the best k");
+    refuse_options(o.recall = 0, "");
+    refuse_options(o.query_bits = 9, "");
+    refuse_options((o.filter = filter, o.filter_bits = N - 1), "");
+    thr_index_free(index);
+    test_remove_directory(DIR_A);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void an_exact_search_needs_vectors(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 8);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
+    const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
+    thr_index *index = build_and_open(context, rows, &build);
+    thr_radius_result *result = NULL;
+    thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
     expect_status(thr_index_search_radius(index, &matrix, 0, &options, &result, &error), THR_EUNSUPPORTED);
@@ -236,7 +248,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_radius_search_finds_what_the_best_of_all_begin_with),
         cmocka_unit_test(no_queries_and_no_items_make_empty_answers),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(missing_arguments_and_wrong_scores_are_refused),
+        cmocka_unit_test(options_that_a_radius_search_does_not_have_are_refused),
+        cmocka_unit_test(an_exact_search_needs_vectors),
         cmocka_unit_test(codes_alone_answer_with_the_estimates_of_a_search),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -416,56 +416,54 @@ static void folds_judge_costs(void **state) {
     thr_context_free(context);
 }
 
-static void what_cannot_be_learned_is_refused(void **state) {
+/* The default options with one change to o, their copy: training is refused, and the error has this part. */
+#define refuse_training(change, part)                                                                                  \
+    do {                                                                                                               \
+        thr_rank_options o;                                                                                            \
+        thr_rank_model *model = NULL;                                                                                  \
+        thr_error err;                                                                                                 \
+        thr_rank_options_init(&o);                                                                                     \
+        (change);                                                                                                      \
+        assert_error(thr_rank_train(context, ranking, &o, &model, NULL, &err), THR_EINVAL, &err, (part));              \
+        assert_null(model);                                                                                            \
+    } while (0)
+
+static void options_out_of_range_are_refused(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
+    const double negative[] = {1, -1, 1}, none[] = {0, 0, 0};
+    double *weights = test_array(made->view.n_rows, sizeof *weights);
+    refuse_training(o.c = 0, "C is 0: choose above 0");
+    refuse_training(o.c = -1, "C is -1");
+    refuse_training(o.c = (double)NAN, "C is nan");
+    refuse_training(o.epsilon = 0, "epsilon is 0");
+    refuse_training(o.epsilon = 1, "epsilon is 1");
+    refuse_training(o.most_steps = 0, "no Newton steps");
+    refuse_training(o.method = (thr_rank_method)2, "2 is no thr_rank_method");
+    refuse_training(o.scale = (thr_rank_scale)3, "3 is no thr_rank_scale");
+    refuse_training(o.query_weights = negative, "query 1 of 3 has a weight of -1");
+    refuse_training(o.query_weights = none, "weight of zero");
+    refuse_training(o.row_weights = weights, "weight of zero");
+    weights[2] = (double)NAN;
+    refuse_training(o.row_weights = weights, "row 2 of ");
+    free(weights);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+static void features_that_nothing_can_be_learned_from_are_refused(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_rank_model *model = NULL;
     thr_rank_options options;
     thr_error err;
-    const struct {
-        double c, epsilon;
-        uint32_t most_steps;
-        int method, scale;
-        const char *part;
-    } wrong[] = {
-        {0, 1e-5, 9, 0, 0, "C is 0: choose above 0"},
-        {-1, 1e-5, 9, 0, 0, "C is -1"},
-        {NAN, 1e-5, 9, 0, 0, "C is nan"},
-        {1, 0, 9, 0, 0, "epsilon is 0"},
-        {1, 1, 9, 0, 0, "epsilon is 1"},
-        {1, 1e-5, 0, 0, 0, "no Newton steps"},
-        {1, 1e-5, 9, 2, 0, "2 is no thr_rank_method"},
-        {1, 1e-5, 9, 0, 3, "3 is no thr_rank_scale"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        thr_rank_options_init(&options);
-        options.c = wrong[i].c;
-        options.epsilon = wrong[i].epsilon;
-        options.most_steps = wrong[i].most_steps;
-        options.method = (thr_rank_method)wrong[i].method;
-        options.scale = (thr_rank_scale)wrong[i].scale;
-        assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, wrong[i].part);
-        assert_null(model);
-    }
     thr_rank_options_init(&options);
-    const double bad[] = {1, -1, 1}, none[] = {0, 0, 0};
-    options.query_weights = bad;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err,
-                 "query 1 of 3 has a weight of -1");
-    options.query_weights = NULL;
-    double *weights = test_array(made->view.n_rows, sizeof *weights);
-    options.row_weights = weights;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of zero");
-    weights[2] = NAN;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "row 2 of ");
-    options.row_weights = NULL;
-    free(weights);
-    options.query_weights = none;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of zero");
-    options.query_weights = NULL;
     options.c = 1e300;
     for (uint64_t r = 0; r < made->view.n_rows; r++)
         made->dense[2 * r] *= 1e30f;
@@ -477,7 +475,6 @@ static void what_cannot_be_learned_is_refused(void **state) {
     assert_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, &err, "0 is the best model");
     assert_null(model);
     thr_ranking_free(blank);
-    thr_ranking_free(ranking);
     test_ranking_free(made);
     thr_context_free(context);
 }
@@ -584,7 +581,8 @@ int main(void) {
         cmocka_unit_test(rows_weigh_as_often_as_they_are_there),
         cmocka_unit_test(threads_and_levels_do_not_change_a_model),
         cmocka_unit_test(folds_judge_costs),
-        cmocka_unit_test(what_cannot_be_learned_is_refused),
+        cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(features_that_nothing_can_be_learned_from_are_refused),
         cmocka_unit_test(who_is_stopped_has_the_best_so_far),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(mq2007_has_the_published_least),
