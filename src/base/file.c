@@ -58,8 +58,8 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     if ((uint64_t)st.st_size != map->size || time_ns(st.st_mtim) != map->mtime_ns)
         return thr_fail(err, THR_ECHANGED, "%s: changed since it was opened (%llu bytes then, %llu now): %s", path,
                         (unsigned long long)map->size, (unsigned long long)st.st_size,
-                        (uint64_t)st.st_size < map->size ? "it was cut; restore it or make it again, then open it anew"
-                                                         : "close it and open it anew");
+                        (uint64_t)st.st_size < map->size ? "it was truncated; restore or rebuild it, then open it again"
+                                                         : "close it and open it again");
     return THR_OK;
 }
 

@@ -154,8 +154,7 @@ thr_status thr_section_file_verify(const thr_section_file *file, const thr_map *
     /* Detects a change that kept the file's size and modification time. */
     THR_TRY(thr_section_file_read(file->kind, file->path, file->data, file->size, &now, err));
     if (now.checksum != file->checksum)
-        return thr_fail(err, THR_ECHANGED, "%s: its header is not what it was when it was opened: open it again",
-                        file->path);
+        return thr_fail(err, THR_ECHANGED, "%s: its header changed since it was opened: open it again", file->path);
     for (uint32_t i = 0; i < file->n_sections; i++) {
         const thr_section *section = &file->sections[i];
         uint64_t checksum = 0;

@@ -207,7 +207,7 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err) {
     if (rows->n_rows != 0 && rows->data == NULL)
         return thr_fail(err, THR_EINVAL, "%llu rows without data", (unsigned long long)rows->n_rows);
     if (rows->n_rows > 1 && rows->stride < size)
-        return thr_fail(err, THR_EINVAL, "a stride of %zu bytes for rows of %zu bytes", rows->stride, size);
+        return thr_fail(err, THR_EINVAL, "the stride of %zu bytes is less than a row of %zu bytes", rows->stride, size);
     return THR_OK;
 }
 

@@ -132,9 +132,9 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
                                  .fixed = (flags & THR_QUANTISER_FIXED) != 0};
     const uint32_t learnt = THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED;
     if ((flags & ~(learnt | THR_QUANTISER_UNIT | THR_QUANTISER_FIXED)) != 0)
-        return thr_fail(err, THR_EINVAL, "%u is no sum of THR_QUANTISER_ flags", flags);
+        return thr_fail(err, THR_EINVAL, "%u is not a sum of THR_QUANTISER_ flags", flags);
     if (quantiser->fixed && (flags & learnt) != 0)
-        return thr_fail(err, THR_EINVAL, "codes that are given are neither centred nor rotated: leave those flags out");
+        return thr_fail(err, THR_EINVAL, "given codes are neither centred nor rotated: leave those flags out");
     if (item_bits < 1 || item_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%u bits a dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
     if (sample->n_dims < 1 || sample->n_dims > THR_MAX_DIMS)

@@ -60,7 +60,7 @@ static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
     const thr_isa best = thr_kernel_isa_best();
     *isa = wanted == THR_ISA_BEST ? best : wanted;
     if ((int)*isa < THR_ISA_SCALAR || (int)*isa > THR_ISA_LAST)
-        return thr_fail(err, THR_EINVAL, "isa %d is no CPU level", (int)wanted);
+        return thr_fail(err, THR_EINVAL, "isa %d is not a CPU level", (int)wanted);
     if (!thr_kernel_isa_has(*isa))
         return thr_fail(err, THR_EUNSUPPORTED, "this CPU has no %s, only %s", thr_isa_name(*isa), thr_isa_name(best));
     const char *lower = getenv("THR_ISA");
@@ -71,7 +71,8 @@ static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
             *isa = (int)*isa < level ? *isa : (thr_isa)level;
             return THR_OK;
         }
-    return thr_fail(err, THR_EINVAL, "THR_ISA=%s is no level of this CPU's architecture: use %s", lower, level_names);
+    return thr_fail(err, THR_EINVAL, "THR_ISA=%s is not a level of this CPU's architecture: use %s", lower,
+                    level_names);
 }
 
 static thr_status choose_way(int *way, thr_error *err) {
@@ -84,8 +85,8 @@ static thr_status choose_way(int *way, thr_error *err) {
             *way = i;
             return THR_OK;
         }
-    return thr_fail(err, THR_EINVAL, "THR_KERNEL=%s is no kernel: use xor, table or tile, or unset it for the fastest",
-                    forced);
+    return thr_fail(err, THR_EINVAL,
+                    "THR_KERNEL=%s is not a kernel: use xor, table or tile, or unset it for the fastest", forced);
 }
 
 /* Parse THR_SELECT: a name, optionally a colon and the number of items in a bucket. */
@@ -107,10 +108,11 @@ static thr_status choose_selection(thr_selection *selection, uint32_t *bucket_it
             *bucket_items = digits == NULL ? 0 : (uint32_t)strtoul(digits, NULL, 10);
             return THR_OK;
         }
-    return thr_fail(err, THR_EINVAL,
-                    "THR_SELECT=%s is no way to select: use threshold, buckets or paper, the last two also with the "
-                    "items of a bucket, as paper:256, or unset it",
-                    forced);
+    return thr_fail(
+        err, THR_EINVAL,
+        "THR_SELECT=%s is not a selection method: use threshold, buckets or paper, the last two also with the "
+        "items of a bucket, as paper:256, or unset it",
+        forced);
 }
 
 thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {

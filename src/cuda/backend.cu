@@ -43,7 +43,7 @@ static thr_status count_devices(uint32_t *n, thr_error *err) {
     if (error == cudaErrorNoDevice || (error == cudaSuccess && found == 0)) {
         (void)cudaGetLastError();
         return thr_fail(err, THR_EDEVICE,
-                        "no GPU can be used: the driver shows none (is CUDA_VISIBLE_DEVICES set to hide it?)");
+                        "no GPU can be used: the driver lists none (is CUDA_VISIBLE_DEVICES set to hide it?)");
     }
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
@@ -60,10 +60,10 @@ static thr_status describe(uint32_t number, thr_device_info *info, thr_error *er
     size_t free_bytes = 0, all_bytes = 0;
     int driver = 0, runtime = 0;
     THR_TRY(thr_cuda_use(&device, err));
-    THR_TRY(thr_cuda_check(&device, cudaGetDeviceProperties(&properties, (int)number), "asking what it is", err));
-    THR_TRY(thr_cuda_check(&device, cudaMemGetInfo(&free_bytes, &all_bytes), "asking for its memory", err));
-    THR_TRY(thr_cuda_check(&device, cudaDriverGetVersion(&driver), "asking for the driver's version", err));
-    THR_TRY(thr_cuda_check(&device, cudaRuntimeGetVersion(&runtime), "asking for the runtime's version", err));
+    THR_TRY(thr_cuda_check(&device, cudaGetDeviceProperties(&properties, (int)number), "reading its properties", err));
+    THR_TRY(thr_cuda_check(&device, cudaMemGetInfo(&free_bytes, &all_bytes), "reading its free memory", err));
+    THR_TRY(thr_cuda_check(&device, cudaDriverGetVersion(&driver), "reading the driver's version", err));
+    THR_TRY(thr_cuda_check(&device, cudaRuntimeGetVersion(&runtime), "reading the runtime's version", err));
     *info = thr_device_info();
     info->number = number;
     (void)snprintf(info->name, sizeof info->name, "%s", properties.name);
@@ -123,7 +123,7 @@ static void release(thr_device *device, void *memory) {
 static thr_status free_memory(thr_device *device, uint64_t *free_out, uint64_t *all_out, thr_error *err) {
     size_t free_bytes = 0, all_bytes = 0;
     THR_TRY(thr_cuda_use(device, err));
-    THR_TRY(thr_cuda_check(device, cudaMemGetInfo(&free_bytes, &all_bytes), "asking for its memory", err));
+    THR_TRY(thr_cuda_check(device, cudaMemGetInfo(&free_bytes, &all_bytes), "reading its free memory", err));
     *free_out = free_bytes;
     *all_out = all_bytes;
     return THR_OK;

@@ -182,9 +182,9 @@ thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error 
     if (op->n_rows == 0)
         return THR_OK;
     THR_LAUNCH(make_units, (2 * op->n_rows + MATCH_WARPS - 1) / MATCH_WARPS, MATCH_THREADS, stream->stream, *op, room);
-    THR_TRY(thr_cuda_launched(stream, "bringing rows to length 1", err));
+    THR_TRY(thr_cuda_launched(stream, "normalising rows", err));
     THR_LAUNCH(weigh_negatives, op->n_rows, MATCH_THREADS, stream->stream, *op, room);
     THR_TRY(thr_cuda_launched(stream, "weighing negatives", err));
     THR_LAUNCH(send_back, dim3(op->n_rows, 2), MATCH_THREADS, stream->stream, *op, room);
-    return thr_cuda_launched(stream, "sending gradients back", err);
+    return thr_cuda_launched(stream, "gathering gradients", err);
 }

@@ -60,7 +60,7 @@ thr_status thr_cuda_plane_back(thr_stream *stream, const thr_plane_back_op *op, 
     if (op->n == 0)
         return THR_OK;
     THR_LAUNCH(through_plane, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "going back through a plane", err);
+    return thr_cuda_launched(stream, "the backward pass of a plane", err);
 }
 
 /* -------------------------------------------------------------------------------------------- residuals */
@@ -96,5 +96,5 @@ thr_status thr_cuda_residual_back(thr_stream *stream, const thr_residual_back_op
     if (op->n == 0)
         return THR_OK;
     THR_LAUNCH(through_residual, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "going back through a residual", err);
+    return thr_cuda_launched(stream, "the backward pass of a residual", err);
 }

@@ -58,7 +58,7 @@ static thr_status load(thr_error *err) {
         library = dlopen("libcublas.so", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr && is_named)
         return thr_fail(err, THR_EDEVICE,
-                        "training on a GPU needs cuBLAS: what THR_CUBLAS_LIBRARY names could not be loaded (%s)",
+                        "training on a GPU needs cuBLAS: the library in THR_CUBLAS_LIBRARY could not be loaded (%s)",
                         dlerror());
     if (library == nullptr)
         return thr_fail(err, THR_EDEVICE,

@@ -107,7 +107,7 @@ thr_status thr_cuda_windows_back(thr_stream *stream, const thr_windows_back_op *
         return THR_OK;
     THR_LAUNCH(through_tanh, element_blocks(n_pooled), ELEMENT_THREADS, stream->stream, op->d_pooled, op->pooled,
                n_pooled);
-    THR_TRY(thr_cuda_launched(stream, "going back through tanh", err));
+    THR_TRY(thr_cuda_launched(stream, "the backward pass of tanh", err));
     if (op->n_words == 0)
         return THR_OK;
     THR_LAUNCH(gather_words, column_blocks(PARTS * op->n_words, op->n_columns), COLUMN_THREADS, stream->stream, *op);

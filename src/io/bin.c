@@ -47,7 +47,7 @@ thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_err
     reader->shape.dtype = source->dtype;
     if (reader->shape.n_dims == 0 || reader->shape.n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EFORMAT,
-                        "%s: the header says %llu rows of %u dimensions, 1 to %d are possible: is it "
+                        "%s: the header has %llu rows of %u dimensions, 1 to %d are possible: is it "
                         "really %s?",
                         reader->name, (unsigned long long)reader->shape.n_rows, reader->shape.n_dims, THR_MAX_DIMS,
                         source->ending);

@@ -145,7 +145,7 @@ static thr_status add_part(thr_reader *reader, const char *part, thr_error *err)
     thr_row_kind kind = THR_ROW_NONE;
     size_t column = 0;
     if (part[0] == '\0')
-        return thr_fail(err, THR_EINVAL, "%s: no column is named behind the colon: give its number or its name",
+        return thr_fail(err, THR_EINVAL, "%s: there is no column after the colon: give its number or its name",
                         reader->name);
     if (!numbers) /* the first row is a header */
         THR_TRY(next_row(reader, &kind, err));

@@ -171,10 +171,10 @@ thr_status thr_io_ending_refuse(const char *name, thr_ending_uses uses, const ch
         return thr_fail(err, THR_EINVAL,
                         "%s: %s is not read here: convert the file to one of%s (.gz or .xz may follow)", name, foreign,
                         known);
-    return thr_fail(
-        err, THR_EINVAL,
-        "%s: the ending says nothing known%s%s%s: rename the file to end in one of%s (.gz or .xz may follow)", name,
-        nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "", known);
+    return thr_fail(err, THR_EINVAL,
+                    "%s: the ending is unknown%s%s%s: rename the file to end in one of%s (.gz or .xz may follow)", name,
+                    nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
+                    nearest != NULL ? "?)" : "", known);
 }
 
 thr_status thr_io_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,

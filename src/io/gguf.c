@@ -186,7 +186,7 @@ static thr_status skip_array(cursor *c, int depth, thr_error *err) {
     THR_TRY(take_u32(c, &type, what, err));
     THR_TRY(take_u64(c, &n, what, err));
     if (depth == DEPTH_MOST)
-        return wrong(c, "arrays of metadata stand in each other too deep", err);
+        return wrong(c, "arrays in the metadata are nested too deeply", err);
     return skip_values(c, type, n, depth + 1, err);
 }
 
@@ -197,7 +197,7 @@ static thr_status skip_values(cursor *c, uint32_t type, uint64_t n, int depth, t
     const char *string = NULL;
     size_t length = 0;
     if (type >= N_VALUES)
-        return wrong(c, "the type of a value of metadata is none that is known", err);
+        return wrong(c, "a value in the metadata has an unknown type", err);
     if (value_sizes[type] > 0)
         return n > c->file->size / value_sizes[type] ? cut(c, what, err)
                                                      : take(c, n * value_sizes[type], &bytes, what, err);
@@ -216,7 +216,7 @@ static bool is_key(const char *key, size_t n, const char *wanted) {
 static thr_status take_alignment(thr_gguf *file, cursor *c, thr_error *err) {
     THR_TRY(take_u32(c, &file->alignment, "the alignment", err));
     if (file->alignment == 0 || file->alignment % ALIGNMENT_STEP != 0)
-        return wrong(c, "the alignment of tensors is no multiple of 8", err);
+        return wrong(c, "the alignment of tensors is not a multiple of 8", err);
     return THR_OK;
 }
 
@@ -261,7 +261,7 @@ static thr_status take_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, t
         if (i == 0)
             t->n_dims = n;
         else if (__builtin_mul_overflow(t->n_rows, n, &t->n_rows))
-            return wrong(c, "a tensor has more values than can be", err);
+            return wrong(c, "a tensor has too many values", err);
     }
     THR_TRY(take_u32(c, &t->type, what, err));
     return take_u64(c, offset, what, err);
@@ -274,12 +274,12 @@ static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, u
     if (l == NULL)
         return THR_OK;
     if (!row_bytes(l, t->n_dims, &n_row) || __builtin_mul_overflow(n_row, t->n_rows, &n))
-        return wrong(c, "a tensor's rows are no whole blocks, or more than can be", err);
+        return wrong(c, "a tensor's rows are not whole blocks, or too long", err);
     if (offset % file->alignment != 0)
         return wrong(c, "a tensor does not begin at a multiple of the alignment", err);
     if (start > file->size || offset > file->size - start || n > file->size - start - offset)
         return thr_fail(err, THR_ECORRUPT,
-                        "%s: tensor '%.*s' ends behind the file's %" PRIu64 " bytes: it is cut short, fetch it again",
+                        "%s: tensor '%.*s' ends after the file's %" PRIu64 " bytes: it is cut short, fetch it again",
                         file->name, (int)(t->n_name < 200 ? t->n_name : 200), t->name, file->size);
     t->data = file->bytes + start + offset;
     return THR_OK;

@@ -104,7 +104,7 @@ thr_status thr_io_json_take_string(thr_json *json, char *out, size_t *length, th
         if (c != '\\')
             *to++ = c;
         else if (!take_escape(json, &to))
-            return thr_io_json_fail(json, "a string holds an escape that is none, or half a character", err);
+            return thr_io_json_fail(json, "a string holds an invalid escape, or half a character", err);
     }
     *to = '\0';
     *length = (size_t)(to - out);

@@ -135,7 +135,7 @@ static thr_status parse_header(npy_text *text, npy_header *header, thr_error *er
         while (key < 3 && strcmp(name, keys[key]) != 0)
             key++;
         if (key == 3 || (seen & 1u << key) != 0)
-            return fail_at(text, "a key that is unknown or stands twice", err);
+            return fail_at(text, "a key is unknown or occurs twice", err);
         seen |= 1u << key;
         if (!take(text, ":"))
             return fail_at(text, "a colon was expected", err);

@@ -37,11 +37,10 @@ static thr_status check_prefixes(const thr_reader *reader, const rows_state *s, 
     for (uint64_t r = 0; r < s->count; r++) {
         uint32_t found = thr_load_u32(s->buffer + r * s->record);
         if (found != n_dims)
-            return thr_fail(
-                err, THR_ECORRUPT,
-                "%s: row %llu at byte %llu says it has %ld dimensions, row 0 has %u: every row must have as many",
-                reader->name, (unsigned long long)(s->first + r), offset_of(s, s->first + r), (long)(int32_t)found,
-                n_dims);
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: row %llu at byte %llu has %ld dimensions, row 0 has %u: every row must have as many",
+                            reader->name, (unsigned long long)(s->first + r), offset_of(s, s->first + r),
+                            (long)(int32_t)found, n_dims);
     }
     return THR_OK;
 }
@@ -57,10 +56,9 @@ static thr_status check_end(thr_reader *reader, thr_error *err) {
         return THR_OK;
     unsigned long long end = offset_of(s, reader->shape.n_rows);
     if (more <= s->layout.after)
-        return thr_fail(err, THR_ECORRUPT, "%s: cut short at byte %llu, behind the last row: write or fetch it again",
+        return thr_fail(err, THR_ECORRUPT, "%s: cut short at byte %llu, after the last row: write or fetch it again",
                         reader->name, (unsigned long long)reader->stream.position);
-    return thr_fail(err, THR_ECORRUPT,
-                    "%s: longer than its header says, which is %llu rows, %llu bytes: write or fetch it again",
+    return thr_fail(err, THR_ECORRUPT, "%s: longer than its header's %llu rows, %llu bytes: write or fetch it again",
                     reader->name, (unsigned long long)reader->shape.n_rows, end + s->layout.after);
 }
 
@@ -147,13 +145,13 @@ static thr_status check_size(thr_reader *reader, const rows_state *s, thr_error 
     }
     if (__builtin_mul_overflow(n_rows, s->record, &expected) ||
         __builtin_add_overflow(expected, s->layout.offset, &expected) || expected > INT64_MAX)
-        return thr_fail(err, THR_EFORMAT, "%s: the header says %llu rows of %u dimensions, more than any file holds",
+        return thr_fail(err, THR_EFORMAT, "%s: the header has %llu rows of %u dimensions, more than any file holds",
                         reader->name, (unsigned long long)n_rows, reader->shape.n_dims);
     if (size == THR_SIZE_UNKNOWN || size == expected || (size > expected && size - expected == s->layout.after))
         return THR_OK;
     return thr_fail(
         err, THR_ECORRUPT,
-        "%s: is %llu bytes; its header says %llu rows of %u %s, which is %llu bytes%s: write or fetch it again",
+        "%s: is %llu bytes; its header has %llu rows of %u %s, which is %llu bytes%s: write or fetch it again",
         reader->name, (unsigned long long)size, (unsigned long long)n_rows, reader->shape.n_dims,
         thr_dtype_name(reader->shape.dtype), (unsigned long long)expected, mistake);
 }

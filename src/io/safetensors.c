@@ -51,7 +51,7 @@ static thr_status take_string(thr_tensors *t, thr_json *json, const char **strin
 }
 
 static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) {
-    THR_TRY(thr_io_json_expect(json, '{', "the metadata is no object of strings", err));
+    THR_TRY(thr_io_json_expect(json, '{', "the metadata is not an object of strings", err));
     if (thr_io_json_take(json, '}'))
         return THR_OK;
     do {
@@ -69,14 +69,14 @@ static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) 
 /* Parse [] or [2, 3]; *n_values is the product. */
 static thr_status take_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
     *n_values = 1;
-    THR_TRY(thr_io_json_expect(json, '[', "the shape is no list", err));
+    THR_TRY(thr_io_json_expect(json, '[', "the shape is not a list", err));
     if (thr_io_json_take(json, ']'))
         return THR_OK;
     do {
         uint64_t n = 0;
         THR_TRY(thr_io_json_take_count(json, &n, err));
         if (__builtin_mul_overflow(*n_values, n, n_values))
-            return thr_io_json_fail(json, "a tensor has more values than can be", err);
+            return thr_io_json_fail(json, "a tensor has too many values", err);
         if (tensor->n_axes < THR_TENSOR_AXES)
             tensor->shape[tensor->n_axes] = n;
         tensor->n_axes++;
@@ -100,7 +100,7 @@ static thr_status take_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kin
     const thr_tensor_kind *found = thr_io_tensor_kind_find(word);
     t->n_strings = before;
     if (found == NULL)
-        return thr_io_json_fail(json, "the dtype is none that is known", err);
+        return thr_io_json_fail(json, "the dtype is unknown", err);
     *kind = *found;
     return THR_OK;
 }
@@ -122,7 +122,7 @@ static thr_status take_value(thr_tensors *t, thr_json *json, unsigned key, thr_t
 static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor, tensor_entry *entry, thr_error *err) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     unsigned seen = 0;
-    THR_TRY(thr_io_json_expect(json, '{', "a tensor is no object", err));
+    THR_TRY(thr_io_json_expect(json, '{', "a tensor is not an object", err));
     do {
         const size_t before = t->n_strings;
         const char *word = NULL;
@@ -132,7 +132,7 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
             key++;
         t->n_strings = before;
         if (key == 3 || (seen & 1u << key) != 0)
-            return thr_io_json_fail(json, "a key of a tensor is unknown or stands twice", err);
+            return thr_io_json_fail(json, "a key of a tensor is unknown or occurs twice", err);
         seen |= 1u << key;
         THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(take_value(t, json, key, tensor, entry, err));
@@ -147,11 +147,10 @@ static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_ten
     const unsigned long long from = entry->offsets[0], to = entry->offsets[1];
     uint64_t n_bytes = 0;
     if (!thr_io_tensor_kind_size(&entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
-        return thr_fail(
-            err, THR_EFORMAT,
-            "%s: tensor '%.200s' of %llu %s stands in bytes %llu to %llu of the data, which are not as many "
-            "as it has: write the file again",
-            t->name, tensor->name, (unsigned long long)entry->n_values, entry->kind.name, from, to);
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: tensor '%.200s' of %llu %s is in bytes %llu to %llu of the data, which do not match "
+                        "its size: write the file again",
+                        t->name, tensor->name, (unsigned long long)entry->n_values, entry->kind.name, from, to);
     if (to > t->n_data)
         return thr_fail(
             err, THR_ECORRUPT,
@@ -187,7 +186,7 @@ static thr_status take_header(thr_tensors *t, thr_json *json, thr_error *err) {
                 THR_TRY(take_tensor(t, json, name, err));
             } else {
                 if (has_metadata)
-                    return thr_io_json_fail(json, "there is metadata twice", err);
+                    return thr_io_json_fail(json, "the metadata occurs twice", err);
                 has_metadata = true;
                 THR_TRY(take_metadata(t, json, err));
             }
@@ -227,7 +226,7 @@ static thr_status check_places(const thr_tensors *t, thr_error *err) {
                             "%s: tensor '%.200s' begins at byte %llu of the data, where the one before ends at %llu: "
                             "%s: write the file again",
                             t->name, tensor->name, (unsigned long long)from, (unsigned long long)at,
-                            from < at ? "they overlap" : "what lies between belongs to none");
+                            from < at ? "they overlap" : "there is a gap between them");
         at += tensor->n_bytes;
     }
     if (at != t->n_data)

@@ -53,7 +53,7 @@ static thr_status check_twice(const char *path, const char *what, const void **t
     thr_order(texts, n, compare_texts);
     for (size_t i = 0; i < n; i++) {
         if (i != 0 && compare_texts(texts[i - 1], texts[i]) == 0)
-            return thr_fail(err, THR_EINVAL, "%s: %s '%.200s' stands twice: choose another", path, what,
+            return thr_fail(err, THR_EINVAL, "%s: %s '%.200s' occurs twice: choose another", path, what,
                             (const char *)texts[i]);
         THR_TRY(check_text(path, what, texts[i], err));
     }

@@ -228,7 +228,7 @@ static thr_status take_side(reading *r, const char *path, thr_error *err) {
         size_t length = strlen(r->name);
         (void)thr_io_packing_cut(r->name, &length);
         status = thr_fail(err, THR_EFORMAT,
-                          "%s: none of %zu rows has a qid:N behind its label, and there is no file %.*s.query: rows "
+                          "%s: none of %zu rows has a qid:N after its label, and there is no file %.*s.query: rows "
                           "are ranked within queries",
                           r->name, r->total.first_row, (int)length, r->name);
     }

@@ -302,20 +302,20 @@ thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, c
     case THR_SVMLIGHT_CHANGED:
         break;
     case THR_SVMLIGHT_NO_LABEL:
-        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is no label: a line begins with a number", place.text, length,
-                        word);
+        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is not a label: a line begins with a number", place.text,
+                        length, word);
     case THR_SVMLIGHT_LABEL_RANGE:
         return thr_fail(err, THR_ERANGE, "%s: the label %.*s is not a finite number", place.text, length, word);
     case THR_SVMLIGHT_NO_QUERY:
-        return thr_fail(err, THR_EFORMAT, "%s: no qid:N behind the label, where other lines have one", place.text);
+        return thr_fail(err, THR_EFORMAT, "%s: no qid:N after the label, where other lines have one", place.text);
     case THR_SVMLIGHT_QUERY_NUMBER:
-        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is no query: write qid: and a number from 0 to 2^64 - 1",
+        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is not a query: write qid: and a number from 0 to 2^64 - 1",
                         place.text, length, word);
     case THR_SVMLIGHT_QUERY_LATE:
-        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\": a qid stands once, right behind the label", place.text, length,
+        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\": a qid comes once, right after the label", place.text, length,
                         word);
     case THR_SVMLIGHT_NO_PAIR:
-        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is no index:value", place.text, length, word);
+        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is not index:value", place.text, length, word);
     case THR_SVMLIGHT_INDEX_LOW:
         return thr_fail(err, THR_ERANGE, "%s: \"%.*s\": indices count from 1: add 1 to all of them", place.text, length,
                         word);
@@ -323,12 +323,12 @@ thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, c
         return thr_fail(err, THR_ERANGE, "%s: \"%.*s\": indices go up to %" PRIu32, place.text, length, word,
                         THR_SVMLIGHT_MAX_INDEX);
     case THR_SVMLIGHT_INDEX_TWICE:
-        return thr_fail(err, THR_ERANGE, "%s: index %" PRIu64 " stands twice in this line", place.text, fault->index);
+        return thr_fail(err, THR_ERANGE, "%s: index %" PRIu64 " occurs twice in this line", place.text, fault->index);
     case THR_SVMLIGHT_INDEX_DESCENDS:
-        return thr_fail(err, THR_ERANGE, "%s: index %" PRIu64 " stands behind %" PRIu64 ": indices of a line ascend",
+        return thr_fail(err, THR_ERANGE, "%s: index %" PRIu64 " comes after %" PRIu64 ": indices of a line ascend",
                         place.text, fault->index, fault->before);
     case THR_SVMLIGHT_NO_VALUE:
-        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is no number", place.text, length, word);
+        return thr_fail(err, THR_EFORMAT, "%s: \"%.*s\" is not a number", place.text, length, word);
     case THR_SVMLIGHT_VALUE_RANGE:
         return thr_fail(err, THR_ERANGE, "%s: the value %.*s is not a finite float32", place.text, length, word);
     }

@@ -48,7 +48,7 @@ static thr_status give(giving *g, const char *line, size_t length, thr_error *er
     if (length == 0)
         return THR_OK;
     if (!thr_decimal_parse(line, length, &n) || n == 0)
-        return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 ": \"%.*s\" is no number of rows of a query", g->side,
+        return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 ": \"%.*s\" is not a number of rows of a query", g->side,
                         g->n_lines, (int)(length < SHOWN ? length : SHOWN), line);
     if (n > g->n_rows - g->given)
         return thr_fail(err, THR_EMISMATCH,

@@ -17,9 +17,8 @@ thr_status thr_io_vecs_open(thr_reader *reader, const thr_source *source, thr_er
                         got);
     uint32_t n_dims = thr_load_u32(first);
     if (n_dims == 0 || n_dims > THR_MAX_DIMS)
-        return thr_fail(err, THR_EFORMAT,
-                        "%s: row 0 says it has %ld dimensions, 1 to %d are possible: is it really %s?", reader->name,
-                        (long)(int32_t)n_dims, THR_MAX_DIMS, source->ending);
+        return thr_fail(err, THR_EFORMAT, "%s: row 0 has %ld dimensions, 1 to %d are possible: is it really %s?",
+                        reader->name, (long)(int32_t)n_dims, THR_MAX_DIMS, source->ending);
     reader->shape.n_rows = THR_ROWS_UNKNOWN;
     reader->shape.n_dims = n_dims;
     reader->shape.dtype = source->dtype;

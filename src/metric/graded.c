@@ -28,8 +28,7 @@ thr_status thr_metric_quality_take_options(const thr_quality_options *given, thr
     if (options->discount != THR_DISCOUNT_LOG2 && options->discount != THR_DISCOUNT_LETOR)
         return thr_fail(err, THR_EINVAL, "no discount has the number %d", (int)options->discount);
     if (options->no_gain < THR_NO_GAIN_ZERO || options->no_gain > THR_NO_GAIN_LEFT_OUT)
-        return thr_fail(err, THR_EINVAL, "no_gain is %d, which says nothing about queries without one",
-                        (int)options->no_gain);
+        return thr_fail(err, THR_EINVAL, "no_gain has no choice number %d", (int)options->no_gain);
     if (isnan(options->relevant))
         return thr_fail(err, THR_EINVAL, "the least relevant label is not a number");
     if (!(options->largest_label >= 0 && isfinite(options->largest_label)))
@@ -50,16 +49,15 @@ static thr_status check_label(double label, const thr_gain *gain, size_t q, size
             "others",
             q, row, label);
     if (*gain == THR_GAIN_EXPONENTIAL && label > THR_GAIN_MAX_LABEL)
-        return thr_fail(
-            err, THR_ERANGE,
-            "query %zu, row %zu: the label is %g, and 2^label says something up to %d only: use linear gain", q, row,
-            label, (int)THR_GAIN_MAX_LABEL);
+        return thr_fail(err, THR_ERANGE,
+                        "query %zu, row %zu: the label is %g: 2^label is defined up to %d: use linear gain", q, row,
+                        label, (int)THR_GAIN_MAX_LABEL);
     return THR_OK;
 }
 
 static thr_status check_offsets(const thr_judged *judged, thr_error *err) {
     if (judged->n_queries == 0)
-        return thr_fail(err, THR_EINVAL, "there are no queries to judge a ranking by");
+        return thr_fail(err, THR_EINVAL, "there are no queries to evaluate a ranking with");
     for (size_t q = 0; q < judged->n_queries; q++)
         if (judged->offsets[q] > judged->offsets[q + 1])
             return thr_fail(err, THR_EINVAL, "query %zu ends at row %" PRIu64 ", before its first one, %" PRIu64, q,

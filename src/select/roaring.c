@@ -37,7 +37,7 @@ static void load_words(uint64_t *words, const uint8_t *bytes, uint32_t n) {
 static const uint8_t *take(thr_roaring *r, size_t n, const char *what, thr_error *err) {
     if (r->size - r->at < n) {
         (void)thr_fail(err, THR_ECORRUPT,
-                       "a Roaring bitmap is damaged or cut short: %zu bytes of %s should stand at byte %zu, but it has "
+                       "a Roaring bitmap is damaged or cut short: %zu bytes of %s should be at byte %zu, but it has "
                        "%zu bytes in all",
                        n, what, r->at, r->size);
         return NULL;
@@ -62,7 +62,8 @@ static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
     const uint32_t cookie = load_u32(head);
     if (!is_cookie(cookie))
         return thr_fail(err, THR_ECORRUPT,
-                        "a Roaring bitmap is damaged: 0x%08" PRIx32 " at byte %zu is no cookie (0x303a or 0x....303b)",
+                        "a Roaring bitmap is damaged: 0x%08" PRIx32
+                        " at byte %zu is not a cookie (0x303a or 0x....303b)",
                         cookie, r->start);
     if (cookie == COOKIE_PLAIN) {
         if ((head = take(r, 4, "a count", err)) == NULL)
@@ -93,7 +94,7 @@ static thr_status begin_wide_bucket(thr_roaring *r, thr_error *err) {
     const uint64_t high = (uint64_t)load_u32(head) << 32;
     if (!r->is_first && high <= r->high)
         return thr_fail(err, THR_ECORRUPT,
-                        "a Roaring bitmap is damaged: the high bits %" PRIu64 " at byte %zu stand after %" PRIu64,
+                        "a Roaring bitmap is damaged: the high bits %" PRIu64 " at byte %zu come after %" PRIu64,
                         high >> 32, r->at - 4, r->high >> 32);
     r->high = high;
     r->is_first = false;
@@ -116,7 +117,7 @@ thr_status thr_select_roaring_open(thr_roaring *r, const void *bytes, size_t siz
     if (r->n_buckets > UINT32_MAX ||
         (r->n_buckets > 0 && size >= WIDE_HEAD + 8 && !is_cookie(load_u32(r->bytes + WIDE_HEAD + 4))))
         return thr_fail(err, THR_EFORMAT,
-                        "these %zu bytes, beginning with 0x%016" PRIx64 ", are no Roaring bitmap: write it in the "
+                        "these %zu bytes, beginning with 0x%016" PRIx64 ", are not a Roaring bitmap: write it in the "
                         "portable format (roaring_bitmap_portable_serialize, RoaringBitmap.serialize, "
                         "serializePortable)",
                         size, r->n_buckets);
@@ -146,7 +147,7 @@ static thr_status check_bitmap(const thr_roaring *r, thr_roaring_container *c, t
     uint64_t words[THR_ROARING_WORDS];
     load_words(words, c->parts, THR_ROARING_WORDS);
     if (thr_select_bitmap_count_words(words, THR_ROARING_WORDS) != c->n_bits)
-        return damaged(r, c, "does not have as many bits as its header says", err);
+        return damaged(r, c, "does not have its header's number of bits", err);
     size_t top = THR_ROARING_WORDS - 1;
     while (words[top] == 0)
         top--;
@@ -164,7 +165,7 @@ static thr_status check_runs(const thr_roaring *r, thr_roaring_container *c, thr
         n_bits += more + 1;
     }
     if (n_bits != c->n_bits)
-        return damaged(r, c, "does not have as many values in its runs as its header says", err);
+        return damaged(r, c, "does not have its header's number of values in its runs", err);
     c->last = end - 1;
     return THR_OK;
 }
@@ -177,7 +178,7 @@ static thr_status next_in_bucket(thr_roaring *r, thr_roaring_container *c, thr_e
     if (i > 0 && key <= load_u16(r->keys + 4 * (size_t)(i - 1)))
         return damaged(r, c, "does not come after the one before", err);
     if (r->offsets != NULL && load_u32(r->offsets + 4 * (size_t)i) != r->at - r->start)
-        return damaged(r, c, "is not where its offset says", err);
+        return damaged(r, c, "is not at its offset", err);
     if (r->run_flags != NULL && (r->run_flags[i / 8] >> i % 8 & 1) != 0) {
         const uint8_t *n_runs = take(r, 2, "a number of runs", err);
         if (n_runs == NULL)

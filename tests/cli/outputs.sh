@@ -284,7 +284,7 @@ exec 3>&-
 code=0
 wait $! || code=$?
 [ "$code" -eq 1 ] || die "exit $code with a model that was cut"
-grep -q '^thresher: cut.safetensors: changed since it was opened (.*): it was cut; restore it or make it again' err ||
+grep -q '^thresher: cut.safetensors: changed since it was opened (.*): it was truncated; restore or rebuild it' err ||
     die "another message"
 leaves_nothing
 

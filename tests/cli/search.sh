@@ -276,7 +276,7 @@ fails 1 'long.roaring: .*ends at byte 22 of 23' \
 : >empty.roaring
 fails 1 'empty.roaring: .*cut short' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter empty.roaring
 cp filter.npy mask.roaring
-fails 1 'mask.roaring: .*no Roaring bitmap' \
+fails 1 'mask.roaring: .*not a Roaring bitmap' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter mask.roaring
 fails 1 'missing.roaring could not be opened: No such file' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter missing.roaring
@@ -284,7 +284,7 @@ mkdir dir.roaring
 fails 1 'dir.roaring could not be read: Is a directory' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter dir.roaring
 cp filter.roaring filter.roar
-fails 1 'filter.roar: the ending says nothing known.* \.npy .*ends in \.roaring' \
+fails 1 'filter.roar: the ending is unknown.* \.npy .*ends in \.roaring' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter filter.roar
 
 # ---------------------------------------------------------------------------------------------------------- names

@@ -48,7 +48,7 @@ says '^queries     1, of 2 to 2 rows$' out
 works "$THRESHER" info rows.data --json
 says '"kind":"ranking"' out
 printf '\001\002 nothing known\n' >some.data
-fails 1 'some.data: the ending says nothing known: rename the file to end in one of .npy' "$THRESHER" info some.data
+fails 1 'some.data: the ending is unknown: rename the file to end in one of .npy' "$THRESHER" info some.data
 fails 1 'nosuch.data: cannot open: No such file' "$THRESHER" info nosuch.data
 for ending in parquet json npz safetensors svm; do
     : >"rows.$ending"

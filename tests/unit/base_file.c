@@ -75,14 +75,14 @@ static void a_change_under_the_map_is_noticed(void **state) {
     assert_ok(thr_map_open(path, &map, &err), &err);
     assert_int_equal(truncate(path, 5), 0);
     assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err,
-                 "10 bytes then, 5 now): it was cut; restore it or make it again");
+                 "10 bytes then, 5 now): it was truncated; restore or rebuild it");
     thr_map_close(&map);
 
     test_write_file(path, "0123456789", 10);
     assert_ok(thr_map_open(path, &map, &err), &err);
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345, .tv_nsec = 678}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, "10 now): close it and open it anew");
+    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, "10 now): close it and open it again");
     thr_map_close(&map);
     (void)unlink(path);
 }

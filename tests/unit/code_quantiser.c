@@ -143,7 +143,7 @@ static void bad_bits_dimensions_and_rows_are_refused(void **state) {
                  "0 bits");
     assert_error(thr_quantiser_train(context, &sample, 9, THR_QUANTISER_UNIT, &quantiser, &err), THR_EINVAL, &err,
                  "9 bits");
-    assert_error(thr_quantiser_train(context, &sample, 3, 32, &quantiser, &err), THR_EINVAL, &err, "32 is no sum");
+    assert_error(thr_quantiser_train(context, &sample, 3, 32, &quantiser, &err), THR_EINVAL, &err, "32 is not a sum");
     sample.n_dims = 0;
     assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_EDIM, &err,
                  "0 dimensions");

@@ -125,7 +125,7 @@ static void wrong_headers_and_sizes_are_refused(void **state) {
                {2, THR_MAX_DIMS + 1, THR_EFORMAT, "32769 dimensions"},
                {2, UINT32_MAX, THR_EFORMAT, "4294967295 dimensions"},
                {UINT32_MAX, THR_MAX_DIMS, THR_ECORRUPT, "562949953290248 bytes"},
-               {2, 3, THR_ECORRUPT, "is 31 bytes; its header says 2 rows of 3 f32, which is 32 bytes"},
+               {2, 3, THR_ECORRUPT, "is 31 bytes; its header has 2 rows of 3 f32, which is 32 bytes"},
                {0, 3, THR_ECORRUPT, "0 rows"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         bytes file = {0}, got = {0};

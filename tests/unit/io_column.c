@@ -71,7 +71,7 @@ static void columns_that_are_not_there_are_refused(void **state) {
     check_refused("a.csv:title", csv, sizeof csv - 1, "one\n", THR_EFORMAT, "row 3, at byte 15, has 1 columns");
     check_refused("a.csv:Title", csv, sizeof csv - 1, "", THR_ENOTFOUND,
                   "the first row names no column 'Title', but id title: name one of these");
-    check_refused("a.csv:", csv, sizeof csv - 1, "", THR_EINVAL, "no column is named behind the colon");
+    check_refused("a.csv:", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column after the colon");
     check_refused("a.csv:0", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column 0: columns are 1 to 1048576");
     check_refused("a.csv:99999999999999999999999", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column 999");
 }

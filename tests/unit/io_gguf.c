@@ -182,20 +182,20 @@ static void what_is_wrong_is_told(void **state) {
 
     gguf_begin(b, 3, 0, 1);
     gguf_put_pair(b, "a", 13, 0, 8);
-    refused(*state, b, THR_EFORMAT, "offset 37: the type of a value of metadata is none that is known");
+    refused(*state, b, THR_EFORMAT, "offset 37: a value in the metadata has an unknown type");
     gguf_begin(b, 3, 0, 1);
     gguf_put_pair(b, "general.alignment", U32, 12, 4);
-    refused(*state, b, THR_EFORMAT, "the alignment of tensors is no multiple of 8");
+    refused(*state, b, THR_EFORMAT, "the alignment of tensors is not a multiple of 8");
     gguf_begin(b, 3, 0, 1);
     gguf_put_pair(b, "general.alignment", U32, 0, 4);
-    refused(*state, b, THR_EFORMAT, "the alignment of tensors is no multiple of 8");
+    refused(*state, b, THR_EFORMAT, "the alignment of tensors is not a multiple of 8");
     gguf_begin(b, 3, 0, 1);
     gguf_put_string(b, "deep");
     for (int i = 0; i < 20; i++) {
         gguf_put(b, ARRAY, 4);
         gguf_put(b, i == 0 ? 0 : 1, i == 0 ? 0 : 8);
     }
-    refused(*state, b, THR_EFORMAT, "arrays of metadata stand in each other too deep");
+    refused(*state, b, THR_EFORMAT, "arrays in the metadata are nested too deeply");
 
     /* Counts and lengths that no file can have. */
     gguf_begin(b, 3, UINT64_MAX, 0);
@@ -223,13 +223,13 @@ static void tensors_that_cannot_be_are_refused(void **state) {
         const char *text;
     } CASES[] = {
         {THR_GGUF_F32, 2, 8, 8, 0, THR_OK, NULL},
-        {THR_GGUF_F32, 2, 8, 9, 0, THR_ECORRUPT, "tensor 't' ends behind the file's "},
+        {THR_GGUF_F32, 2, 8, 9, 0, THR_ECORRUPT, "tensor 't' ends after the file's "},
         {THR_GGUF_F32, 2, 8, 7, 64, THR_ECORRUPT, "it is cut short, fetch it again"},
-        {THR_GGUF_F32, 2, 8, 0, UINT64_MAX - 31, THR_ECORRUPT, "ends behind the file's"},
+        {THR_GGUF_F32, 2, 8, 0, UINT64_MAX - 31, THR_ECORRUPT, "ends after the file's"},
         {THR_GGUF_F32, 2, 8, 7, 16, THR_EFORMAT, "does not begin at a multiple of the alignment"},
-        {THR_GGUF_Q8_0, 2, 8, 1, 0, THR_EFORMAT, "rows are no whole blocks, or more than can be"},
-        {THR_GGUF_F32, 2, UINT64_MAX / 2, 1, 0, THR_EFORMAT, "rows are no whole blocks, or more than can be"},
-        {THR_GGUF_F16, 2, UINT64_MAX / 4, 9, 0, THR_EFORMAT, "rows are no whole blocks, or more than can be"},
+        {THR_GGUF_Q8_0, 2, 8, 1, 0, THR_EFORMAT, "rows are not whole blocks, or too long"},
+        {THR_GGUF_F32, 2, UINT64_MAX / 2, 1, 0, THR_EFORMAT, "rows are not whole blocks, or too long"},
+        {THR_GGUF_F16, 2, UINT64_MAX / 4, 9, 0, THR_EFORMAT, "rows are not whole blocks, or too long"},
         {THR_GGUF_F32, 5, 1, 1, 0, THR_EFORMAT, "a tensor has more than 4 axes"},
         {12, 2, UINT64_MAX, UINT64_MAX, 7, THR_OK, NULL}, /* of a type that is not read */
     };
@@ -256,7 +256,7 @@ static void tensors_that_cannot_be_are_refused(void **state) {
     gguf_put(b, THR_GGUF_F32, 4);
     gguf_put(b, 0, 8);
     gguf_align(b, 32);
-    refused(*state, b, THR_EFORMAT, "a tensor has more values than can be");
+    refused(*state, b, THR_EFORMAT, "a tensor has too many values");
     free(b);
 }
 

@@ -336,49 +336,49 @@ static void what_is_wrong_is_said_with_its_place(void **state) {
         {"", THR_EFORMAT, "a.svm: the file is empty: write or fetch it again"},
         {"\n# x\n \r\n", THR_EFORMAT, "a.svm: none of 3 lines is a row: all are empty or comments"},
         {"1 qid:1 1:1\nx qid:1\n", THR_EFORMAT,
-         "a.svm: line 2, column 1: \"x\" is no label: a line begins with a number"},
-        {"1:2 2:3\n", THR_EFORMAT, "a.svm: line 1, column 1: \"1:2\" is no label: a line begins with a number"},
+         "a.svm: line 2, column 1: \"x\" is not a label: a line begins with a number"},
+        {"1:2 2:3\n", THR_EFORMAT, "a.svm: line 1, column 1: \"1:2\" is not a label: a line begins with a number"},
         {"\n\n  nan qid:1 1:1\n", THR_ERANGE, "a.svm: line 3, column 3: the label nan is not a finite number"},
         {"-inf qid:1 1:1\n", THR_ERANGE, "a.svm: line 1, column 1: the label -inf is not a finite number"},
         {"1e999 qid:1 1:1\n", THR_ERANGE, "a.svm: line 1, column 1: the label 1e999 is not a finite number"},
         {"1 qid:1 1:1\n2 1:1\n", THR_EFORMAT,
-         "a.svm: line 2, column 3: no qid:N behind the label, where other lines have one"},
+         "a.svm: line 2, column 3: no qid:N after the label, where other lines have one"},
         {"2 1:1\n1 qid:1 1:1\n", THR_EFORMAT,
-         "a.svm: line 1, column 3: no qid:N behind the label, where other lines have one"},
+         "a.svm: line 1, column 3: no qid:N after the label, where other lines have one"},
         {"1 qid:a 1:1\n", THR_EFORMAT,
-         "a.svm: line 1, column 3: \"qid:a\" is no query: write qid: and a number from 0 to 2^64 - 1"},
+         "a.svm: line 1, column 3: \"qid:a\" is not a query: write qid: and a number from 0 to 2^64 - 1"},
         {"1 qid:-1 1:1\n", THR_EFORMAT,
-         "a.svm: line 1, column 3: \"qid:-1\" is no query: write qid: and a number from 0 to 2^64 - 1"},
+         "a.svm: line 1, column 3: \"qid:-1\" is not a query: write qid: and a number from 0 to 2^64 - 1"},
         {"1 qid:18446744073709551616 1:1\n", THR_EFORMAT,
-         "a.svm: line 1, column 3: \"qid:18446744073709551616\" is no query: write qid: and a number from 0 to 2^64 - "
+         "a.svm: line 1, column 3: \"qid:18446744073709551616\" is not a query: write qid: and a number from 0 to 2^64 "
+         "- "
          "1"},
         {"1 qid:1 qid:1 1:1\n", THR_EFORMAT,
-         "a.svm: line 1, column 9: \"qid:1\": a qid stands once, right behind the label"},
-        {"1 1:1 qid:1\n", THR_EFORMAT, "a.svm: line 1, column 7: \"qid:1\": a qid stands once, right behind the label"},
+         "a.svm: line 1, column 9: \"qid:1\": a qid comes once, right after the label"},
+        {"1 1:1 qid:1\n", THR_EFORMAT, "a.svm: line 1, column 7: \"qid:1\": a qid comes once, right after the label"},
         {"1 qid:1 0:5\n", THR_ERANGE, "a.svm: line 1, column 9: \"0:5\": indices count from 1: add 1 to all of them"},
         {"1 qid:1 -3:5\n", THR_ERANGE, "a.svm: line 1, column 9: \"-3:5\": indices count from 1: add 1 to all of them"},
-        {"1 qid:1 3:1 2:1\n", THR_ERANGE,
-         "a.svm: line 1, column 13: index 2 stands behind 3: indices of a line ascend"},
-        {"1 qid:1 3:1 3:1\n", THR_ERANGE, "a.svm: line 1, column 13: index 3 stands twice in this line"},
+        {"1 qid:1 3:1 2:1\n", THR_ERANGE, "a.svm: line 1, column 13: index 2 comes after 3: indices of a line ascend"},
+        {"1 qid:1 3:1 3:1\n", THR_ERANGE, "a.svm: line 1, column 13: index 3 occurs twice in this line"},
         {"1 qid:1 1:1 2147483648:1\n", THR_ERANGE,
          "a.svm: line 1, column 13: \"2147483648:1\": indices go up to 2147483647"},
         {"1 qid:1 99999999999999999999999:1 2:1\n", THR_ERANGE,
          "a.svm: line 1, column 9: \"99999999999999999999999:1\": indices go up to 2147483647"},
         {"1 qid:1 5000:1 2:1\n", THR_ERANGE,
-         "a.svm: line 1, column 16: index 2 stands behind 5000: indices of a line ascend"},
-        {"1 qid:1 2000000000:1 x\n", THR_EFORMAT, "a.svm: line 1, column 22: \"x\" is no index:value"},
-        {"1 qid:1 1\n", THR_EFORMAT, "a.svm: line 1, column 9: \"1\" is no index:value"},
-        {"1 qid:1 :1\n", THR_EFORMAT, "a.svm: line 1, column 9: \":1\" is no index:value"},
-        {"1 qid:1 1:\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is no number"},
-        {"1 qid:1 1: 2\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is no number"},
-        {"1 qid:1 1:2:3\n", THR_EFORMAT, "a.svm: line 1, column 11: \"2:3\" is no number"},
-        {"1 qid:1 1:0x10\n", THR_EFORMAT, "a.svm: line 1, column 11: \"0x10\" is no number"},
-        {"1 qid:1 1:1,5\n", THR_EFORMAT, "a.svm: line 1, column 11: \"1,5\" is no number"},
+         "a.svm: line 1, column 16: index 2 comes after 5000: indices of a line ascend"},
+        {"1 qid:1 2000000000:1 x\n", THR_EFORMAT, "a.svm: line 1, column 22: \"x\" is not index:value"},
+        {"1 qid:1 1\n", THR_EFORMAT, "a.svm: line 1, column 9: \"1\" is not index:value"},
+        {"1 qid:1 :1\n", THR_EFORMAT, "a.svm: line 1, column 9: \":1\" is not index:value"},
+        {"1 qid:1 1:\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is not a number"},
+        {"1 qid:1 1: 2\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is not a number"},
+        {"1 qid:1 1:2:3\n", THR_EFORMAT, "a.svm: line 1, column 11: \"2:3\" is not a number"},
+        {"1 qid:1 1:0x10\n", THR_EFORMAT, "a.svm: line 1, column 11: \"0x10\" is not a number"},
+        {"1 qid:1 1:1,5\n", THR_EFORMAT, "a.svm: line 1, column 11: \"1,5\" is not a number"},
         {"1 qid:1 1:NaN\n", THR_ERANGE, "a.svm: line 1, column 11: the value NaN is not a finite float32"},
         {"1 qid:1 1:1 2:+Inf\n", THR_ERANGE, "a.svm: line 1, column 15: the value +Inf is not a finite float32"},
         {"1 qid:1 1:-1e39\n", THR_ERANGE, "a.svm: line 1, column 11: the value -1e39 is not a finite float32"},
         {"1 qid:1 1:1\n2 qid:1 1:1 junk_that_is_longer_than_what_is_shown_of_it_in_a_message\n", THR_EFORMAT,
-         "a.svm: line 2, column 13: \"junk_that_is_longer_than_what_is_shown_o\" is no index:value"},
+         "a.svm: line 2, column 13: \"junk_that_is_longer_than_what_is_shown_o\" is not index:value"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t piece = 0; piece < 40; piece += 13) {
@@ -422,7 +422,7 @@ static void options_say_what_is_wanted(void **state) {
     assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", without, strlen(without), &need, &s, &err),
                      THR_EFORMAT);
     assert_string_equal(err.text,
-                        "a.svm: none of 2 rows has a qid:N behind its label, and there is no file a.svm.query: "
+                        "a.svm: none of 2 rows has a qid:N after its label, and there is no file a.svm.query: "
                         "rows are ranked within queries");
     assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", without, strlen(without), NULL, &s, &err),
                      THR_OK);
@@ -465,9 +465,9 @@ static void a_query_file_says_how_many_rows_queries_have(void **state) {
     check_side("1\n2\n", THR_EMISMATCH, "b.svm.query: its 2 queries have 3 rows, ");
     check_side("1\n2\n2\n", THR_EMISMATCH, "b.svm.query: line 3 ends at row 5 of ");
     check_side("18446744073709551615\n2\n", THR_EMISMATCH, "b.svm.query: line 1 ends at row");
-    check_side("1\nx\n", THR_EFORMAT, "b.svm.query: line 2: \"x\" is no number of rows of a query");
-    check_side("1\n0\n3\n", THR_EFORMAT, "b.svm.query: line 2: \"0\" is no number of rows of a query");
-    check_side("1.5\n", THR_EFORMAT, "b.svm.query: line 1: \"1.5\" is no number of rows of a query");
+    check_side("1\nx\n", THR_EFORMAT, "b.svm.query: line 2: \"x\" is not a number of rows of a query");
+    check_side("1\n0\n3\n", THR_EFORMAT, "b.svm.query: line 2: \"0\" is not a number of rows of a query");
+    check_side("1.5\n", THR_EFORMAT, "b.svm.query: line 1: \"1.5\" is not a number of rows of a query");
     assert_int_equal(unlink(in_dir("b.svm.query")), 0);
 }
 

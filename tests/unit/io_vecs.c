@@ -108,7 +108,7 @@ static void a_row_of_other_dimensions_is_named(void **state) {
                                             &reader, &err),
                   err);
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
-        assert_contains(err.text, "row 4 at byte 64 says it has 4 dimensions, row 0 has 3");
+        assert_contains(err.text, "row 4 at byte 64 has 4 dimensions, row 0 has 3");
         /* Nothing more comes after an error, until the reader is moved. */
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         if (sized != 0) {

@@ -251,7 +251,7 @@ static void what_cannot_be_judged_is_refused(void **state) {
     thr_quality_options_init(&options, THR_CONVENTION_LETOR);
     s.labels[7] = 32;
     assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE, &err,
-                 "query 3, row 1: the label is 32, and 2^label says something up to 31 only: use linear gain");
+                 "query 3, row 1: the label is 32: 2^label is defined up to 31: use linear gain");
     options.gain = THR_GAIN_LINEAR;
     assert_ok(thr_ndcg(&judged, &options, &ndcg, NULL, &err), &err);
     s.labels[7] = -1;

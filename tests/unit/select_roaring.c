@@ -190,30 +190,30 @@ static void damage_is_named(void **state) {
     /* No runs: cookie 0, count 4, keys 8 12 16, offsets 20 24 28, lists 32 40, bitmap 48. All runs: cookie 0, flags 4,
      * keys 5 9 13, runs 17 27 37. Wide: 12 more before, for count and high bits. */
     static const damage DAMAGES[] = {
-        {"no cookie", "are no Roaring bitmap", THR_EFORMAT, {false, 0}, 0, {0x39, 0x30}, 2},
+        {"no cookie", "are not a Roaring bitmap", THR_EFORMAT, {false, 0}, 0, {0x39, 0x30}, 2},
         {"too many containers", "65537 containers", THR_ECORRUPT, {false, 0}, 4, {1, 0, 1, 0}, 4},
-        {"more containers", "keys should stand", THR_ECORRUPT, {false, 0}, 4, {0, 0, 1, 0}, 4},
+        {"more containers", "keys should be", THR_ECORRUPT, {false, 0}, 4, {0, 0, 1, 0}, 4},
         {"a key twice", "come after", THR_ECORRUPT, {false, 0}, 12, {0, 0}, 2},
         {"keys fall", "come after", THR_ECORRUPT, {false, 0}, 8, {9, 0}, 2},
         {"a value more", "not increase", THR_ECORRUPT, {false, 0}, 10, {4, 0}, 2},
-        {"an offset", "its offset says", THR_ECORRUPT, {false, 0}, 24, {41}, 1},
+        {"an offset", "not at its offset", THR_ECORRUPT, {false, 0}, 24, {41}, 1},
         {"a list with equal values", "do not increase", THR_ECORRUPT, {false, 0}, 34, {10, 0}, 2},
         {"a list that falls", "do not increase", THR_ECORRUPT, {false, 0}, 36, {5, 0}, 2},
-        {"a bit more", "as many bits", THR_ECORRUPT, {false, 0}, 48, {1}, 1},
-        {"a bit less", "as many bits", THR_ECORRUPT, {false, 0}, 48 + 8191, {0x7f}, 1},
+        {"a bit more", "header's number of bits", THR_ECORRUPT, {false, 0}, 48, {1}, 1},
+        {"a bit less", "header's number of bits", THR_ECORRUPT, {false, 0}, 48 + 8191, {0x7f}, 1},
         {"a bitmap that says it is a list", "values from 131072 on", THR_ECORRUPT, {false, 0}, 18, {1, 0}, 2},
         {"a flag less", "damaged", THR_ECORRUPT, {false, 1}, 4, {6}, 1},
         {"a run more", "not increase", THR_ECORRUPT, {false, 1}, 17, {3, 0}, 2},
-        {"a run less", "as many values", THR_ECORRUPT, {false, 1}, 17, {1, 0}, 2},
-        {"no runs", "as many values", THR_ECORRUPT, {false, 1}, 17, {0, 0}, 2},
-        {"a run that is longer", "as many values", THR_ECORRUPT, {false, 1}, 21, {3, 0}, 2},
+        {"a run less", "header's number of values", THR_ECORRUPT, {false, 1}, 17, {1, 0}, 2},
+        {"no runs", "header's number of values", THR_ECORRUPT, {false, 1}, 17, {0, 0}, 2},
+        {"a run that is longer", "header's number of values", THR_ECORRUPT, {false, 1}, 21, {3, 0}, 2},
         {"runs that overlap", "do not increase", THR_ECORRUPT, {false, 1}, 23, {12, 0}, 2},
         {"a run past the end", "too long", THR_ECORRUPT, {false, 1}, 41, {160, 21}, 2},
-        {"too many buckets", "are no Roaring bitmap", THR_EFORMAT, {true, 0}, 7, {1}, 1},
-        {"a bucket more", "should stand", THR_ECORRUPT, {true, 0}, 0, {2}, 1},
+        {"too many buckets", "are not a Roaring bitmap", THR_EFORMAT, {true, 0}, 7, {1}, 1},
+        {"a bucket more", "should be at", THR_ECORRUPT, {true, 0}, 0, {2}, 1},
         {"no buckets", "ends at byte 8", THR_ECORRUPT, {true, 0}, 0, {0}, 1},
-        {"no cookie in the first bucket", "are no Roaring bitmap", THR_EFORMAT, {true, 0}, 12, {0x39, 0x30}, 2},
-        {"an offset in a bucket", "its offset says", THR_ECORRUPT, {true, 0}, 36, {36}, 1},
+        {"no cookie in the first bucket", "are not a Roaring bitmap", THR_EFORMAT, {true, 0}, 12, {0x39, 0x30}, 2},
+        {"an offset in a bucket", "not at its offset", THR_ECORRUPT, {true, 0}, 36, {36}, 1},
     };
     uint64_t *values = test_array(70000, sizeof *values);
     const size_t n = few_values(values);
@@ -242,7 +242,7 @@ static void buckets_out_of_order_are_refused(void **state) {
     bytes[8 + 22] = 3;
     assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_EINVAL, &err, "17179869184, its largest");
     bytes[8 + 22 + 4] = 0;
-    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "is no cookie");
+    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "is not a cookie");
     free(bytes);
 }
 
