@@ -120,7 +120,7 @@ static thr_status open_directory(thr_out *out, thr_error *err) {
 }
 
 /* Lock a new file. Returns false if another writer deleted it as a leftover between its creation and the lock. */
-static bool hold(const thr_out *out) {
+static bool lock_new_file(const thr_out *out) {
     struct stat st;
     if (flock(out->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return false;
@@ -139,7 +139,7 @@ static thr_status create(thr_out *out, size_t kept, thr_error *err) {
             return thr_fail_errno(err, errno, "create", out->path);
         if (out->fd < 0)
             continue;
-        if (hold(out)) {
+        if (lock_new_file(out)) {
             if (replaces)
                 (void)fchmod(out->fd, bits);
             return THR_OK;

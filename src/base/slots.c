@@ -8,7 +8,7 @@
 enum { FIRST_SLOTS = 1024 };
 
 /* Allocate the first places, or double their number and insert everything again. */
-static thr_status more_places(thr_context *context, thr_slots *slots, size_t n, const char *what, thr_error *err) {
+static thr_status grow_places(thr_context *context, thr_slots *slots, size_t n, const char *what, thr_error *err) {
     const size_t n_places = slots->places == NULL ? FIRST_SLOTS : 2 * (slots->mask + 1);
     uint32_t *places = NULL;
     THR_TRY(thr_alloc_zero(context, n_places, sizeof *places, &places, what, err));
@@ -28,7 +28,7 @@ thr_status thr_slots_make_room(thr_context *context, thr_slots *slots, size_t n,
     if (n >= UINT32_MAX - 1)
         return thr_fail(err, THR_ERANGE, "more than %u different words: take a part of them", UINT32_MAX - 1);
     if (slots->places == NULL || 2 * n > slots->mask)
-        THR_TRY(more_places(context, slots, n, what, err));
+        THR_TRY(grow_places(context, slots, n, what, err));
     return thr_grow(context, &slots->hashes, &slots->hashes_capacity, n + 1, sizeof *slots->hashes, what, err);
 }
 

@@ -44,7 +44,7 @@ static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *r
  * Write x - centre, or x / |x| - centre (-centre for a zero row, which has no direction), to room and return its
  * length.
  */
-static double take_centre_off(const encoding *e, const float *x, double norm, float *room) {
+static double subtract_centre(const encoding *e, const float *x, double norm, float *room) {
     const float *centre = e->quantiser->centre;
     const float scale = !e->quantiser->unit ? 1.0f : norm < SHORTEST ? 0.0f : (float)(1 / norm);
     for (uint32_t d = 0; d < e->rows->n_dims; d++)
@@ -92,7 +92,7 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
     if (e->quantiser->centre != NULL && fits) {
         float product = 0;
-        length = residual = take_centre_off(e, row, norm, room);
+        length = residual = subtract_centre(e, row, norm, room);
         row = room;
         kernels->dot_f32(&product, e->quantiser->centre, room, 0, 1, n_dims);
         along = (double)product / e->centre_length;
@@ -147,8 +147,8 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
 }
 
 /* Report what is wrong with row r, which was rejected. */
-static thr_status name_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
-                               thr_error *err) {
+static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
+                                 thr_error *err) {
     const unsigned long long name = first_row + r;
     const uint32_t bits = quantiser->item_bits;
     uint32_t odd_dim = UINT32_MAX;
@@ -182,7 +182,7 @@ static thr_status check_norms(const thr_quantiser *quantiser, const thr_matrix *
                               const float *norms, thr_error *err) {
     for (uint64_t r = 0; r < rows->n_rows; r++)
         if (!(norms[r] <= (float)thr_longest_row(quantiser->unit)))
-            return name_bad_row(quantiser, rows, r, first_row, err);
+            return report_bad_row(quantiser, rows, r, first_row, err);
     return THR_OK;
 }
 

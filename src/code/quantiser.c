@@ -73,8 +73,8 @@ out:
 }
 
 /* Compute unit residuals of `wanted` rows, evenly spaced through the sample, and skip those without direction. */
-static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
-                            uint64_t wanted, float *unit, size_t *n_unit, thr_error *err) {
+static thr_status sample_unit_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
+                                   uint64_t wanted, float *unit, size_t *n_unit, thr_error *err) {
     *n_unit = 0;
     for (uint64_t i = 0; i < wanted; i++) {
         float *x = unit + *n_unit * sample->n_dims;
@@ -105,7 +105,7 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
     float plain[THR_MAX_BITS];
     size_t n_rows = 0;
-    THR_TRY(take_rows(context, sample, quantiser, wanted, rows, &n_rows, err));
+    THR_TRY(sample_unit_rows(context, sample, quantiser, wanted, rows, &n_rows, err));
     if (n_rows > 0)
         thr_code_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & (uint32_t)(THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED)) == 0)

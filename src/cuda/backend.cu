@@ -158,25 +158,25 @@ static void close_stream(thr_stream *stream) {
     (void)cudaStreamSynchronize(stream->stream);
     thr_cuda_end_products(stream);
     (void)cudaStreamDestroy(stream->stream);
-    (void)cudaEventDestroy(stream->told);
+    (void)cudaEventDestroy(stream->event);
     (void)cudaGetLastError();
     delete stream;
 }
 
 static thr_status open_stream(thr_device *device, thr_stream **stream_out, thr_error *err) {
     cudaStream_t inner = nullptr;
-    cudaEvent_t told = nullptr;
+    cudaEvent_t event = nullptr;
     *stream_out = nullptr;
     THR_TRY(thr_cuda_use(device, err));
     THR_TRY(thr_cuda_check(device, cudaStreamCreateWithFlags(&inner, cudaStreamNonBlocking), "opening a stream", err));
     thr_status status =
-        thr_cuda_check(device, cudaEventCreateWithFlags(&told, cudaEventDisableTiming), "opening a stream", err);
-    thr_stream *stream = status == THR_OK ? new (std::nothrow) thr_stream{device, inner, told, nullptr} : nullptr;
+        thr_cuda_check(device, cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "opening a stream", err);
+    thr_stream *stream = status == THR_OK ? new (std::nothrow) thr_stream{device, inner, event, nullptr} : nullptr;
     if (status == THR_OK && stream == nullptr)
         status = thr_fail(err, THR_ENOMEM, "no memory for a stream");
     if (status != THR_OK) {
         (void)cudaStreamDestroy(inner);
-        (void)(told == nullptr ? cudaSuccess : cudaEventDestroy(told));
+        (void)(event == nullptr ? cudaSuccess : cudaEventDestroy(event));
     }
     *stream_out = stream;
     return status;
@@ -190,8 +190,8 @@ static thr_status wait(thr_stream *stream, thr_error *err) {
 /* A stream waits for the event's current record: recording it again does not affect streams that wait already. */
 static thr_status after(thr_stream *stream, thr_stream *other, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
-    THR_TRY(thr_cuda_check(stream->device, cudaEventRecord(other->told, other->stream), "marking a stream", err));
-    return thr_cuda_check(stream->device, cudaStreamWaitEvent(stream->stream, other->told, 0), "joining streams", err);
+    THR_TRY(thr_cuda_check(stream->device, cudaEventRecord(other->event, other->stream), "marking a stream", err));
+    return thr_cuda_check(stream->device, cudaStreamWaitEvent(stream->stream, other->event, 0), "joining streams", err);
 }
 
 static thr_status upload(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {

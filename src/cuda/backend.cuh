@@ -19,7 +19,7 @@ struct cublasContext; /* the name that cuBLAS declares */
 struct thr_stream {
     thr_device *device;
     cudaStream_t stream;
-    cudaEvent_t told;        /* recorded when another stream was last made to wait for this one */
+    cudaEvent_t event;       /* recorded when another stream was last made to wait for this one */
     cublasContext *products; /* cuBLAS handle, created by the first product */
 };
 

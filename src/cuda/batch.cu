@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_step(const strip_items &strip, uint32_t step
 
 /* Recompute the score of a row that may reach a query's threshold, and emit the row if it does. */
 template <uint32_t PLANES>
-THR_RARE __device__ void let_through(const thr_batch_op &op, uint32_t q, uint32_t item, int32_t product) {
+THR_RARE __device__ void emit_row(const thr_batch_op &op, uint32_t q, uint32_t item, int32_t product) {
     const thr_device_query query = op.queries[q];
     const uint32_t tile = item / THR_DEVICE_TILE, lane = item % THR_DEVICE_TILE / LANE_ITEMS, i = item % LANE_ITEMS;
     const uint32_t distance = (uint32_t)(query.total - product) / 2;
@@ -175,7 +175,7 @@ __device__ __forceinline__ void compare(const thr_batch_op &op, Queries &queries
 #pragma unroll
                 for (uint32_t r = 0; r < ROWS; r++)
                     if ((hits >> r & 1) != 0)
-                        let_through<PLANES>(op, q, first + 8 * r, (int32_t)products[r]);
+                        emit_row<PLANES>(op, q, first + 8 * r, (int32_t)products[r]);
         }
 }
 

@@ -12,7 +12,7 @@
 static const uint32_t LIST_THREADS = 1024, LIST_WARPS = LIST_THREADS / THR_WARP;
 
 /* Broadcast the last prefix sum, the total of the block, to all threads. */
-template <typename Last> __device__ __forceinline__ uint32_t tell_last(uint32_t sum, Last &last) {
+template <typename Last> __device__ __forceinline__ uint32_t broadcast_last(uint32_t sum, Last &last) {
     if (threadIdx.x == LIST_THREADS - 1)
         last[0] = sum;
     __syncthreads();
@@ -37,7 +37,7 @@ __device__ __forceinline__ void fill_up(const thr_head_list_op &op, uint32_t *ma
         const uint32_t rank = sum_up(bare ? 1u : 0u, totals);
         if (bare && rank <= missing)
             atomicOr(marks + word / 32, 1u << word % 32);
-        const uint32_t n = tell_last(rank, last);
+        const uint32_t n = broadcast_last(rank, last);
         missing -= n < missing ? n : missing;
     }
     __syncthreads();
@@ -62,13 +62,13 @@ static __global__ void __launch_bounds__(LIST_THREADS) list_words(const thr_head
     uint32_t own = 0, n = 0;
     for (uint32_t at = t; at < op.n_marks; at += LIST_THREADS)
         own += (uint32_t)__popc(bits_of(op, marks, at));
-    const uint32_t n_marked = tell_last(sum_up(own, totals), last);
+    const uint32_t n_marked = broadcast_last(sum_up(own, totals), last);
     fill_up(op, marks, n_marked < op.k ? op.k - n_marked : 0, totals, last);
     for (uint32_t from = 0; from < op.n_marks; from += LIST_THREADS) {
         const uint32_t bits = bits_of(op, marks, from + t), n_own = (uint32_t)__popc(bits);
         const uint32_t end = sum_up(n_own, totals);
         write_words(bits, n + end - n_own, from + t / THR_WARP * THR_WARP, out);
-        n += tell_last(end, last);
+        n += broadcast_last(end, last);
     }
     if (t == 0)
         op.n_listed[group] = n;

@@ -32,7 +32,7 @@ static const uint32_t NOBODY = 0xffffffff;               /* marks a filtered pla
 static_assert(WORK >= RANK_BINS && OWN % GROUP == 0, "places and bins have room");
 
 /* Indices of the words that a block's threads share. */
-enum { REACHED, FIRST, TAKEN, N_SAID };
+enum { REACHED, FIRST, TAKEN, N_COUNTERS };
 
 /* Add up to TILE_THREADS entries to a tile. */
 template <typename Places, typename Work, typename Totals>
@@ -195,16 +195,16 @@ struct query_tile {
 };
 
 /* Select the best of the items whose key is at least `least` and append them to the query's items. */
-template <typename Places, typename Work, typename Words, typename Said>
-__device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, const query_tile &where, uint64_t least,
-                                                 Places &places, Work &work, Words &words, Said &said) {
+template <typename Places, typename Work, typename Words, typename Counters>
+__device__ __forceinline__ void emit_best(const thr_hit_tiles_op &op, const query_tile &where, uint64_t least,
+                                          Places &places, Work &work, Words &words, Counters &counters) {
     const uint32_t q = where.q, tile = where.tile;
     const uint32_t first = tile * THR_HIT_TILE;
     uint32_t own = count_reached(op.hits, tile, least, places);
     if (own > 0)
-        atomicAdd(&said[REACHED], own);
+        atomicAdd(&counters[REACHED], own);
     __syncthreads();
-    uint32_t n = said[REACHED];
+    uint32_t n = counters[REACHED];
     if (n == 0)
         return;
     if (n > op.wanted) {
@@ -220,11 +220,11 @@ __device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, con
             atomicMax((unsigned long long *)op.thresholds + q, (unsigned long long)least);
     }
     if (threadIdx.x == 0)
-        said[FIRST] = atomicAdd(op.counts + q, n);
+        counters[FIRST] = atomicAdd(op.counts + q, n);
     __syncthreads();
     if (own == 0)
         return;
-    uint32_t at = said[FIRST] + atomicAdd(&said[TAKEN], own);
+    uint32_t at = counters[FIRST] + atomicAdd(&counters[TAKEN], own);
     for (uint32_t i = 0; i < OWN; i++) {
         const uint32_t own_place = group_of(i / GROUP) + i % GROUP, bits = places[own_place];
         if (!reaches(op.hits, bits, first + own_place, least))
@@ -252,14 +252,14 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
     THR_SHARED(uint32_t, work, WORK);
     THR_SHARED(uint32_t, totals, TILE_WARPS);
     THR_SHARED(uint32_t, words, RANK_WORDS);
-    THR_SHARED(uint32_t, said, N_SAID);
+    THR_SHARED(uint32_t, counters, N_COUNTERS);
     THR_SHARED(uint64_t, threshold, 1);
     const uint32_t n_tiles = thr_device_hit_tiles_of(op.hits.n_items),
                    n = op.samples != nullptr ? op.n_samples : n_tiles;
     const uint32_t q = blockIdx.x / n, at = blockIdx.x % n;
     const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_select_sample_place(at, n, n_tiles) : at;
-    if (threadIdx.x < N_SAID)
-        said[threadIdx.x] = 0;
+    if (threadIdx.x < N_COUNTERS)
+        counters[threadIdx.x] = 0;
     find_sums(op, q, tile, places, work, totals);
     find_values(op, q, tile, dense, places);
     /*
@@ -272,7 +272,7 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
     if (op.samples != nullptr)
         keep_sample(op, q, at, places);
     else
-        let_best_through(op, {q, tile}, threshold[0], places, work, words, said);
+        emit_best(op, {q, tile}, threshold[0], places, work, words, counters);
 }
 
 /* Return the number of blocks to launch. */

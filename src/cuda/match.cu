@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const th
  * One block a row, of queries if blockIdx.y is 0, else of items. Item k is negative j of query k - shift - j. With u
  * the row's unit vector and G the gradient by it, the gradient by the row is (G - (G u) u) / |x|.
  */
-static __global__ void __launch_bounds__(MATCH_THREADS) send_back(const thr_match_op op, const match_room room) {
+static __global__ void __launch_bounds__(MATCH_THREADS) gather_gradients(const thr_match_op op, const match_room room) {
     THR_SHARED(float, parts, MATCH_THREADS);
     const uint32_t row = blockIdx.x, lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP;
     const uint32_t n_dims = op.n_dims, n_negatives = op.n_negatives;
@@ -185,6 +185,6 @@ thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error 
     THR_TRY(thr_cuda_launched(stream, "normalising rows", err));
     THR_LAUNCH(weigh_negatives, op->n_rows, MATCH_THREADS, stream->stream, *op, room);
     THR_TRY(thr_cuda_launched(stream, "weighing negatives", err));
-    THR_LAUNCH(send_back, dim3(op->n_rows, 2), MATCH_THREADS, stream->stream, *op, room);
+    THR_LAUNCH(gather_gradients, dim3(op->n_rows, 2), MATCH_THREADS, stream->stream, *op, room);
     return thr_cuda_launched(stream, "gathering gradients", err);
 }

@@ -13,7 +13,7 @@
 enum { HEADER_BYTES = 8 };
 
 /* Skip to the distances. THR_ENOTFOUND if the file has none. */
-static thr_status to_distances(thr_reader *reader, uint64_t ids_bytes, thr_error *err) {
+static thr_status skip_to_distances(thr_reader *reader, uint64_t ids_bytes, thr_error *err) {
     thr_stream *stream = &reader->stream;
     if (ids_bytes != 0 && stream->size == HEADER_BYTES + ids_bytes)
         return thr_fail(err, THR_ENOTFOUND, "%s: the file has ids only, no distances: leave out \":distances\"",
@@ -56,7 +56,7 @@ thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_err
     uint64_t half = reader->shape.n_rows * reader->shape.n_dims * thr_dtype_size(source->dtype);
     thr_rows_layout layout = {.offset = HEADER_BYTES};
     if (source->part != NULL) {
-        THR_TRY(to_distances(reader, half, err));
+        THR_TRY(skip_to_distances(reader, half, err));
         layout.offset += half;
         layout.mistake = " of ids and distances";
     } else if (source->dtype == THR_DTYPE_I32) {

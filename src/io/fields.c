@@ -148,7 +148,7 @@ static thr_status add(thr_fields *f, const char *text, size_t length, thr_error 
  * Unquote a field in place, from its opening quote at `at`. *out is the field's end; returns the text after the
  * quotes.
  */
-static char *take_quoted(char *at, const char *end, char **out) {
+static char *unquote(char *at, const char *end, char **out) {
     char *to = at++;
     for (;;) {
         /* A closing quote exists, otherwise the row would not end here. */
@@ -172,7 +172,7 @@ static thr_status split(thr_fields *f, char *at, char *end, thr_error *err) {
     for (;;) {
         char *text = at, *to = at;
         if (f->quoted && at < end && *at == '"')
-            at = take_quoted(at, end, &to);
+            at = unquote(at, end, &to);
         char *separator = memchr(at, f->separator, (size_t)(end - at));
         char *stop = separator != NULL ? separator : end;
         size_t rest = (size_t)(stop - at);

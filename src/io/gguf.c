@@ -129,23 +129,23 @@ typedef struct cursor {
 } cursor;
 
 /* Both return the status that they pass to thr_fail; returning it directly lets the compiler and analysers see it. */
-static thr_status cut(const cursor *c, const char *what, thr_error *err) {
+static thr_status fail_truncated(const cursor *c, const char *what, thr_error *err) {
     (void)thr_fail(err, THR_ECORRUPT,
                    "%s: offset %" PRIu64 ": the file ends within %s: it is cut short, fetch it again", c->file->name,
                    c->at, what);
     return THR_ECORRUPT;
 }
 
-static thr_status wrong(const cursor *c, const char *what, thr_error *err) {
+static thr_status fail_format(const cursor *c, const char *what, thr_error *err) {
     (void)thr_fail(err, THR_EFORMAT, "%s: offset %" PRIu64 ": %s: write the file again", c->file->name, c->at, what);
     return THR_EFORMAT;
 }
 
 static const char too_long[] = "metadata and descriptions of tensors have more than 256 MiB";
 
-static thr_status take(cursor *c, uint64_t n, const uint8_t **bytes, const char *what, thr_error *err) {
+static thr_status read_bytes(cursor *c, uint64_t n, const uint8_t **bytes, const char *what, thr_error *err) {
     if (n > c->end - c->at)
-        return n > c->file->size - c->at ? cut(c, what, err) : wrong(c, too_long, err);
+        return n > c->file->size - c->at ? fail_truncated(c, what, err) : fail_format(c, too_long, err);
     *bytes = c->file->bytes + c->at;
     c->at += n;
     return THR_OK;
@@ -153,23 +153,23 @@ static thr_status take(cursor *c, uint64_t n, const uint8_t **bytes, const char 
 
 static thr_status take_u32(cursor *c, uint32_t *x, const char *what, thr_error *err) {
     const uint8_t *bytes = NULL;
-    THR_TRY(take(c, sizeof *x, &bytes, what, err));
+    THR_TRY(read_bytes(c, sizeof *x, &bytes, what, err));
     *x = (uint32_t)little(bytes, sizeof *x);
     return THR_OK;
 }
 
 static thr_status take_u64(cursor *c, uint64_t *x, const char *what, thr_error *err) {
     const uint8_t *bytes = NULL;
-    THR_TRY(take(c, sizeof *x, &bytes, what, err));
+    THR_TRY(read_bytes(c, sizeof *x, &bytes, what, err));
     *x = little(bytes, sizeof *x);
     return THR_OK;
 }
 
-static thr_status take_string(cursor *c, const char **string, size_t *n, const char *what, thr_error *err) {
+static thr_status read_string(cursor *c, const char **string, size_t *n, const char *what, thr_error *err) {
     const uint8_t *bytes = NULL;
     uint64_t length = 0;
     THR_TRY(take_u64(c, &length, what, err));
-    THR_TRY(take(c, length, &bytes, what, err));
+    THR_TRY(read_bytes(c, length, &bytes, what, err));
     *string = (const char *)bytes;
     *n = (size_t)length;
     return THR_OK;
@@ -186,7 +186,7 @@ static thr_status skip_array(cursor *c, int depth, thr_error *err) {
     THR_TRY(take_u32(c, &type, what, err));
     THR_TRY(take_u64(c, &n, what, err));
     if (depth == DEPTH_MOST)
-        return wrong(c, "arrays in the metadata are nested too deeply", err);
+        return fail_format(c, "arrays in the metadata are nested too deeply", err);
     return skip_values(c, type, n, depth + 1, err);
 }
 
@@ -197,13 +197,13 @@ static thr_status skip_values(cursor *c, uint32_t type, uint64_t n, int depth, t
     const char *string = NULL;
     size_t length = 0;
     if (type >= N_VALUES)
-        return wrong(c, "a value in the metadata has an unknown type", err);
+        return fail_format(c, "a value in the metadata has an unknown type", err);
     if (value_sizes[type] > 0)
-        return n > c->file->size / value_sizes[type] ? cut(c, what, err)
-                                                     : take(c, n * value_sizes[type], &bytes, what, err);
+        return n > c->file->size / value_sizes[type] ? fail_truncated(c, what, err)
+                                                     : read_bytes(c, n * value_sizes[type], &bytes, what, err);
     for (uint64_t i = 0; i < n; i++)
         if (type == VALUE_STRING)
-            THR_TRY(take_string(c, &string, &length, what, err));
+            THR_TRY(read_string(c, &string, &length, what, err));
         else
             THR_TRY(skip_array(c, depth, err));
     return THR_OK;
@@ -213,28 +213,28 @@ static bool is_key(const char *key, size_t n, const char *wanted) {
     return n == strlen(wanted) && memcmp(key, wanted, n) == 0;
 }
 
-static thr_status take_alignment(thr_gguf *file, cursor *c, thr_error *err) {
+static thr_status read_alignment(thr_gguf *file, cursor *c, thr_error *err) {
     THR_TRY(take_u32(c, &file->alignment, "the alignment", err));
     if (file->alignment == 0 || file->alignment % ALIGNMENT_STEP != 0)
-        return wrong(c, "the alignment of tensors is not a multiple of 8", err);
+        return fail_format(c, "the alignment of tensors is not a multiple of 8", err);
     return THR_OK;
 }
 
-static thr_status take_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
+static thr_status read_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
     static const char what[] = "metadata";
     for (uint64_t i = 0; i < n; i++) {
         const char *key = NULL;
         const uint8_t *bytes = NULL;
         size_t length = 0;
         uint32_t type = 0;
-        THR_TRY(take_string(c, &key, &length, what, err));
+        THR_TRY(read_string(c, &key, &length, what, err));
         if (length == 0)
-            return wrong(c, "a key of metadata is empty", err);
+            return fail_format(c, "a key of metadata is empty", err);
         THR_TRY(take_u32(c, &type, what, err));
         if (is_key(key, length, "general.alignment") && type == VALUE_U32) {
-            THR_TRY(take_alignment(file, c, err));
+            THR_TRY(read_alignment(file, c, err));
         } else if (is_key(key, length, "split.count") && type == VALUE_U16) {
-            THR_TRY(take(c, 2, &bytes, what, err));
+            THR_TRY(read_bytes(c, 2, &bytes, what, err));
             file->n_parts = (uint32_t)little(bytes, 2);
         } else {
             THR_TRY(skip_values(c, type, 1, 0, err));
@@ -245,38 +245,38 @@ static thr_status take_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error
 
 /* ------------------------------------------------------------------------------------------------ tensors */
 
-/* Read a tensor description. *offset is relative to the data, whose start is not yet known: place_all adds it. */
-static thr_status take_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, thr_error *err) {
+/* Read a tensor description. *offset is relative to the data, whose start is not yet known: locate_tensor adds it. */
+static thr_status read_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, thr_error *err) {
     static const char what[] = "the description of a tensor";
     *t = (thr_gguf_tensor){.n_dims = 1, .n_rows = 1};
-    THR_TRY(take_string(c, &t->name, &t->n_name, what, err));
+    THR_TRY(read_string(c, &t->name, &t->n_name, what, err));
     if (t->n_name > NAME_MOST)
-        return wrong(c, "the name of a tensor is longer than 65535 bytes", err);
+        return fail_format(c, "the name of a tensor is longer than 65535 bytes", err);
     THR_TRY(take_u32(c, &t->n_axes, what, err));
     if (t->n_axes > THR_GGUF_AXES)
-        return wrong(c, "a tensor has more than 4 axes", err);
+        return fail_format(c, "a tensor has more than 4 axes", err);
     for (uint32_t i = 0; i < t->n_axes; i++) {
         uint64_t n = 0;
         THR_TRY(take_u64(c, &n, what, err));
         if (i == 0)
             t->n_dims = n;
         else if (__builtin_mul_overflow(t->n_rows, n, &t->n_rows))
-            return wrong(c, "a tensor has too many values", err);
+            return fail_format(c, "a tensor has too many values", err);
     }
     THR_TRY(take_u32(c, &t->type, what, err));
     return take_u64(c, offset, what, err);
 }
 
-static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, uint64_t offset, thr_gguf_tensor *t,
-                        thr_error *err) {
+static thr_status locate_tensor(const thr_gguf *file, const cursor *c, uint64_t start, uint64_t offset,
+                                thr_gguf_tensor *t, thr_error *err) {
     const layout *l = layout_of(t->type);
     uint64_t n_row = 0, n = 0;
     if (l == NULL)
         return THR_OK;
     if (!row_bytes(l, t->n_dims, &n_row) || __builtin_mul_overflow(n_row, t->n_rows, &n))
-        return wrong(c, "a tensor's rows are not whole blocks, or too long", err);
+        return fail_format(c, "a tensor's rows are not whole blocks, or too long", err);
     if (offset % file->alignment != 0)
-        return wrong(c, "a tensor does not begin at a multiple of the alignment", err);
+        return fail_format(c, "a tensor does not begin at a multiple of the alignment", err);
     if (start > file->size || offset > file->size - start || n > file->size - start - offset)
         return thr_fail(err, THR_ECORRUPT,
                         "%s: tensor '%.*s' ends after the file's %" PRIu64 " bytes: it is cut short, fetch it again",
@@ -286,19 +286,19 @@ static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, u
 }
 
 /* Read the descriptions. The data begin at the next multiple of the alignment after the last one. */
-static thr_status take_tensors(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
+static thr_status read_tensors(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
     uint64_t *offsets = NULL;
     thr_status status = THR_OK;
     if (n > (c->end - c->at) / LEAST_TENSOR_BYTES)
-        return n > (file->size - c->at) / LEAST_TENSOR_BYTES ? cut(c, "the descriptions of tensors", err)
-                                                             : wrong(c, too_long, err);
+        return n > (file->size - c->at) / LEAST_TENSOR_BYTES ? fail_truncated(c, "the descriptions of tensors", err)
+                                                             : fail_format(c, too_long, err);
     THR_TRY_OUT(thr_alloc(file->context, (size_t)n, sizeof *offsets, &offsets, "places of tensors", err));
     THR_TRY_OUT(thr_alloc(file->context, (size_t)n, sizeof *file->tensors, &file->tensors, "tensors", err));
     for (file->n_tensors = 0; file->n_tensors < n; file->n_tensors++)
-        THR_TRY_OUT(take_tensor(c, &file->tensors[file->n_tensors], &offsets[file->n_tensors], err));
+        THR_TRY_OUT(read_tensor(c, &file->tensors[file->n_tensors], &offsets[file->n_tensors], err));
     const uint64_t rest = c->at % file->alignment, start = c->at + (rest > 0 ? file->alignment - rest : 0);
     for (size_t i = 0; i < n; i++)
-        THR_TRY_OUT(place(file, c, start, offsets[i], &file->tensors[i], err));
+        THR_TRY_OUT(locate_tensor(file, c, start, offsets[i], &file->tensors[i], err));
 out:
     thr_release(file->context, offsets);
     return status;
@@ -322,8 +322,8 @@ static thr_status parse(thr_gguf *file, thr_error *err) {
                         version, OLDEST, NEWEST);
     THR_TRY(take_u64(&c, &n_tensors, "the header", err));
     THR_TRY(take_u64(&c, &n_pairs, "the header", err));
-    THR_TRY(take_metadata(file, &c, n_pairs, err));
-    return take_tensors(file, &c, n_tensors, err);
+    THR_TRY(read_metadata(file, &c, n_pairs, err));
+    return read_tensors(file, &c, n_tensors, err);
 }
 
 static thr_status make(thr_context *context, const char *name, thr_gguf **made, thr_error *err) {

@@ -37,7 +37,7 @@ bool thr_io_json_at_end(thr_json *json) {
 /* ------------------------------------------------------------------------------------------------ strings */
 
 /* Parse four hexadecimal digits after \u. */
-static bool take_hex(thr_json *json, uint32_t *code) {
+static bool parse_hex(thr_json *json, uint32_t *code) {
     *code = 0;
     if (json->end - json->at < 4)
         return false;
@@ -55,30 +55,30 @@ static bool take_hex(thr_json *json, uint32_t *code) {
 }
 
 /* Parse a character after \u; beyond 16 bits it is a surrogate pair. */
-static bool take_code(thr_json *json, uint32_t *code) {
+static bool parse_code_point(thr_json *json, uint32_t *code) {
     uint32_t second = 0;
-    if (!take_hex(json, code) || *code == 0 || (*code >= 0xdc00 && *code <= 0xdfff))
+    if (!parse_hex(json, code) || *code == 0 || (*code >= 0xdc00 && *code <= 0xdfff))
         return false;
     if (*code < 0xd800 || *code > 0xdbff)
         return true;
     if (json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u')
         return false;
     json->at += 2;
-    if (!take_hex(json, &second) || second < 0xdc00 || second > 0xdfff)
+    if (!parse_hex(json, &second) || second < 0xdc00 || second > 0xdfff)
         return false;
     *code = 0x10000 + ((*code - 0xd800) << 10) + (second - 0xdc00);
     return true;
 }
 
 /* Parse the escape after a backslash. */
-static bool take_escape(thr_json *json, char **out) {
+static bool parse_escape(thr_json *json, char **out) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     if (json->at == json->end)
         return false;
     const char c = *json->at++;
     uint32_t code = 0;
     if (c == 'u') {
-        if (!take_code(json, &code))
+        if (!parse_code_point(json, &code))
             return false;
     } else {
         const char *letter = memchr(letters, c, sizeof letters - 1);
@@ -103,7 +103,7 @@ thr_status thr_io_json_take_string(thr_json *json, char *out, size_t *length, th
             return thr_io_json_fail(json, "a string holds a control character", err);
         if (c != '\\')
             *to++ = c;
-        else if (!take_escape(json, &to))
+        else if (!parse_escape(json, &to))
             return thr_io_json_fail(json, "a string holds an invalid escape, or half a character", err);
     }
     *to = '\0';

@@ -42,7 +42,7 @@ static void skip_space(npy_text *text) {
         text->at++;
 }
 
-static bool take(npy_text *text, const char *word) {
+static bool consume(npy_text *text, const char *word) {
     skip_space(text);
     size_t n = strlen(word);
     if ((size_t)(text->end - text->at) < n || memcmp(text->at, word, n) != 0)
@@ -52,7 +52,7 @@ static bool take(npy_text *text, const char *word) {
 }
 
 /* Parse a quoted string without escapes. */
-static bool take_string(npy_text *text, char out[DESCR_MAX_BYTES]) {
+static bool parse_string(npy_text *text, char out[DESCR_MAX_BYTES]) {
     skip_space(text);
     if (text->at == text->end || (*text->at != '\'' && *text->at != '"'))
         return false;
@@ -67,7 +67,7 @@ static bool take_string(npy_text *text, char out[DESCR_MAX_BYTES]) {
 }
 
 /* Parse a decimal number below 2^63, with or without the suffix L of Python 2. */
-static bool take_number(npy_text *text, uint64_t *number) {
+static bool parse_number(npy_text *text, uint64_t *number) {
     skip_space(text);
     const char *from = text->at;
     *number = 0;
@@ -83,17 +83,17 @@ static bool take_number(npy_text *text, uint64_t *number) {
 
 /* Parse () or (3,) or (3, 4) or (3, 4,). As in Python, a single number needs its comma. */
 static thr_status parse_shape(npy_text *text, npy_header *header, thr_error *err) {
-    if (!take(text, "("))
+    if (!consume(text, "("))
         return fail_at(text, "the shape is not a tuple", err);
     bool comma = true;
-    while (!take(text, ")")) {
+    while (!consume(text, ")")) {
         uint64_t number = 0;
-        if (!comma || !take_number(text, &number))
+        if (!comma || !parse_number(text, &number))
             return fail_at(text, "the shape is not a tuple of numbers", err);
         if (header->n_axes < AXES_MAX)
             header->shape[header->n_axes] = number;
         header->n_axes++;
-        comma = take(text, ",");
+        comma = consume(text, ",");
     }
     if (header->n_axes == 1 && !comma)
         return fail_at(text, "the shape is not a tuple of numbers", err);
@@ -102,18 +102,18 @@ static thr_status parse_shape(npy_text *text, npy_header *header, thr_error *err
 
 static thr_status parse_value(npy_text *text, unsigned key, npy_header *header, thr_error *err) {
     if (key == 0) {
-        if (take(text, "["))
+        if (consume(text, "["))
             return thr_fail(err, THR_EFORMAT,
                             "%s: the array holds records: save one field as a plain array, "
                             "numpy.save(file, array[\"field\"])",
                             text->reader->name);
-        if (!take_string(text, header->descr))
+        if (!parse_string(text, header->descr))
             return fail_at(text, "descr is not a string", err);
         return THR_OK;
     }
     if (key == 1) {
-        header->fortran_order = take(text, "True");
-        if (!header->fortran_order && !take(text, "False"))
+        header->fortran_order = consume(text, "True");
+        if (!header->fortran_order && !consume(text, "False"))
             return fail_at(text, "fortran_order is neither True nor False", err);
         return THR_OK;
     }
@@ -124,12 +124,12 @@ static thr_status parse_header(npy_text *text, npy_header *header, thr_error *er
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned seen = 0;
     *header = (npy_header){0};
-    if (!take(text, "{"))
+    if (!consume(text, "{"))
         return fail_at(text, "no dictionary", err);
     bool comma = true;
-    while (!take(text, "}")) {
+    while (!consume(text, "}")) {
         char name[DESCR_MAX_BYTES];
-        if (!comma || !take_string(text, name))
+        if (!comma || !parse_string(text, name))
             return fail_at(text, "a key was expected", err);
         unsigned key = 0;
         while (key < 3 && strcmp(name, keys[key]) != 0)
@@ -137,10 +137,10 @@ static thr_status parse_header(npy_text *text, npy_header *header, thr_error *er
         if (key == 3 || (seen & 1u << key) != 0)
             return fail_at(text, "a key is unknown or occurs twice", err);
         seen |= 1u << key;
-        if (!take(text, ":"))
+        if (!consume(text, ":"))
             return fail_at(text, "a colon was expected", err);
         THR_TRY(parse_value(text, key, header, err));
-        comma = take(text, ",");
+        comma = consume(text, ",");
     }
     if (seen != 7)
         return fail_at(text, "descr, fortran_order or shape is missing", err);

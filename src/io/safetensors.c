@@ -42,7 +42,7 @@ struct thr_tensors {
 
 /* ------------------------------------------------------------------------------------------------ the header */
 
-static thr_status take_string(thr_tensors *t, thr_json *json, const char **string, thr_error *err) {
+static thr_status parse_string(thr_tensors *t, thr_json *json, const char **string, thr_error *err) {
     size_t length = 0;
     THR_TRY(thr_io_json_take_string(json, t->strings + t->n_strings, &length, err));
     *string = t->strings + t->n_strings;
@@ -50,15 +50,15 @@ static thr_status take_string(thr_tensors *t, thr_json *json, const char **strin
     return THR_OK;
 }
 
-static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) {
+static thr_status parse_metadata(thr_tensors *t, thr_json *json, thr_error *err) {
     THR_TRY(thr_io_json_expect(json, '{', "the metadata is not an object of strings", err));
     if (thr_io_json_take(json, '}'))
         return THR_OK;
     do {
         tensor_pair pair;
-        THR_TRY(take_string(t, json, &pair.key, err));
+        THR_TRY(parse_string(t, json, &pair.key, err));
         THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
-        THR_TRY(take_string(t, json, &pair.value, err));
+        THR_TRY(parse_string(t, json, &pair.value, err));
         THR_TRY(thr_grow(t->context, &t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs,
                          "metadata of tensors", err));
         t->pairs[t->n_pairs++] = pair;
@@ -67,7 +67,7 @@ static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) 
 }
 
 /* Parse [] or [2, 3]; *n_values is the product. */
-static thr_status take_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
+static thr_status parse_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
     *n_values = 1;
     THR_TRY(thr_io_json_expect(json, '[', "the shape is not a list", err));
     if (thr_io_json_take(json, ']'))
@@ -84,7 +84,7 @@ static thr_status take_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_val
     return thr_io_json_expect(json, ']', "the shape has no end", err);
 }
 
-static thr_status take_offsets(thr_json *json, uint64_t offsets[2], thr_error *err) {
+static thr_status parse_offsets(thr_json *json, uint64_t offsets[2], thr_error *err) {
     static const char what[] = "the offsets are not two numbers";
     THR_TRY(thr_io_json_expect(json, '[', what, err));
     THR_TRY(thr_io_json_take_count(json, &offsets[0], err));
@@ -93,10 +93,10 @@ static thr_status take_offsets(thr_json *json, uint64_t offsets[2], thr_error *e
     return thr_io_json_expect(json, ']', what, err);
 }
 
-static thr_status take_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kind, thr_error *err) {
+static thr_status parse_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kind, thr_error *err) {
     const size_t before = t->n_strings;
     const char *word = NULL;
-    THR_TRY(take_string(t, json, &word, err));
+    THR_TRY(parse_string(t, json, &word, err));
     const thr_tensor_kind *found = thr_io_tensor_kind_find(word);
     t->n_strings = before;
     if (found == NULL)
@@ -112,14 +112,14 @@ typedef struct tensor_entry {
     uint64_t offsets[2];
 } tensor_entry;
 
-static thr_status take_value(thr_tensors *t, thr_json *json, unsigned key, thr_tensor *tensor, tensor_entry *entry,
-                             thr_error *err) {
+static thr_status parse_value(thr_tensors *t, thr_json *json, unsigned key, thr_tensor *tensor, tensor_entry *entry,
+                              thr_error *err) {
     if (key == 0)
-        return take_kind(t, json, &entry->kind, err);
-    return key == 1 ? take_shape(json, tensor, &entry->n_values, err) : take_offsets(json, entry->offsets, err);
+        return parse_kind(t, json, &entry->kind, err);
+    return key == 1 ? parse_shape(json, tensor, &entry->n_values, err) : parse_offsets(json, entry->offsets, err);
 }
 
-static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor, tensor_entry *entry, thr_error *err) {
+static thr_status parse_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor, tensor_entry *entry, thr_error *err) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     unsigned seen = 0;
     THR_TRY(thr_io_json_expect(json, '{', "a tensor is not an object", err));
@@ -127,7 +127,7 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
         const size_t before = t->n_strings;
         const char *word = NULL;
         unsigned key = 0;
-        THR_TRY(take_string(t, json, &word, err));
+        THR_TRY(parse_string(t, json, &word, err));
         while (key < 3 && strcmp(word, keys[key]) != 0)
             key++;
         t->n_strings = before;
@@ -135,7 +135,7 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
             return thr_io_json_fail(json, "a key of a tensor is unknown or occurs twice", err);
         seen |= 1u << key;
         THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
-        THR_TRY(take_value(t, json, key, tensor, entry, err));
+        THR_TRY(parse_value(t, json, key, tensor, entry, err));
     } while (thr_io_json_take(json, ','));
     if (seen != 7)
         return thr_io_json_fail(json, "a tensor lacks dtype, shape or data_offsets", err);
@@ -143,7 +143,7 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
 }
 
 /* Set the address and size of a tensor after checking its offsets against its type and the data. */
-static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_tensor *tensor, thr_error *err) {
+static thr_status locate_tensor(const thr_tensors *t, const tensor_entry *entry, thr_tensor *tensor, thr_error *err) {
     const unsigned long long from = entry->offsets[0], to = entry->offsets[1];
     uint64_t n_bytes = 0;
     if (!thr_io_tensor_kind_size(&entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
@@ -163,32 +163,32 @@ static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_ten
     return THR_OK;
 }
 
-static thr_status take_tensor(thr_tensors *t, thr_json *json, const char *name, thr_error *err) {
+static thr_status parse_tensor(thr_tensors *t, thr_json *json, const char *name, thr_error *err) {
     tensor_entry entry = {.n_values = 0};
     thr_tensor tensor = {.name = name};
-    THR_TRY(take_entry(t, json, &tensor, &entry, err));
-    THR_TRY(place(t, &entry, &tensor, err));
+    THR_TRY(parse_entry(t, json, &tensor, &entry, err));
+    THR_TRY(locate_tensor(t, &entry, &tensor, err));
     THR_TRY(
         thr_grow(t->context, &t->tensors, &t->tensors_capacity, t->n_tensors + 1, sizeof *t->tensors, "tensors", err));
     t->tensors[t->n_tensors++] = tensor;
     return THR_OK;
 }
 
-static thr_status take_header(thr_tensors *t, thr_json *json, thr_error *err) {
+static thr_status parse_header(thr_tensors *t, thr_json *json, thr_error *err) {
     bool has_metadata = false;
     THR_TRY(thr_io_json_expect(json, '{', "no object", err));
     if (!thr_io_json_take(json, '}')) {
         do {
             const char *name = NULL;
-            THR_TRY(take_string(t, json, &name, err));
+            THR_TRY(parse_string(t, json, &name, err));
             THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
             if (strcmp(name, metadata_name) != 0) {
-                THR_TRY(take_tensor(t, json, name, err));
+                THR_TRY(parse_tensor(t, json, name, err));
             } else {
                 if (has_metadata)
                     return thr_io_json_fail(json, "the metadata occurs twice", err);
                 has_metadata = true;
-                THR_TRY(take_metadata(t, json, err));
+                THR_TRY(parse_metadata(t, json, err));
             }
         } while (thr_io_json_take(json, ','));
         THR_TRY(thr_io_json_expect(json, '}', "the header has no end", err));
@@ -281,7 +281,7 @@ static thr_status parse(thr_tensors *t, const uint8_t *bytes, uint64_t size, thr
     t->n_data = size - LEAD_BYTES - length;
     t->n_file = size;
     THR_TRY(thr_alloc(t->context, (size_t)length, 1, &t->strings, "names of tensors", err));
-    THR_TRY(take_header(t, &json, err));
+    THR_TRY(parse_header(t, &json, err));
     return check_whole(t, err);
 }
 
@@ -366,7 +366,7 @@ const char *thr_io_tensors_metadata(const thr_tensors *tensors, const char *key)
 }
 
 /* Format a type and shape: "f32 [2, 3]". */
-static void show(const char *kind, uint32_t n_axes, const uint64_t *shape, char out[SHAPE_TEXT_BYTES]) {
+static void format_shape(const char *kind, uint32_t n_axes, const uint64_t *shape, char out[SHAPE_TEXT_BYTES]) {
     size_t n = (size_t)snprintf(out, SHAPE_TEXT_BYTES, "%s [", kind);
     for (uint32_t i = 0; i < n_axes && i < THR_TENSOR_AXES; i++)
         n +=
@@ -379,7 +379,7 @@ thr_status thr_io_tensors_expect(const thr_tensors *tensors, const char *name, t
     char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
     const thr_tensor *found = thr_io_tensors_find(tensors, name);
     *tensor = NULL;
-    show(thr_dtype_name(dtype), n_axes, shape, wanted);
+    format_shape(thr_dtype_name(dtype), n_axes, shape, wanted);
     if (found == NULL)
         return thr_fail(err, THR_EFORMAT,
                         "%s: has no tensor '%.200s', %s, among its %zu: is it a file of another kind?", tensors->name,
@@ -388,8 +388,8 @@ thr_status thr_io_tensors_expect(const thr_tensors *tensors, const char *name, t
     for (uint32_t i = 0; same && i < n_axes; i++)
         same = found->shape[i] == shape[i];
     if (!same) {
-        show(found->dtype != THR_DTYPE_NONE ? thr_dtype_name(found->dtype) : "of another dtype", found->n_axes,
-             found->shape, is);
+        format_shape(found->dtype != THR_DTYPE_NONE ? thr_dtype_name(found->dtype) : "of another dtype", found->n_axes,
+                     found->shape, is);
         return thr_fail(err, THR_EFORMAT,
                         "%s: tensor '%.200s' is %s, where %s is wanted: is it a file of another kind?", tensors->name,
                         name, is, wanted);

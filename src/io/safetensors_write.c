@@ -115,7 +115,7 @@ static size_t most_header_bytes(const thr_tensors_image *image) {
     return n;
 }
 
-static char *put_metadata(const thr_tensors_image *image, char *to) {
+static char *write_metadata(const thr_tensors_image *image, char *to) {
     to += snprintf(to, ENTRY_BYTES, "\"%s\":{", metadata_name);
     for (size_t i = 0; i < image->n_metadata; i++) {
         if (i != 0)
@@ -128,7 +128,7 @@ static char *put_metadata(const thr_tensors_image *image, char *to) {
     return to;
 }
 
-static char *put_tensor(const thr_tensor *tensor, uint64_t place, char *to) {
+static char *write_tensor(const thr_tensor *tensor, uint64_t place, char *to) {
     to += thr_io_json_quote(tensor->name, to);
     to += snprintf(to, ENTRY_BYTES, ":{\"dtype\":\"%s\",\"shape\":[", thr_io_tensor_kind_of(tensor->dtype)->name);
     for (uint32_t i = 0; i < tensor->n_axes; i++)
@@ -144,13 +144,13 @@ static size_t make_header(const thr_tensors_image *image, const uint64_t *places
     bool first = true;
     *to++ = '{';
     if (image->n_metadata != 0) {
-        to = put_metadata(image, to);
+        to = write_metadata(image, to);
         first = false;
     }
     for (size_t i = 0; i < image->n_tensors; i++, first = false) {
         if (!first)
             *to++ = ',';
-        to = put_tensor(&image->tensors[i], places[i], to);
+        to = write_tensor(&image->tensors[i], places[i], to);
     }
     *to++ = '}';
     while ((to - header) % ALIGN != 0)

@@ -57,7 +57,7 @@ static void count_part(void *arg, size_t piece, uint32_t worker) {
     thr_io_svmlight_count(r->parts[piece].text, r->parts[piece].size, &r->ranges[r->first_range + piece].counts);
 }
 
-static void take_part(void *arg, size_t piece, uint32_t worker) {
+static void parse_part(void *arg, size_t piece, uint32_t worker) {
     reading *r = arg;
     (void)worker;
     part *p = &r->parts[piece];
@@ -128,10 +128,10 @@ static thr_status changed(const reading *r, thr_error *err) {
     return thr_io_svmlight_report_fault(r->name, 0, &fault, err);
 }
 
-static thr_status take_chunk(reading *r, thr_error *err) {
+static thr_status parse_chunk(reading *r, thr_error *err) {
     if (r->n_parts > r->n_ranges - r->first_range)
         return changed(r, err);
-    run(r, take_part);
+    run(r, parse_part);
     for (size_t i = 0; i < r->n_parts; i++)
         if (r->parts[i].fault.kind != THR_SVMLIGHT_FINE)
             return thr_io_svmlight_report_fault(r->name, r->ranges[r->first_range + i].first_line + 1,
@@ -140,7 +140,8 @@ static thr_status take_chunk(reading *r, thr_error *err) {
 }
 
 /* Make one pass over all chunks. done: bytes read in earlier passes, for progress. */
-static thr_status pass(reading *r, thr_status (*do_chunk)(reading *r, thr_error *err), uint64_t done, thr_error *err) {
+static thr_status run_pass(reading *r, thr_status (*do_chunk)(reading *r, thr_error *err), uint64_t done,
+                           thr_error *err) {
     r->first_range = 0;
     for (;;) {
         const char *chunk = NULL;
@@ -213,7 +214,7 @@ static void drop_arrays(reading *r) {
 }
 
 /* Read FILE.query if no line has a query. Fails if queries are required and neither source has them. */
-static thr_status take_side(reading *r, const char *path, thr_error *err) {
+static thr_status read_side(reading *r, const char *path, thr_error *err) {
     char *side = NULL;
     thr_status status = THR_OK;
     if (r->options.ignore_queries || r->places.queries != NULL)
@@ -242,16 +243,16 @@ static thr_status read_lines(reading *r, const char *path, thr_svmlight *out, th
     thr_status status = THR_OK;
     const uint64_t raw = r->lines.raw_size == THR_SIZE_UNKNOWN ? 0 : r->lines.raw_size;
     r->progress = thr_progress_start(r->context, "read", 2 * raw);
-    THR_TRY_OUT(pass(r, count_chunk, 0, err));
+    THR_TRY_OUT(run_pass(r, count_chunk, 0, err));
     THR_TRY_OUT(check_totals(r, err));
     THR_TRY_OUT(make_arrays(r, err));
     const uint64_t done = thr_io_whole_lines_position(&r->lines);
     THR_TRY_OUT(thr_io_whole_lines_rewind(&r->lines, err));
-    THR_TRY_OUT(pass(r, take_chunk, done, err));
+    THR_TRY_OUT(run_pass(r, parse_chunk, done, err));
     if (r->first_range != r->n_ranges)
         status = changed(r, err);
     if (status == THR_OK)
-        status = take_side(r, path, err);
+        status = read_side(r, path, err);
     if (status == THR_OK)
         status = thr_progress_end(&r->progress, done + thr_io_whole_lines_position(&r->lines), err);
 out:

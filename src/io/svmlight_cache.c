@@ -62,7 +62,7 @@ static thr_status cache_name(thr_context *context, const char *path, char **name
 
 /* ------------------------------------------------------------------------------------------------ source */
 
-static thr_status look_at(const char *path, uint64_t *size, int64_t *mtime_ns, thr_error *err) {
+static thr_status stat_file(const char *path, uint64_t *size, int64_t *mtime_ns, thr_error *err) {
     thr_map map;
     THR_TRY(thr_map_open(path, &map, err));
     *size = map.size;
@@ -74,9 +74,9 @@ static thr_status look_at(const char *path, uint64_t *size, int64_t *mtime_ns, t
 thr_status thr_io_svmlight_look(thr_context *context, const char *path, thr_svmlight_source *source, thr_error *err) {
     char *side = NULL;
     *source = (thr_svmlight_source){.side_size = THR_SVMLIGHT_NO_SIDE};
-    THR_TRY(look_at(path, &source->size, &source->mtime_ns, err));
+    THR_TRY(stat_file(path, &source->size, &source->mtime_ns, err));
     THR_TRY(thr_io_svmlight_find_side(context, path, &side, err));
-    const thr_status status = side != NULL ? look_at(side, &source->side_size, &source->side_mtime_ns, err) : THR_OK;
+    const thr_status status = side != NULL ? stat_file(side, &source->side_size, &source->side_mtime_ns, err) : THR_OK;
     thr_release(context, side);
     return status;
 }

@@ -115,14 +115,14 @@ void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *c
 /* ------------------------------------------------------------------------------------------------ take */
 
 /* Parsing state; row, value and comment count from the start of the range. */
-typedef struct taking {
+typedef struct parsing {
     const thr_svmlight_counts *counts;
     const thr_svmlight_places *places;
     size_t row, value, comment;
     thr_svmlight_fault *fault;
-} taking;
+} parsing;
 
-static bool refuse(taking *t, thr_svmlight_fault_kind kind, const char *at) {
+static bool refuse(parsing *t, thr_svmlight_fault_kind kind, const char *at) {
     t->fault->kind = kind;
     t->fault->at = at;
     return false;
@@ -134,7 +134,7 @@ static bool is_not_finite(const char *p, const char *end) {
     return end - p >= 3 && (strncasecmp(p, "nan", 3) == 0 || strncasecmp(p, "inf", 3) == 0);
 }
 
-static bool take_label(taking *t, const char **at, const char *end) {
+static bool parse_label(parsing *t, const char **at, const char *end) {
     thr_numeral number;
     const char *p = thr_numeral_scan(*at, end, &number);
     if (p == NULL || !ends_word(p, end))
@@ -147,7 +147,7 @@ static bool take_label(taking *t, const char **at, const char *end) {
     return true;
 }
 
-static bool take_query(taking *t, const char **at, const char *end) {
+static bool parse_query(parsing *t, const char **at, const char *end) {
     if (!has_query(*at, end))
         return t->places->queries == NULL || refuse(t, THR_SVMLIGHT_NO_QUERY, *at);
     const char *p = *at + 4, *const digits = p;
@@ -165,7 +165,7 @@ static bool take_query(taking *t, const char **at, const char *end) {
 }
 
 /* Parse an index and its colon; *index is at least 1. */
-static inline bool take_index(taking *t, const char **at, const char *end, uint64_t before, uint64_t *index) {
+static inline bool parse_index(parsing *t, const char **at, const char *end, uint64_t before, uint64_t *index) {
     const char *p = *at;
     uint64_t i = 0;
     for (; p < end && is_digit(*p); p++)
@@ -192,7 +192,7 @@ static inline bool take_index(taking *t, const char **at, const char *end, uint6
     return true;
 }
 
-static inline bool take_value(taking *t, const char **at, const char *end, float *value) {
+static inline bool parse_value(parsing *t, const char **at, const char *end, float *value) {
     thr_numeral number;
     const char *p = thr_numeral_scan(*at, end, &number);
     if (p == NULL || !ends_word(p, end))
@@ -208,7 +208,7 @@ static inline bool take_value(taking *t, const char **at, const char *end, float
  * Parse all pairs of a row. n_features is the largest last index of all rows. An index above it must be followed by a
  * smaller one or by a malformed pair, which is rejected when reached; nothing is written until then.
  */
-static bool take_pairs(taking *t, const char *p, const char *end) {
+static bool parse_pairs(parsing *t, const char *p, const char *end) {
     const thr_svmlight_places *places = t->places;
     float *dense = places->dense != NULL ? places->dense + t->row * places->n_features : NULL;
     uint64_t index = 0, filled = 0; /* dense columns written */
@@ -217,7 +217,7 @@ static bool take_pairs(taking *t, const char *p, const char *end) {
         if (p == end)
             break;
         float value;
-        if (!take_index(t, &p, end, index, &index) || !take_value(t, &p, end, &value))
+        if (!parse_index(t, &p, end, index, &index) || !parse_value(t, &p, end, &value))
             return false;
         if (t->value == t->counts->n_values)
             return refuse(t, THR_SVMLIGHT_CHANGED, p);
@@ -238,7 +238,7 @@ static bool take_pairs(taking *t, const char *p, const char *end) {
     return true;
 }
 
-static bool take_comment(taking *t, const svm_line *line) {
+static bool parse_comment(parsing *t, const svm_line *line) {
     const thr_svmlight_places *places = t->places;
     if (places->comment_starts == NULL)
         return true;
@@ -252,14 +252,14 @@ static bool take_comment(taking *t, const svm_line *line) {
     return true;
 }
 
-static bool take_row(taking *t, const svm_line *line) {
+static bool parse_row(parsing *t, const svm_line *line) {
     if (t->row == t->counts->n_rows)
         return refuse(t, THR_SVMLIGHT_CHANGED, line->begin);
     if (t->places->starts != NULL)
         t->places->starts[t->row] = t->places->first_value + t->value;
     const char *p = line->begin;
-    if (!take_label(t, &p, line->data_end) || !take_query(t, &p, line->data_end) || !take_pairs(t, p, line->data_end) ||
-        !take_comment(t, line))
+    if (!parse_label(t, &p, line->data_end) || !parse_query(t, &p, line->data_end) ||
+        !parse_pairs(t, p, line->data_end) || !parse_comment(t, line))
         return false;
     t->row++;
     return true;
@@ -269,12 +269,12 @@ void thr_io_svmlight_take(const char *text, size_t size, const thr_svmlight_coun
                           const thr_svmlight_places *places, thr_svmlight_fault *fault) {
     const char *const end = text + size;
     *fault = (thr_svmlight_fault){.line_begin = text, .at = text, .end = end};
-    taking t = {.counts = counts, .places = places, .fault = fault};
+    parsing t = {.counts = counts, .places = places, .fault = fault};
     for (const char *p = text; p < end; fault->line++) {
         svm_line line;
         fault->line_begin = p;
         p = split_line(p, end, &line);
-        if (line.begin != line.data_end && !take_row(&t, &line))
+        if (line.begin != line.data_end && !parse_row(&t, &line))
             return;
     }
     if (t.row != counts->n_rows || t.value != counts->n_values ||

@@ -32,15 +32,15 @@ thr_status thr_io_svmlight_find_side(thr_context *context, const char *path, cha
 }
 
 /* Rows assigned to queries so far. */
-typedef struct giving {
+typedef struct assignment {
     const char *path, *side;
     uint64_t *queries;
     size_t n_rows, given;
     uint64_t n_queries, n_lines;
-} giving;
+} assignment;
 
 /* Process a trimmed line: one query's number of rows, or nothing. */
-static thr_status give(giving *g, const char *line, size_t length, thr_error *err) {
+static thr_status assign_rows(assignment *g, const char *line, size_t length, thr_error *err) {
     g->n_lines++;
     while (length != 0 && (line[length - 1] == '\r' || line[length - 1] == ' ' || line[length - 1] == '\t'))
         length--;
@@ -60,7 +60,7 @@ static thr_status give(giving *g, const char *line, size_t length, thr_error *er
     return THR_OK;
 }
 
-static thr_status give_all(giving *g, thr_whole_lines *lines, thr_error *err) {
+static thr_status assign_all(assignment *g, thr_whole_lines *lines, thr_error *err) {
     for (;;) {
         const char *chunk = NULL;
         size_t size = 0;
@@ -70,7 +70,7 @@ static thr_status give_all(giving *g, thr_whole_lines *lines, thr_error *err) {
         for (size_t begin = 0; begin < size;) {
             const size_t next = begin + thr_io_whole_lines_cut(chunk + begin, size - begin, 0);
             const size_t end = chunk[next - 1] == '\n' ? next - 1 : next;
-            THR_TRY(give(g, chunk + begin, end - begin, err));
+            THR_TRY(assign_rows(g, chunk + begin, end - begin, err));
             begin = next;
         }
     }
@@ -83,10 +83,10 @@ static thr_status give_all(giving *g, thr_whole_lines *lines, thr_error *err) {
 
 thr_status thr_io_svmlight_take_side(thr_context *context, const char *path, const char *side, uint64_t *queries,
                                      size_t n_rows, thr_error *err) {
-    giving g = {.path = path, .side = side, .queries = queries, .n_rows = n_rows};
+    assignment g = {.path = path, .side = side, .queries = queries, .n_rows = n_rows};
     thr_whole_lines lines;
     THR_TRY(thr_io_whole_lines_open(context, side, CHUNK_BYTES, &lines, err));
-    const thr_status status = give_all(&g, &lines, err);
+    const thr_status status = assign_all(&g, &lines, err);
     thr_io_whole_lines_close(&lines);
     return status;
 }

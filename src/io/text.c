@@ -47,8 +47,8 @@ static size_t mark_length(const text_state *s) {
 }
 
 /* Return the line of length bytes at start, without its line end. */
-static thr_status give(thr_reader *reader, size_t size, size_t length, const char **line, size_t *length_out,
-                       thr_error *err) {
+static thr_status return_line(thr_reader *reader, size_t size, size_t length, const char **line, size_t *length_out,
+                              thr_error *err) {
     text_state *s = reader->state;
     char *text = s->buffer + s->start;
     const char *nul = memchr(text, '\0', length);
@@ -90,7 +90,7 @@ static thr_status text_next_line(thr_reader *reader, const char **line, size_t *
         return thr_fail(
             err, THR_EFORMAT, "%s: line %llu, at byte %llu, is longer than %zu bytes: is it really a text of lines?",
             reader->name, (unsigned long long)s->line, (unsigned long long)s->start_offset, reader->longest_line);
-    return give(reader, end != NULL ? size + 1 : size, length, line, length_out, err);
+    return return_line(reader, end != NULL ? size + 1 : size, length, line, length_out, err);
 }
 
 static void text_close(thr_reader *reader) {

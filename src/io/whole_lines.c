@@ -31,7 +31,7 @@ bool thr_io_whole_lines_is_input(const char *name) {
 }
 
 /* Read the whole stream and keep it, unless it has more than `most` bytes: then discard it. */
-static thr_status keep(thr_whole_lines *lines, size_t most, thr_error *err) {
+static thr_status keep_stream(thr_whole_lines *lines, size_t most, thr_error *err) {
     size_t capacity = 0;
     for (size_t got = 1; got != 0; lines->size += got) {
         if (lines->size > most) {
@@ -59,11 +59,11 @@ static thr_status open_file(thr_whole_lines *lines, thr_error *err) {
     }
     THR_TRY(thr_io_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err));
     if (!plain)
-        return keep(lines, SIZE_MAX, err);
+        return keep_stream(lines, SIZE_MAX, err);
     lines->raw_size = (uint64_t)st.st_size;
     if (lines->raw_size > lines->chunk_bytes || lines->chunk_bytes > SIZE_MAX / KEPT_CHUNKS)
         return THR_OK;
-    THR_TRY(keep(lines, KEPT_CHUNKS * lines->chunk_bytes, err));
+    THR_TRY(keep_stream(lines, KEPT_CHUNKS * lines->chunk_bytes, err));
     if (lines->text == NULL)
         return thr_io_whole_lines_rewind(lines, err);
     lines->raw_size = lines->size;

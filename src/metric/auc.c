@@ -24,8 +24,8 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 /* Validate the input, build the sort keys and count the positives. */
-static thr_status take(const float *scores, const uint8_t *labels, size_t n, uint64_t *keys, size_t *n_positives,
-                       thr_error *err) {
+static thr_status make_keys(const float *scores, const uint8_t *labels, size_t n, uint64_t *keys, size_t *n_positives,
+                            thr_error *err) {
     *n_positives = 0;
     for (size_t i = 0; i < n; i++) {
         if (scores[i] != scores[i])
@@ -61,7 +61,7 @@ thr_status thr_auc(const float *scores, const uint8_t *labels, size_t n, double 
     if (keys == NULL)
         return thr_fail(err, THR_ENOMEM, "no memory for the AUC of %zu scores", n);
     size_t n_positives = 0;
-    thr_status status = take(scores, labels, n, keys, &n_positives, err);
+    thr_status status = make_keys(scores, labels, n, keys, &n_positives, err);
     if (status == THR_OK) {
         qsort(keys, n, sizeof *keys, compare_keys);
         *auc = (double)count_twice(keys, n) / (2.0 * (double)n_positives * (double)(n - n_positives));

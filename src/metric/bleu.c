@@ -17,7 +17,7 @@ void thr_bleu_options_init(thr_bleu_options *options) {
     *options = (thr_bleu_options){.size = sizeof *options};
 }
 
-static thr_status take_options(const thr_bleu_options *given, thr_bleu_options *o, thr_error *err) {
+static thr_status read_options(const thr_bleu_options *given, thr_bleu_options *o, thr_error *err) {
     thr_bleu_options_init(o);
     THR_TRY(thr_take_options(o, sizeof *o, given, sizeof *o, "thr_bleu_options", err));
     if ((unsigned)o->tokeniser > THR_BLEU_TOKENISER_NONE)
@@ -36,7 +36,7 @@ thr_status thr_bleu_signature(const thr_bleu_options *options, size_t n_referenc
     static const char *const names[] = {"exp", "none", "floor", "add-k"};
     thr_bleu_options o;
     char number[32], value[40] = "";
-    THR_TRY(take_options(options, &o, err));
+    THR_TRY(read_options(options, &o, err));
     if (o.smoothing == THR_BLEU_SMOOTHING_FLOOR || o.smoothing == THR_BLEU_SMOOTHING_ADD_K) {
         (void)thr_number_text(number, sizeof number, o.smoothing_value < 1e15 ? "%.2f" : "%g", o.smoothing_value);
         (void)snprintf(value, sizeof value, "[%s]", number);
@@ -61,7 +61,7 @@ static double combine(const thr_bleu_score *score, size_t n_orders) {
     return score->brevity_penalty * exp(sum / (double)n_orders);
 }
 
-static void judge(const thr_bleu_counts *c, const thr_bleu_options *o, thr_bleu_score *score) {
+static void compute_score(const thr_bleu_counts *c, const thr_bleu_options *o, thr_bleu_score *score) {
     *score = (thr_bleu_score){.brevity_penalty = 1,
                               .n_sentences = 1,
                               .hypothesis_length = c->hypothesis_length,
@@ -182,7 +182,7 @@ thr_status thr_bleu(const thr_bleu_texts *hypotheses, const thr_bleu_texts *refe
     thr_bleu_room room;
     thr_bleu_counts all = {.hypothesis_length = 0};
     thr_status status = THR_OK;
-    THR_TRY(take_options(options, &o, err));
+    THR_TRY(read_options(options, &o, err));
     THR_TRY(check(hypotheses, references, n_references, err));
     THR_TRY_OUT(start(&room, n_references + 1, err));
     for (uint64_t i = 0; i < hypotheses->n; i++) {
@@ -195,11 +195,11 @@ thr_status thr_bleu(const thr_bleu_texts *hypotheses, const thr_bleu_texts *refe
         thr_metric_bleu_count(&room, &counts);
         add_up(&all, &counts);
         if (by_sentence != NULL) {
-            judge(&counts, &o, &of_sentence);
+            compute_score(&counts, &o, &of_sentence);
             by_sentence[i] = of_sentence.bleu;
         }
     }
-    judge(&all, &o, score);
+    compute_score(&all, &o, score);
     score->n_sentences = hypotheses->n;
 out:
     end(&room);

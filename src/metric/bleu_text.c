@@ -67,7 +67,7 @@ static bool is_final(const char *start, const char *at, const char *next, const 
 }
 
 /* Write the lower case of text to out. A byte of input becomes at most 3 bytes. */
-static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
+static bool lower_text(const char *text, size_t length, thr_bleu_bytes *out) {
     const char *end = text + length;
     out->n = 0;
     if (length > SIZE_MAX / 4 || !thr_metric_bleu_reserve(out, 4 * length))
@@ -120,20 +120,20 @@ static bool is_stop(char c) {
     return c == '.' || c == ',';
 }
 
-static bool stop_behind_no_digit(char a, char b) {
+static bool stop_after_nondigit(char a, char b) {
     return !is_digit(a) && is_stop(b);
 }
 
-static bool stop_before_no_digit(char a, char b) {
+static bool stop_before_nondigit(char a, char b) {
     return is_stop(a) && !is_digit(b);
 }
 
-static bool minus_behind_digit(char a, char b) {
+static bool minus_after_digit(char a, char b) {
     return is_digit(a) && b == '-';
 }
 
 /* Put blanks around marks, and at both ends. */
-static void part_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
+static void separate_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
     size_t n = 0;
     out->bytes[n++] = ' ';
     for (size_t i = 0; i < in->n; i++) {
@@ -149,7 +149,7 @@ static void part_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
 }
 
 /* Separate two bytes: "ab" becomes "a b ", or " a b" if `before` is set. */
-static void part_pairs(const thr_bleu_bytes *in, bool (*apart)(char a, char b), bool before, thr_bleu_bytes *out) {
+static void separate_pairs(const thr_bleu_bytes *in, bool (*apart)(char a, char b), bool before, thr_bleu_bytes *out) {
     size_t n = 0, i = 0;
     while (i < in->n) {
         if (i + 1 == in->n || !apart(in->bytes[i], in->bytes[i + 1])) {
@@ -179,10 +179,10 @@ static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
     if (text->n > SIZE_MAX / 32 || !thr_metric_bleu_reserve(text, 24 * (text->n + 1)) ||
         !thr_metric_bleu_reserve(spare, 24 * (text->n + 1)))
         return false;
-    part_marks(text, spare);
-    part_pairs(spare, stop_behind_no_digit, false, text);
-    part_pairs(text, stop_before_no_digit, true, spare);
-    part_pairs(spare, minus_behind_digit, false, text);
+    separate_marks(text, spare);
+    separate_pairs(spare, stop_after_nondigit, false, text);
+    separate_pairs(text, stop_before_nondigit, true, spare);
+    separate_pairs(spare, minus_after_digit, false, text);
     return true;
 }
 
@@ -214,7 +214,7 @@ thr_status thr_metric_bleu_normalise(const thr_bleu_options *options, const char
     if (*bad < length)
         return THR_EFORMAT;
     if (options->lower_case) {
-        if (!make_small(text, length, spare))
+        if (!lower_text(text, length, spare))
             return THR_ENOMEM;
         swap(out, spare);
     } else {

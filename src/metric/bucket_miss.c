@@ -49,7 +49,7 @@ static thr_status check(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucke
 }
 
 /* Place one more wanted item after n, tracking at most `most` misses: the number of misses never decreases. */
-static void deal(const buckets *b, uint64_t n, uint64_t most, missed *p) {
+static void add_wanted(const buckets *b, uint64_t n, uint64_t most, missed *p) {
     const double left = (double)(b->n_candidates - n);
     for (uint64_t l = n < most ? n : most;; l--) { /* downwards, so that the share moved to l + 1 is not moved again */
         const double free = p->free[l], taken = p->taken[l];
@@ -86,7 +86,7 @@ thr_status thr_bucket_miss(uint64_t n_candidates, uint64_t n_wanted, uint64_t bu
     missed p = {.free = memory, .taken = memory + at_most + 1};
     p.free[0] = 1;
     for (uint64_t n = 0; n < n_wanted; n++)
-        deal(&b, n, at_most, &p);
+        add_wanted(&b, n, at_most, &p);
     double sum = 0;
     for (uint64_t l = at_most + 1; l-- > 0;) /* usually the smallest first */
         sum += p.free[l] + p.taken[l];

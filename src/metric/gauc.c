@@ -12,7 +12,7 @@ typedef struct ranked_ads {
     size_t n, n_best;
 } ranked_ads;
 
-static thr_status take(const thr_ranked *ranked, size_t r, ranked_ads *ads, thr_error *err) {
+static thr_status view_request(const thr_ranked *ranked, size_t r, ranked_ads *ads, thr_error *err) {
     const uint64_t first = ranked->offsets[r], end = ranked->offsets[r + 1];
     if (first > end)
         return thr_fail(err, THR_EINVAL, "request %zu ends at ad %llu, before its first one, %llu", r,
@@ -33,7 +33,7 @@ static thr_status take(const thr_ranked *ranked, size_t r, ranked_ads *ads, thr_
     return THR_OK;
 }
 
-static bool says_something(const ranked_ads *ads) {
+static bool has_pairs(const ranked_ads *ads) {
     return ads->n > ads->n_best;
 }
 
@@ -69,8 +69,8 @@ thr_status thr_gauc(const thr_ranked *ranked, double *gauc, thr_error *err) {
     size_t n_judged = 0;
     for (size_t r = 0; r < ranked->n_requests; r++) {
         ranked_ads ads;
-        THR_TRY(take(ranked, r, &ads, err));
-        if (!says_something(&ads))
+        THR_TRY(view_request(ranked, r, &ads, err));
+        if (!has_pairs(&ads))
             continue;
         sum += find_auc(&ads);
         n_judged++;
@@ -96,8 +96,8 @@ thr_status thr_top_recall(const thr_ranked *ranked, size_t g, double *recall, do
         return thr_fail(err, THR_EINVAL, "recall among the first 0 ads: choose 1 or more");
     for (size_t r = 0; r < ranked->n_requests; r++) {
         ranked_ads ads;
-        THR_TRY(take(ranked, r, &ads, err));
-        if (!says_something(&ads))
+        THR_TRY(view_request(ranked, r, &ads, err));
+        if (!has_pairs(&ads))
             continue;
         n_judged++;
         for (size_t i = 0; i < ads.n_best; i++) {

@@ -29,7 +29,7 @@ size_t thr_nn_rank_loss_scratch(size_t n) {
     return DOUBLES * n + (FLOATS * n + 1) / 2;
 }
 
-static ads share_out(double *scratch, size_t n) {
+static ads split_scratch(double *scratch, size_t n) {
     float *floats = (float *)(scratch + DOUBLES * n);
     return (ads){scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, floats, floats + n, floats + 2 * n};
 }
@@ -126,7 +126,7 @@ static double sum_pairs(const thr_kernels *kernels, const thr_rank_loss *loss, c
 double thr_nn_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
                             const float *scores, float *d_scores, double *scratch) {
     const size_t n = list->n;
-    const ads a = share_out(scratch, n);
+    const ads a = split_scratch(scratch, n);
     for (size_t i = 0; i < n; i++)
         a.gradients[i] = 0;
     double sum = 0;

@@ -64,7 +64,7 @@ static size_t partition(thr_candidate *items, size_t n) {
 }
 
 /* Partitioning rounds before falling back to the worst-case method: 2 log2 n. */
-static unsigned patience(size_t n) {
+static unsigned max_rounds(size_t n) {
     unsigned rounds = 2;
     for (; n > 1; n /= 2)
         rounds += 2;
@@ -86,12 +86,12 @@ static void sort_some(thr_candidate *items, size_t n, unsigned rounds) {
 }
 
 void thr_select_candidates_sort(thr_candidate *items, size_t n) {
-    sort_some(items, n, patience(n));
+    sort_some(items, n, max_rounds(n));
 }
 
 /* Quickselect. Sorts when few items or no rounds are left. */
 static void split_some(thr_candidate *items, size_t n, size_t first) {
-    unsigned rounds = patience(n);
+    unsigned rounds = max_rounds(n);
     while (first > 0 && first < n) {
         if (n <= SMALL || rounds-- == 0) {
             thr_select_candidates_sort(items, n);
@@ -130,7 +130,7 @@ static size_t drop_later_bins(thr_candidate *items, size_t n, bins b, uint32_t l
 }
 
 /* Move the items of bin `last`, which are few, after those of earlier bins. */
-static void last_bin_behind(thr_candidate *items, size_t n, bins b, uint32_t last) {
+static void move_last_bin(thr_candidate *items, size_t n, bins b, uint32_t last) {
     for (size_t i = n; i-- > 0;)
         if (bin_of(b, items[i].score) == last)
             swap(&items[i], &items[--n]);
@@ -161,7 +161,7 @@ size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first) 
     for (; before + histogram[last] < first; last++)
         before += histogram[last];
     const size_t m = drop_later_bins(items, n, b, last);
-    last_bin_behind(items, m, b, last);
+    move_last_bin(items, m, b, last);
     split_some(items + before, m - before, first - before);
     return first;
 }
@@ -189,7 +189,7 @@ thr_status thr_select_collector_start(thr_collector *collector, thr_context *con
 }
 
 /* Drop items that cannot be in the answer, and raise the threshold. */
-static void tighten(thr_collector *collector) {
+static void prune(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
     if (collector->margin == 0)
@@ -215,7 +215,7 @@ static void tighten(thr_collector *collector) {
 void thr_select_collector_reserve(thr_collector *collector) {
     if (collector->n + BLOCK <= collector->capacity)
         return;
-    tighten(collector);
+    prune(collector);
     /* With a margin, most items may stay. Double the capacity then, so that the amortised cost stays linear. */
     if (collector->margin > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
         collector->status = thr_grow(collector->context, &collector->items, &collector->capacity,
@@ -245,5 +245,5 @@ void thr_select_collector_merge(thr_collector *collector, const thr_collector *o
 }
 
 void thr_select_collector_finish(thr_collector *collector) {
-    tighten(collector);
+    prune(collector);
 }

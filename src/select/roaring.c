@@ -34,7 +34,7 @@ static void load_words(uint64_t *words, const uint8_t *bytes, uint32_t n) {
 }
 
 /* Return the next n bytes and advance; NULL with an error if fewer remain. */
-static const uint8_t *take(thr_roaring *r, size_t n, const char *what, thr_error *err) {
+static const uint8_t *next_bytes(thr_roaring *r, size_t n, const char *what, thr_error *err) {
     if (r->size - r->at < n) {
         (void)thr_fail(err, THR_ECORRUPT,
                        "a Roaring bitmap is damaged or cut short: %zu bytes of %s should be at byte %zu, but it has "
@@ -56,7 +56,7 @@ static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
     r->start = r->at;
     r->i = 0;
     r->run_flags = r->offsets = NULL;
-    const uint8_t *head = take(r, 4, "a cookie", err);
+    const uint8_t *head = next_bytes(r, 4, "a cookie", err);
     if (head == NULL)
         return THR_ECORRUPT;
     const uint32_t cookie = load_u32(head);
@@ -66,7 +66,7 @@ static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
                         " at byte %zu is not a cookie (0x303a or 0x....303b)",
                         cookie, r->start);
     if (cookie == COOKIE_PLAIN) {
-        if ((head = take(r, 4, "a count", err)) == NULL)
+        if ((head = next_bytes(r, 4, "a count", err)) == NULL)
             return THR_ECORRUPT;
         r->n_containers = load_u32(head);
         if (r->n_containers > CONTAINERS_MOST)
@@ -75,20 +75,20 @@ static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
                             r->n_containers, r->start + 4, CONTAINERS_MOST);
     } else {
         r->n_containers = (cookie >> 16) + 1;
-        if ((r->run_flags = take(r, (r->n_containers + 7) / 8, "flags", err)) == NULL)
+        if ((r->run_flags = next_bytes(r, (r->n_containers + 7) / 8, "flags", err)) == NULL)
             return THR_ECORRUPT;
     }
-    if ((r->keys = take(r, (size_t)4 * r->n_containers, "keys", err)) == NULL)
+    if ((r->keys = next_bytes(r, (size_t)4 * r->n_containers, "keys", err)) == NULL)
         return THR_ECORRUPT;
     if ((cookie == COOKIE_PLAIN || r->n_containers >= OFFSETS_FROM) &&
-        (r->offsets = take(r, (size_t)4 * r->n_containers, "offsets", err)) == NULL)
+        (r->offsets = next_bytes(r, (size_t)4 * r->n_containers, "offsets", err)) == NULL)
         return THR_ECORRUPT;
     return THR_OK;
 }
 
 /* Read the high bits before a bucket of a wide bitmap. */
 static thr_status begin_wide_bucket(thr_roaring *r, thr_error *err) {
-    const uint8_t *head = take(r, 4, "high bits", err);
+    const uint8_t *head = next_bytes(r, 4, "high bits", err);
     if (head == NULL)
         return THR_ECORRUPT;
     const uint64_t high = (uint64_t)load_u32(head) << 32;
@@ -180,23 +180,23 @@ static thr_status next_in_bucket(thr_roaring *r, thr_roaring_container *c, thr_e
     if (r->offsets != NULL && load_u32(r->offsets + 4 * (size_t)i) != r->at - r->start)
         return damaged(r, c, "is not at its offset", err);
     if (r->run_flags != NULL && (r->run_flags[i / 8] >> i % 8 & 1) != 0) {
-        const uint8_t *n_runs = take(r, 2, "a number of runs", err);
+        const uint8_t *n_runs = next_bytes(r, 2, "a number of runs", err);
         if (n_runs == NULL)
             return THR_ECORRUPT;
         c->kind = THR_ROARING_RUNS;
         c->n_parts = load_u16(n_runs);
-        c->parts = take(r, (size_t)4 * c->n_parts, "runs", err);
+        c->parts = next_bytes(r, (size_t)4 * c->n_parts, "runs", err);
         return c->parts != NULL ? check_runs(r, c, err) : THR_ECORRUPT;
     }
     if (c->n_bits <= LIST_MOST) {
         c->kind = THR_ROARING_LIST;
         c->n_parts = c->n_bits;
-        c->parts = take(r, (size_t)2 * c->n_parts, "values", err);
+        c->parts = next_bytes(r, (size_t)2 * c->n_parts, "values", err);
         return c->parts != NULL ? check_list(r, c, err) : THR_ECORRUPT;
     }
     c->kind = THR_ROARING_BITMAP;
     c->n_parts = THR_ROARING_WORDS;
-    c->parts = take(r, THR_ROARING_WORDS * sizeof(uint64_t), "a bitmap", err);
+    c->parts = next_bytes(r, THR_ROARING_WORDS * sizeof(uint64_t), "a bitmap", err);
     return c->parts != NULL ? check_bitmap(r, c, err) : THR_ECORRUPT;
 }
 
