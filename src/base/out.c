@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------------------------------------ names */
+/* ------------------------------------------------------------------------------------------------ temporary names */
 
 /* Suffix of a temporary name: a point, NUMBER_DIGITS hexadecimal digits and ENDING. */
 static const char ENDING[] = ".tmp";
@@ -52,7 +52,7 @@ static void choose_name(thr_out *out, size_t kept) {
                    (unsigned long long)thr_checksum_of(&seed, sizeof seed), ENDING);
 }
 
-/* ------------------------------------------------------------------------------------------------ leftovers */
+/* ------------------------------------------------------------------------------------------------ old files */
 
 /*
  * Delete the temporary file of a dead writer: nobody holds its lock. Where locks do not work, none can be taken, and
@@ -245,7 +245,7 @@ void thr_out_drop(thr_out *out) {
     *out = (thr_out){.context = out->context, .dir = -1, .fd = -1};
 }
 
-/* ------------------------------------------------------------------------------------------------ before the work */
+/* ------------------------------------------------------------------------------------------------ early checks */
 
 thr_status thr_out_check_place(thr_context *context, const char *path, thr_error *err) {
     thr_out out;

@@ -50,7 +50,7 @@ void thr_out_drop(thr_out *out);
 /* Return whether name is that of a temporary file. If so, the target's name is the *length bytes at name + 1. */
 bool thr_out_is_temporary(const char *name, size_t *length);
 
-/* ------------------------------------------------------------------------------------------------ before the work */
+/* ------------------------------------------------------------------------------------------------ early checks */
 
 /* Return what thr_out_open would, without leaving a file. Call it before long work. */
 thr_status thr_out_check_place(thr_context *context, const char *path, thr_error *err);

@@ -63,7 +63,7 @@ thr_status thr_section_file_read(const thr_file_kind *kind, const char *path, co
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ fit */
+/* ------------------------------------------------------------------------------------------------ expected sections */
 
 thr_status thr_section_file_check_known(const thr_section_file *file, const char *what, uint64_t unknown,
                                         thr_error *err) {

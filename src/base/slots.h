@@ -25,8 +25,8 @@ void thr_slots_clear(thr_slots *slots);
 void thr_slots_free(thr_context *context, thr_slots *slots);
 
 /*
- * Find the next item with this hash, starting at *slot. Returns true with its number, or false with *slot a free
- * place. thr_slots_make_room must have been called.
+ * Find the next item with this hash. Initialise *slot with the hash before the first call. Returns true with the
+ * number of an item, or false with *slot a free place. thr_slots_make_room must have been called.
  */
 static inline bool thr_slots_next(const thr_slots *slots, uint64_t hash, size_t *slot, uint32_t *number) {
     for (; slots->places[*slot & slots->mask] != 0; ++*slot) {

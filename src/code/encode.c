@@ -162,7 +162,7 @@ static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matri
         float x = 0;
         (void)thr_matrix_to_f32(&value, 0, 1, &x);
         if (!isfinite(x))
-            return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row", name, d,
+            return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or correct the row", name, d,
                             isnan(x) ? "not a number" : "infinite");
         if (odd_dim == UINT32_MAX && !thr_code_is_fixed(&x, 1, bits)) {
             odd_dim = d;

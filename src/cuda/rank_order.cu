@@ -79,7 +79,7 @@ __device__ __forceinline__ bool is_better(const uint32_t *levels, const double *
     return levels[a] > levels[b] && scores[a] - scores[b] < MARGIN;
 }
 
-/* ------------------------------------------------------------------------------------------------ of a query */
+/* ------------------------------------------------------------------------------------------------ one query */
 
 struct rank_rows {
     const double *scores;

@@ -54,7 +54,7 @@ thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_er
     return thr_cuda_launched(stream, "pooling windows", err);
 }
 
-/* ------------------------------------------------------------------------------------------------- back */
+/* ------------------------------------------------------------------------------------------------- backward */
 
 static __global__ void __launch_bounds__(ELEMENT_THREADS)
     through_tanh(float *d_pooled, const float *pooled, uint64_t n) {

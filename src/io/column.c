@@ -39,7 +39,7 @@ static thr_status next_row(thr_reader *reader, thr_row_kind *kind, thr_error *er
 static thr_status fail_short(const thr_reader *reader, size_t column, thr_error *err) {
     const column_state *s = reader->state;
     return thr_fail(err, THR_EFORMAT,
-                    "%s: row %llu, at byte %llu, has %zu columns, where column %zu is wanted: mend the row, or name "
+                    "%s: row %llu, at byte %llu, has %zu columns, where column %zu is wanted: correct the row, or name "
                     "another column",
                     reader->name, (unsigned long long)s->fields.row, (unsigned long long)s->fields.row_offset,
                     s->fields.n_fields, column + 1);
@@ -93,7 +93,7 @@ static void column_close(thr_reader *reader) {
     thr_release(reader->context, s);
 }
 
-/* ------------------------------------------------------------------------------------------------ which columns */
+/* ------------------------------------------------------------------------------------------------ column names */
 
 static thr_status add(thr_reader *reader, size_t column, thr_error *err) {
     column_state *s = reader->state;

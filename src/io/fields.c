@@ -40,7 +40,7 @@ void thr_io_fields_stop(thr_fields *fields) {
     *fields = (thr_fields){0};
 }
 
-/* ------------------------------------------------------------------------------------------------ bytes */
+/* ------------------------------------------------------------------------------------------------ buffer */
 
 /* Read more bytes after end. Makes room first: drops the bytes before start, or grows the buffer. */
 static thr_status fill(thr_fields *f, thr_error *err) {

@@ -115,7 +115,7 @@ static bool row_bytes(const layout *l, uint64_t n_dims, uint64_t *n) {
     return n_dims % l->n_values == 0 && !__builtin_mul_overflow(n_dims / l->n_values, (uint64_t)l->n_bytes, n);
 }
 
-/* ------------------------------------------------------------------------------------------------ taking bytes */
+/* ------------------------------------------------------------------------------------------------ cursor */
 
 /*
  * Upper limit for everything before the tensors' data, which is some MiB in models with large vocabularies. A sparse
@@ -304,7 +304,7 @@ out:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------------------------------------ open */
 
 static thr_status parse(thr_gguf *file, thr_error *err) {
     cursor c = {.file = file, .at = 4, .end = file->size < HEADER_MOST ? file->size : HEADER_MOST};
@@ -379,7 +379,7 @@ void thr_io_gguf_free(thr_gguf *file) {
     thr_release(file->context, file);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------------------------------------ access */
 
 size_t thr_io_gguf_count(const thr_gguf *file) {
     return file->n_tensors;

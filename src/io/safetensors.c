@@ -196,7 +196,7 @@ static thr_status parse_header(thr_tensors *t, thr_json *json, thr_error *err) {
     return thr_io_json_at_end(json) ? THR_OK : thr_io_json_fail(json, "something follows the header's object", err);
 }
 
-/* ------------------------------------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------------------------------------ open */
 
 /* Order by offset; at equal offsets empty tensors first, so that they do not count as overlaps. */
 static int compare_places(const void *a, const void *b) {
@@ -340,7 +340,7 @@ thr_status thr_io_tensors_check(const thr_tensors *tensors, thr_error *err) {
     return tensors->map.fd < 0 ? THR_OK : thr_map_check(&tensors->map, tensors->name, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------------------------------------ access */
 
 uint64_t thr_io_tensors_file_bytes(const thr_tensors *tensors) {
     return tensors->n_file;

@@ -79,7 +79,7 @@ static void parse_part(void *arg, size_t piece, uint32_t worker) {
 }
 
 /* Split the chunk into parts at line ends. */
-static thr_status cut(reading *r, const char *chunk, size_t size, thr_error *err) {
+static thr_status split_chunk(reading *r, const char *chunk, size_t size, thr_error *err) {
     r->n_parts = 0;
     while (size != 0) {
         const size_t n = thr_io_whole_lines_cut(chunk, size, r->options.piece_bytes);
@@ -149,7 +149,7 @@ static thr_status run_pass(reading *r, thr_status (*do_chunk)(reading *r, thr_er
         THR_TRY(thr_io_whole_lines_next(&r->lines, &chunk, &size, err));
         if (size == 0)
             return THR_OK;
-        THR_TRY(cut(r, chunk, size, err));
+        THR_TRY(split_chunk(r, chunk, size, err));
         THR_TRY(do_chunk(r, err));
         r->first_range += r->n_parts;
         THR_TRY(thr_progress_step(&r->progress, done + thr_io_whole_lines_position(&r->lines), err));
@@ -279,7 +279,7 @@ out:
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ the door */
+/* ------------------------------------------------------------------------------------------------ public functions */
 
 static reading start(thr_context *context, const char *name, const thr_svmlight_options *options, size_t *chunk_bytes) {
     reading r = {.context = context, .name = name};

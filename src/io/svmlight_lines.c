@@ -112,7 +112,7 @@ void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *c
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ take */
+/* ------------------------------------------------------------------------------------------------ parse */
 
 /* Parsing state; row, value and comment count from the start of the range. */
 typedef struct parsing {
@@ -282,7 +282,7 @@ void thr_io_svmlight_take(const char *text, size_t size, const thr_svmlight_coun
         (void)refuse(&t, THR_SVMLIGHT_CHANGED, end);
 }
 
-/* ------------------------------------------------------------------------------------------------ say */
+/* ------------------------------------------------------------------------------------------------ errors */
 
 thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
                                         thr_error *err) {

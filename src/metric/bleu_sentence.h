@@ -60,7 +60,7 @@ thr_status thr_metric_bleu_part(thr_bleu_room *room, uint32_t source);
 /* Count the matching n-grams of the hypothesis, and the lengths. All tokens of all sources must have been added. */
 void thr_metric_bleu_count(thr_bleu_room *room, thr_bleu_counts *counts);
 
-/* ------------------------------------------------------------------------------------------------ letters */
+/* ------------------------------------------------------------------------------------------------ code points */
 
 /* Return whether a code point separates tokens: Unicode white space and the separators 0x1C to 0x1F. */
 bool thr_metric_is_blank(uint32_t letter);

@@ -32,7 +32,7 @@ static void swap(thr_bleu_bytes *a, thr_bleu_bytes *b) {
     *b = kept;
 }
 
-/* ------------------------------------------------------------------------------------------------ small letters */
+/* ------------------------------------------------------------------------------------------------ lower case */
 
 /* Decode the code point before `at` in valid UTF-8 and return its start. */
 static const char *step_back(const char *start, const char *at, uint32_t *letter) {

@@ -76,8 +76,9 @@ void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, 
 }
 
 /*
- * Row i of each step belongs to sequence i, and a step's rows are a prefix of those of the longer step beside it. The
- * state of row i thus stays at index i. Rows that start at this step, with h and c zero, are the last ones.
+ * In every step, row i belongs to sequence i, so the state of row i stays at index i. Of two adjacent steps, the rows
+ * of the shorter one are the first rows of the longer one. Rows without an earlier step, whose h and c are zero, are
+ * therefore the last ones.
  */
 void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
                      float *out, size_t out_row, float *c) {
