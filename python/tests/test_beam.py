@@ -148,7 +148,7 @@ class TestBeam(Case):
         good = Recurrent()
         with self.assertRaisesRegex(TypeError, "decoder: int was given"):
             search(3)
-        with self.assertRaisesRegex(ValueError, r"shape \[2, 5\] came of 2 rows: \[2, 6\] is wanted"):
+        with self.assertRaisesRegex(ValueError, r"shape \[2, 5\] came of 2 rows: expected \[2, 6\]"):
             search(Constant(np.zeros((2, 5), np.float32)))
         with self.assertRaisesRegex(thresher.ArgumentError, "sentence 1, step 1: the decoder's state of row 0 holds"):
             search(Constant([[0.0] * 6, [math.nan] * 6]))

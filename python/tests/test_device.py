@@ -56,7 +56,7 @@ class Words(Case):
             self.assertEqual(raised.exception.status, "EINVAL")
         with self.assertRaisesRegex(ValueError, "NUL"):
             Index.open(self.path(), device="cpu\0")
-        with self.assertRaisesRegex(TypeError, '"cuda:0" is wanted'):
+        with self.assertRaisesRegex(TypeError, '"cuda:0" was expected'):
             Index.open(self.path(), device=0)  # type: ignore[arg-type]
 
     def test_posting_lists(self) -> None:

@@ -165,7 +165,7 @@ class Duals(Case):
     def test_what_is_wrong_is_told(self) -> None:
         dual = self.train()
         for wrong in (b"age=1", ["age=1", 3]):
-            with self.assertRaisesRegex(TypeError, "str is wanted"):
+            with self.assertRaisesRegex(TypeError, "expected str"):
                 dual.encode(wrong)  # type: ignore[arg-type]
         with self.assertRaises(TypeError):
             dual.hits(b"age=1")  # type: ignore[arg-type]

@@ -131,9 +131,9 @@ class Filters(Case):
 
     def test_what_does_not_fit(self) -> None:
         for allowed, kind, message in (
-            (self.mask[:-1], ValueError, r"filter: a mask of shape \[1002\] was given: \[1003\] is wanted"),
+            (self.mask[:-1], ValueError, r"filter: a mask of shape \[1002\] was given: expected \[1003\]"),
             (np.zeros((N, 2), bool), ValueError, r"a mask of shape \[1003, 2\]"),
-            ([0, N], ValueError, "filter: row 1003 is not there: the index has 1003 items"),
+            ([0, N], ValueError, "filter: row 1003 does not exist: the index has 1003 items"),
             ([-1], ValueError, "filter: row number -1 is negative"),
             (self.words, ValueError, r"Filter\.from_words"),
             ([[1, 2]], ValueError, r"filter: row numbers of shape \[1, 2\]"),

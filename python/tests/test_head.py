@@ -130,7 +130,7 @@ class Heads(Case):
         self.assertTrue(proofs.any())
         head.query(self.states, K, screen="frequent", certified=proofs)
         self.assertFalse(proofs.any())
-        with self.assertRaisesRegex(ValueError, f"an array of {N_STATES} bools is wanted, one a state"):
+        with self.assertRaisesRegex(ValueError, f"expected a writable array of {N_STATES} bools"):
             head.query(self.states, K, certified=proofs[1:])
 
     def test_a_measurement_is_that_of_the_answers(self) -> None:
@@ -185,7 +185,7 @@ class Heads(Case):
             thresher.Head.build(self.path("m.safetensors"), tensor="none")
         with self.assertRaises(thresher.FileMissingError):
             thresher.Head.build(self.path("none.npy"))
-        with self.assertRaisesRegex(ValueError, "only a file has tensors"):
+        with self.assertRaisesRegex(ValueError, "only files have named tensors"):
             self.build(tensor="lm_head.weight")
 
     def test_bfloat16_is_kept(self) -> None:
@@ -241,7 +241,7 @@ class Heads(Case):
 
     def test_children_open_the_file_again(self) -> None:
         head = self.build()
-        with self.assertRaisesRegex(ValueError, "cannot be pickled: save it before"):
+        with self.assertRaisesRegex(ValueError, "cannot be pickled: save it first"):
             pickle.dumps(head)
         head.save(self.path("m.head"))
         wanted = query_in_child(head)
@@ -260,7 +260,7 @@ class Heads(Case):
             (ValueError, "combine is 'mean'", lambda: head.query(self.states, 1, combine="mean")),
             (ValueError, "k is 0", lambda: head.query(self.states, 0)),
             (ValueError, "group is -1", lambda: head.query(self.states, 1, group=-1)),
-            (ValueError, "always: -1 to 3: words are counted from 0", lambda: head.query(bad, 1, always=[3, -1])),
+            (ValueError, "always: -1 to 3: words are numbered from 0", lambda: head.query(bad, 1, always=[3, -1])),
             (TypeError, "always: values of type float64", lambda: head.query(bad, 1, always=[0.5])),
             (thresher.ArgumentError, "always-in word number 0 is 900", lambda: head.query(bad, 1, always=[900])),
             (thresher.ArgumentError, "the best 901 words of a head that has 900", lambda: head.query(self.states, 901)),
@@ -268,9 +268,9 @@ class Heads(Case):
             (thresher.ArgumentError, "3 dimensions for a head of 24", lambda: head.query(np.zeros((2, 3)), 1)),
             (thresher.UnsupportedError, "has no hashes", lambda: head.query(self.states, 1, screen="wta")),
             (thresher.UnsupportedError, "has no codes", lambda: head.measure(self.states, 1, screen="planes")),
-            (ValueError, "there are none to measure", lambda: head.measure(self.states[:0], 1, screen="full")),
+            (ValueError, "expected at least one to measure", lambda: head.measure(self.states[:0], 1, screen="full")),
             (ValueError, "dtype is 'int32'", lambda: self.build(dtype="int32")),
-            (ValueError, "one a word, are wanted", lambda: thresher.Head.build(self.weights, bias=np.zeros((2, 2)))),
+            (ValueError, "numbers, one a word", lambda: thresher.Head.build(self.weights, bias=np.zeros((2, 2)))),
             (thresher.ArgumentError, "2 biases for 900 words", lambda: thresher.Head.build(self.weights, bias=[1, 2])),
             (thresher.ArgumentError, "row 150 of the weights holds NaN", lambda: thresher.Head.build(bad)),
             (thresher.ArgumentError, "frequent word number 1, 4, stands twice", lambda: self.build(frequent=[4, 4])),

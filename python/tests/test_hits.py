@@ -264,7 +264,7 @@ class HitsCase(Case):
         self.assertEqual(made.hits.explain(1, ["c"]), {"c": 1.0})
         hits.add((row for row in numbers), ids=[8, 9])
         self.assertIn(9, hits)
-        with self.assertRaisesRegex(TypeError, r"integers are wanted, or words \(str\) for all items"):
+        with self.assertRaisesRegex(TypeError, r"expected integers, or words \(str\) for all items"):
             thresher.Hits.build(self.path("y.hits"), [[b"a"]])
         for wrong in (5, [5], [["a"], 5], np.arange(4)):
             with self.assertRaisesRegex(TypeError, r"(features|item [01]): .*[05].* was given: give each"):

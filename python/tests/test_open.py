@@ -149,7 +149,7 @@ class Recall(unittest.TestCase):
             ([[1, 2]], [[1, 2], [3, 4]], None, ValueError, "truth has 1 rows, result 2"),
             ([[1, 2]], [[1, 2]], 3, ValueError, "recall@3"),
             ([[1, 2]], [[1, 2]], 0, ValueError, "k is 0"),
-            ([[1.5, 2]], [[1, 2]], None, TypeError, "truth: values of type float64 were given: integers"),
+            ([[1.5, 2]], [[1, 2]], None, TypeError, "truth: values of type float64 were given: expected integers"),
             (np.zeros((1, 1, 1), int), [[1]], None, ValueError, r"truth: an array of shape \[1, 1, 1\]"),
         ):
             with self.subTest(message), self.assertRaisesRegex(kind, message):

@@ -76,7 +76,7 @@ class Quality(Case):
         for arguments, words in (
             (([1.0], [1.0, 2.0]), "labels has 2 values, scores 1"),
             (([[1.0]], [1.0]), r"scores: an array of shape \[1, 1\] was given"),
-            (([1.0], [1.0], [1, 2]), r"qid: an array of shape \[2\] was given: \[1\] is wanted"),
+            (([1.0], [1.0], [1, 2]), r"qid: an array of shape \[2\] was given: expected \[1\]"),
             (([float("nan")], [1.0]), "query 0, row 0: the score is not a number"),
             (([1.0], [40.0]), "use linear gain"),
             (([1.0], [-1.0]), "query 0, row 0: the label is -1"),
@@ -86,7 +86,7 @@ class Quality(Case):
                 thresher.ndcg(*arguments)  # type: ignore[arg-type]
         with self.assertRaisesRegex(TypeError, "qid: values of type float64"):
             thresher.ndcg([1.0], [1.0], [1.5])
-        with self.assertRaisesRegex(ValueError, "convention is 'trec': one of 'letor'"):
+        with self.assertRaisesRegex(ValueError, "convention is 'trec': expected one of 'letor'"):
             thresher.ndcg([1.0], [1.0], convention="trec")
         with self.assertRaisesRegex(ValueError, "k is 0"):
             thresher.ndcg([1.0], [1.0], k=0)

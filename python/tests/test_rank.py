@@ -176,7 +176,7 @@ class Rank(Case):
             fit(self.x, [1, 2, 3], self.qid)
         with self.assertRaisesRegex(TypeError, "qid"):
             fit(self.x, self.y, self.qid + 0.5)
-        with self.assertRaisesRegex(ValueError, r"\[n, n_features\] is wanted"):
+        with self.assertRaisesRegex(ValueError, r"expected \[n, n_features\]"):
             fit(self.y, self.y, self.qid)
         bad = self.x.copy()
         bad[7, 2] = np.nan

@@ -75,7 +75,7 @@ class Towers(Case):
         several = [len(chunk) for chunk in tower.chunks(str(i) for i in range(5000))]
         self.assertEqual(sum(several), 5000)
         for wrong in (b"edit", ["edit", 3], [b"edit"]):
-            with self.assertRaisesRegex(TypeError, "str is wanted"):
+            with self.assertRaisesRegex(TypeError, "expected str"):
                 tower.encode(wrong)
         with self.assertRaisesRegex(ValueError, "side is 'both'"):
             tower.encode("edit", side="both")

@@ -159,7 +159,7 @@ class Train(Case):
             self.train(rate="fast")
         with self.assertRaisesRegex(TypeError, "n_epochs is 1.5"):
             self.train(n_epochs=1.5)
-        with self.assertRaisesRegex(TypeError, "a path is wanted"):
+        with self.assertRaisesRegex(TypeError, "expected a path"):
             thresher.Tower.train([("a", "b")], self.model)  # type: ignore[arg-type]
         self.assertFalse(os.path.exists(self.model))
 

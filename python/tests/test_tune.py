@@ -86,7 +86,7 @@ class Tune(Case):
         for queries, kind, message in (
             (self.queries[:1], ValueError, "1 quer"),
             (self.queries[:0], ValueError, "0 quer"),
-            (self.queries[0], ValueError, r"queries: an array of shape \[32\] was given: \[n, n_dims\] is wanted"),
+            (self.queries[0], ValueError, r"queries: an array of shape \[32\] was given: expected \[n, n_dims\]"),
             (self.queries[:, :5], ValueError, "5 dimensions"),
             (np.full_like(self.queries, np.nan), ValueError, "NaN"),
             (self.queries.astype(complex), TypeError, "complex"),

@@ -395,7 +395,7 @@ class RankingView(ctypes.Structure):
 
 
 class RankingViewRoom(ctypes.Structure):
-    """What thr_ranking_get_view returns, with room for what later versions add."""
+    """The result of thr_ranking_get_view, with space for fields of later versions."""
 
     _fields_ = [("view", RankingView), ("room", c_char * 512)]
 
@@ -502,7 +502,10 @@ class IndexInfo(ctypes.Structure):
 
 
 class IndexInfoRoom(ctypes.Structure):
-    """What thr_index_get_info returns, with room for what later versions add: it is written where the caller says."""
+    """
+    The result of thr_index_get_info, with space for fields of later versions; the library writes it to the caller's
+    memory.
+    """
 
     _fields_ = [("info", IndexInfo), ("room", c_char * 512)]
 
@@ -583,7 +586,7 @@ class HitsInfo(ctypes.Structure):
 
 
 class HitsInfoRoom(ctypes.Structure):
-    """What thr_hits_get_info returns, with room for what later versions add."""
+    """The result of thr_hits_get_info, with space for fields of later versions."""
 
     _fields_ = [("info", HitsInfo), ("room", c_char * 512)]
 
@@ -666,7 +669,7 @@ class HeadInfo(ctypes.Structure):
 
 
 class HeadInfoRoom(ctypes.Structure):
-    """What thr_head_get_info returns, with room for what later versions add."""
+    """The result of thr_head_get_info, with space for fields of later versions."""
 
     _fields_ = [("info", HeadInfo), ("room", c_char * 512)]
 

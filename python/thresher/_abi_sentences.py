@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers and structs of beam search and BLEU, as _abi has those of the rest."""
+"""The numbers and structs of beam search and BLEU; _abi has the others."""
 
 from __future__ import annotations
 

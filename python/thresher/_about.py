@@ -10,7 +10,7 @@ from ._library import lib, path
 
 
 class LibraryInfo(NamedTuple):
-    """features are the optional parts it was built with; isa is the CPU level in use; threads what None means."""
+    """features: the optional parts of the build; isa: the CPU level in use; threads: the number that None means."""
 
     version: str
     library: str
@@ -20,7 +20,7 @@ class LibraryInfo(NamedTuple):
 
 
 def info() -> LibraryInfo:
-    """Version, place, optional parts, CPU level and threads of the library in use."""
+    """The version, path, optional parts, CPU level and threads of the library in use."""
     context = shared_context(None)
     return LibraryInfo(
         version=lib.thr_version().decode(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any kind as numpy arrays, and as views the library can read."""
+"""Convert arrays of any kind to numpy arrays, and to views for the library."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from . import _abi
 
 AnyArray = npt.NDArray[Any]
 
-# What the library reads as it is; values are widened or rounded to float32 there.
+# Types that the library reads directly and converts to float32.
 CODES: dict[np.dtype[Any], int] = {
     np.dtype(name): code for name, code in _abi.DTYPE.items() if name not in ("none", "bfloat16")
 }
-_SMALL = (np.dtype(np.int16), np.dtype(np.uint16))  # whole numbers that float32 holds
+_SMALL = (np.dtype(np.int16), np.dtype(np.uint16))  # integers up to this are exact in float32
 _READABLE = "float32, float16, float64 or integers"
 _byte_at: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 _address = ctypes.addressof
 
 
 def address(array: AnyArray) -> int:
-    """Where an array's first value stands. (array.ctypes.data takes four times as long.)"""
+    """The address of an array's first value. (array.ctypes.data takes four times as long.)"""
     try:
         return _address(_byte_at(array))
     except (TypeError, ValueError, BufferError):  # read-only, not contiguous, or empty
@@ -34,7 +34,7 @@ def address(array: AnyArray) -> int:
 
 
 def is_array(thing: object) -> bool:
-    """Is it an array by itself, and not a list or another collection of them?"""
+    """Whether thing is an array, rather than a list or another collection of arrays."""
     return isinstance(thing, np.ndarray) or any(
         hasattr(thing, name) for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
     )
@@ -42,8 +42,8 @@ def is_array(thing: object) -> bool:
 
 def as_numpy(thing: Any, what: str) -> AnyArray:
     """
-    thing as a numpy array, without a copy wherever that is possible: numpy arrays, CPU tensors that speak DLPack, what
-    has __array__, and nested lists. what names it in messages.
+    Convert thing to a numpy array, if possible without a copy: numpy arrays, CPU tensors that support DLPack, objects
+    with __array__, and nested lists. what is its name in messages.
     """
     if isinstance(thing, np.ma.MaskedArray):
         raise TypeError(f"{what}: a masked array was given: fill or drop its masked values first")
@@ -63,26 +63,26 @@ def as_numpy(thing: Any, what: str) -> AnyArray:
 
 def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     """
-    thing as an array [n, n_dims] of real numbers, or [n_dims] where one_row allows it, in any order and type: nothing
-    is copied.
+    Convert thing to an array [n, n_dims] of real numbers, or [n_dims] if one_row allows it, of any order and type,
+    without a copy.
     """
     array = as_numpy(thing, what)
     if array.ndim != 2 and not (one_row and array.ndim == 1):
         wanted = "[n_dims] or [n, n_dims]" if one_row else "[n, n_dims]"
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: {wanted} is wanted")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected {wanted}")
     if not 1 <= array.shape[-1] <= _abi.MAX_DIMS:
         raise ValueError(
             f"{what}: an array of shape {list(array.shape)} was given: 1 to {_abi.MAX_DIMS} dimensions are possible"
         )
     native = array.dtype.newbyteorder("=")
     if native not in CODES and native not in _SMALL:
-        raise TypeError(f"{what}: values of type {array.dtype} were given: {_READABLE} are wanted")
+        raise TypeError(f"{what}: values of type {array.dtype} were given: expected {_READABLE}")
     return array
 
 
 def bfloat16(thing: Any) -> AnyArray | None:
     """
-    The bits, uint16, of an array of bfloat16, which numpy has not: of ml_dtypes, or a CPU tensor of torch. None: it is none.
+    The bits, uint16, of an array of bfloat16 (ml_dtypes, or a CPU tensor of torch), a type that numpy lacks; else None.
     """
     kind = str(getattr(thing, "dtype", ""))
     if kind == "bfloat16" and isinstance(thing, np.ndarray):
@@ -93,29 +93,31 @@ def bfloat16(thing: Any) -> AnyArray | None:
 
 
 def integers(thing: Any, what: str) -> AnyArray:
-    """thing as an array of integers; of lists that hold small and large ones, too, which numpy makes floats of."""
+    """
+    Convert thing to an array of integers, also a list of small and large ones, which numpy would convert to floats.
+    """
     array = as_numpy(thing, what)
     if array.dtype.kind == "f" and not is_array(thing):
         values = np.asarray(thing, object)
         if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):
             array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{what}: values of type {array.dtype} were given: integers are wanted")
+        raise TypeError(f"{what}: values of type {array.dtype} were given: expected integers")
     return array
 
 
 def ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
-    """thing as ids of items, [n], in memory one after the other."""
+    """Convert thing to ids of items, [n], contiguous."""
     array = integers(thing, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted, one an item")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n], one an item")
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
     return np.ascontiguousarray(array, np.uint64)
 
 
 def plain(array: AnyArray) -> AnyArray:
-    """The array [n, n_dims] as one that matrix() can describe: itself, or a copy."""
+    """The array [n, n_dims] in a layout that matrix() can describe: itself, or a copy."""
     if array.dtype not in CODES:
         with np.errstate(over="ignore"):
             array = array.astype(np.float32)
@@ -123,26 +125,26 @@ def plain(array: AnyArray) -> AnyArray:
 
 
 def rows_are_plain(array: AnyArray) -> bool:
-    """Can a thr_matrix describe it: values of a row side by side, rows in order and apart?"""
+    """Whether a thr_matrix can describe it: values of a row are adjacent, rows are in order and do not overlap."""
     (n_rows, n_dims), (row, value), size = array.shape, array.strides, array.itemsize
     return bool((value == size or n_dims == 1) and (row >= n_dims * size or n_rows < 2))
 
 
 def matrix(array: AnyArray) -> _abi.Matrix:
-    """A view of a plain array [n, n_dims], which must live as long as it is used."""
+    """A view of a plain array [n, n_dims], which must outlive it."""
     n_rows, n_dims = array.shape
     stride = array.strides[0] if n_rows > 1 else n_dims * array.itemsize
     return _abi.Matrix(address(array) if n_rows else None, n_rows, n_dims, CODES[array.dtype], stride)
 
 
 def output(thing: object, dtype: Any, shape: tuple[int, ...], what: str) -> AnyArray:
-    """An array the caller gave to write into, checked."""
+    """Check an array that the caller gave to write into."""
     if not isinstance(thing, np.ndarray):
-        raise TypeError(f"{what}: {_kind(thing)} was given: a numpy array is wanted")
+        raise TypeError(f"{what}: {_kind(thing)} was given: expected a numpy array")
     if thing.dtype != dtype:
-        raise TypeError(f"{what}: values of type {thing.dtype} were given: {np.dtype(dtype)} is wanted")
+        raise TypeError(f"{what}: values of type {thing.dtype} were given: expected {np.dtype(dtype)}")
     if thing.shape != shape:
-        raise ValueError(f"{what}: an array of shape {list(thing.shape)} was given: {list(shape)} is wanted")
+        raise ValueError(f"{what}: an array of shape {list(thing.shape)} was given: expected {list(shape)}")
     if not thing.flags.c_contiguous or not thing.flags.writeable:
         raise ValueError(f"{what}: the array must be writeable and in C order without gaps")
     return thing

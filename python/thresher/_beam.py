@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beam search: the best sentences of a decoder written in Python, whose words a head gives."""
+"""Beam search: the best sequences of a decoder written in Python, whose words a head scores."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ._jobs import Job, Progress, call_back
 from ._library import lib
 
 _UINT32 = 2**32 - 1
-_FAILED = _abi.STATUS["ECANCELED"]  # of a callback that raised something, which is raised again after the search
+_FAILED = _abi.STATUS["ECANCELED"]  # of a callback that raised an exception, which is raised again after the search
 
 
 class Decoder(Protocol):
     """
-    What a search asks for states: an object with step, and with start and reorder where there is something to do.
+    The states of a search: an object with step, and with start and reorder if needed.
 
-    start(n_sentences)  so many sentences begin: a row each, in their order
-    step(words)         row i has word words[i], of uint32 [n], behind what it has: numbers [n, n_dims], the state of
-                        each row, which asks for its next word; at first words are the start word
-    reorder(rows)       row i goes on from what row rows[i], of uint32 [n], was; rows that are not named are done
+    start(n_sentences)  begin n_sentences sentences, with one row each, in order
+    step(words)         append words[i] (uint32 [n]) to row i; return the states of all rows, numbers [n, n_dims]. In
+                        the first step words are the start word
+    reorder(rows)       make row i a copy of what row rows[i] (uint32 [n]) was; drop rows that do not occur
     """
 
     def step(self, words: Words) -> Any: ...
@@ -36,8 +36,8 @@ class Decoder(Protocol):
 
 class BeamSequence(NamedTuple):
     """
-    A sequence of words, the last of which is the end word where ended, else it was cut at the maximum length. score is
-    log_prob divided by the length penalty; log_prob adds up word_log_probs.
+    A sequence of words. ended: the last one is the end word, else it was cut at the maximum length. score is log_prob
+    divided by the length penalty; log_prob is the sum of word_log_probs.
     """
 
     words: Words
@@ -48,12 +48,12 @@ class BeamSequence(NamedTuple):
 
 
 class _Calls:
-    """A thr_decoder whose functions call a Python decoder; what it raises ends the search and is raised again."""
+    """A thr_decoder that calls a Python decoder. An exception of the decoder ends the search and is raised again."""
 
     def __init__(self, decoder: Any, n_dims: int) -> None:
         self._decoder, self._n_dims = decoder, n_dims
         if not callable(getattr(decoder, "step", None)):
-            raise TypeError(f"decoder: {type(decoder).__name__} was given: an object with step(words) is wanted")
+            raise TypeError(f"decoder: {type(decoder).__name__} was given: expected an object with step(words)")
         self._start = _abi_sentences.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
         self._step = _abi_sentences.DecoderStep(self._call_step)
         self._reorder = _abi_sentences.DecoderReorder(
@@ -75,10 +75,10 @@ class _Calls:
             states = _arrays.vectors(self._decoder.step(_copied(words, n)), "states", one_row=False)
             if states.shape != (n, self._n_dims):
                 raise ValueError(
-                    f"states: an array of shape {list(states.shape)} came of {n} rows: [{n}, {self._n_dims}] is wanted"
+                    f"states: an array of shape {list(states.shape)} came of {n} rows: expected [{n}, {self._n_dims}]"
                 )
             room = (ctypes.c_float * (n * self._n_dims)).from_address(out)
-            with np.errstate(over="ignore"):  # the library says which one is too large
+            with np.errstate(over="ignore"):  # the library names the value that is too large
                 np.frombuffer(memoryview(room), np.float32).reshape(n, self._n_dims)[:] = states
             return _abi.OK
 
@@ -86,12 +86,12 @@ class _Calls:
 
 
 def _copied(address: int, n: int) -> Words:
-    """Numbers of the library's, which they are only during the call."""
+    """Copy numbers of the library, which are valid only during the call."""
     return np.frombuffer(memoryview((ctypes.c_uint32 * n).from_address(address)), np.uint32).copy()
 
 
 def _array(address: int | None, dtype: Any, n: int) -> npt.NDArray[Any]:
-    """The same of what a result points to."""
+    """Copy an array of a result."""
     if n == 0 or address is None:
         return np.empty(0, dtype)
     room = (ctypes.c_char * (n * np.dtype(dtype).itemsize)).from_address(address)
@@ -115,12 +115,12 @@ def _sentences(result: _abi_sentences.BeamResult) -> list[list[BeamSequence]]:
 
 
 def _max_lengths(given: int | Sequence[int], n_sentences: int) -> tuple[int, Words | None]:
-    """The largest length of all, and one a sentence."""
+    """The largest length, and an array with one a sentence."""
     if isinstance(given, (int, np.integer)):
         return whole(given, "max_length", 1, _abi_sentences.BEAM_MAX_LENGTH), None
     lengths = _words(given, "max_length")
     if len(lengths) != n_sentences:
-        raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: one each is wanted")
+        raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: expected one each")
     return _abi_sentences.BEAM_MAX_LENGTH, lengths
 
 
@@ -150,21 +150,22 @@ def beam_search(
     progress: Progress | None = None,
 ) -> list[list[BeamSequence]]:
     """
-    The n best sequences of every sentence, best first; fewer, or none, where no more can be finished.
+    Find the n_best best sequences of every sentence, best first; fewer, or none, if no more can be finished.
 
     decoder      an object with step(words), and start and reorder: see Decoder
-    start_word   any number that the decoder knows
+    start_word   passed to the decoder in the first step
     end_word     a word of the head, or None: every sequence has max_length words
     beam         live rows of a sentence
     min_length, max_length
-                 words of a sequence, the end word counted; max_length may be a list, one a sentence
-    penalty      what log-probabilities are divided by: "none"; "wu", ((5 + length) / 6)^alpha; "length", length^alpha
-    stop         "exact": not before nothing that lives can come into the n best; "enough": also when beam are finished
-    never        words that are not produced
-    progress     called with ("beam search", sentences done, all); False stops the search
+                 words of a sequence, including the end word; max_length may be a list, one a sentence
+    penalty      divisor of log-probabilities: "none"; "wu", ((5 + length) / 6)^alpha; "length", length^alpha
+    stop         "exact": when no live row can reach the best n_best; "enough": also when `beam` sequences are finished
+    never        words that are never produced
+    progress     called with ("beam search", sentences done, all); returns False to stop the search
 
-    The others are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. What the
-    decoder raises goes through. Raises ArgumentError, ValueError or TypeError for arguments and states that are wrong.
+    The other arguments are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates.
+
+    Raises exceptions of the decoder; ArgumentError, ValueError or TypeError for wrong arguments and states.
     """
     handle = head.handle()
     n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)

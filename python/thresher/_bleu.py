@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BLEU: how near translations come to references."""
+"""BLEU: quality of translations against references."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ._library import lib
 
 class Bleu(NamedTuple):
     """
-    BLEU and what it is made of: bleu and the four precisions from 0 to 100; matches and all runs of 1 to 4 tokens;
-    tokens of the hypotheses, and of the reference nearest in length to each. signature says how, in sacreBLEU's words.
+    BLEU and its parts: bleu and the four precisions from 0 to 100; matches and totals of 1- to 4-grams; tokens of the
+    hypotheses, and of the references nearest in length. signature is sacreBLEU's description of the settings.
     """
 
     bleu: float
@@ -43,11 +43,11 @@ class _Texts:
 
     def __init__(self, texts: Any, what: str) -> None:
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-            raise TypeError(f"{what}: {type(texts).__name__} was given: a sequence of str is wanted")
+            raise TypeError(f"{what}: {type(texts).__name__} was given: expected a sequence of str")
         pieces = []
         for i, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"{what}: number {i} is {type(text).__name__}: str is wanted")
+                raise TypeError(f"{what}: number {i} is {type(text).__name__}: expected str")
             pieces.append(text.encode())
         self.offsets = np.zeros(len(pieces) + 1, np.uint64)
         np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
@@ -63,7 +63,9 @@ def _run(
     *,
     by_sentence: bool = False,
 ) -> tuple[_abi_sentences.BleuScore, str, npt.NDArray[np.float64]]:
-    """n references a sentence, 0: one that is not in a list. The last is the score of each sentence, if by_sentence."""
+    """
+    n: references a sentence, 0 for a single list of them. The last value is the score of each sentence, if by_sentence.
+    """
     hyps = _Texts(hypotheses, "hypotheses")
     scores = np.zeros(hyps.struct.n, np.float64)
     lists = [references] if n == 0 else references
@@ -91,7 +93,7 @@ def _options(
     tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
 ) -> _abi_sentences.BleuOptions:
     if smooth_value is not None and not smooth_value > 0:
-        raise ValueError(f"smooth_value is {smooth_value!r}: a number above 0 is wanted")
+        raise ValueError(f"smooth_value is {smooth_value!r}: expected a number above 0")
     return _abi_sentences.BleuOptions(
         ctypes.sizeof(_abi_sentences.BleuOptions),
         choice(tokenise, "tokenise", _abi_sentences.BLEU_TOKENISER),
@@ -103,10 +105,10 @@ def _options(
 
 
 def _count_references(references: Any) -> int:
-    """0: one of them, not in a list."""
+    """The number of reference lists; 0: a single one, not in a list."""
     if isinstance(references, (str, bytes)) or not isinstance(references, Sequence):
         kind = type(references).__name__
-        raise TypeError(f"references: {kind} was given: a list of str, or of such lists, is wanted")
+        raise TypeError(f"references: {kind} was given: expected a list of str, or of such lists")
     return 0 if len(references) > 0 and isinstance(references[0], str) else len(references)
 
 
@@ -121,17 +123,17 @@ def bleu(
     effective_order: bool = False,
 ) -> Bleu:
     """
-    BLEU of a corpus, the digits of sacreBLEU.
+    Corpus BLEU, with the digits of sacreBLEU.
 
     hypotheses       a str a sentence
     references       as many; or a list of several references, each of as many
-    tokenise         "13a", or "none": tokens stand between white space already
-    smooth           what an order without a match counts: "exp", "none", "floor" or "add-k"
+    tokenise         "13a", or "none": split at white space
+    smooth           smoothing of n-gram orders without matches: "exp", "none", "floor" or "add-k"
     smooth_value     of floor (None: 0.1) and of add-k (None: 1)
-    lower_case       compare small letters
-    effective_order  only orders that the hypotheses have runs of count
+    lower_case       compare lower-cased text
+    effective_order  ignore orders without n-grams in the hypotheses
 
-    Raises ArgumentError, ValueError or TypeError for numbers of sentences that differ, other types or words.
+    Raises ArgumentError, ValueError or TypeError for different numbers of sentences, other types or words.
     """
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
     score, signature, _ = _run(hypotheses, references, options, _count_references(references))
@@ -158,6 +160,6 @@ def sentence_bleu(
     lower_case: bool = False,
     effective_order: bool = True,
 ) -> npt.NDArray[np.float64]:
-    """The BLEU of every sentence by itself, float64 [n], with the arguments of bleu."""
+    """The BLEU of every sentence, float64 [n], with the arguments of bleu."""
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
     return _run(hypotheses, references, options, _count_references(references), by_sentence=True)[2]

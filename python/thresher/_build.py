@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building an index: options checked, ids and names handed over, the library called."""
+"""Build an index: check options, pass ids, names and features, call the library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ROTATE = {None: _abi.ROTATE["auto"], True: _abi.ROTATE["on"], False: _abi.ROTAT
 
 @contextmanager
 def _with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
-    """Put ids into the options for as long as the with statement runs."""
+    """Set ids in the options while the with statement runs."""
     if ids is None:
         yield
         return
@@ -52,18 +52,18 @@ def _with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
         return
     array = _arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
-        raise ValueError(f"ids: an array of shape {list(array.shape)} was given: [n] is wanted, one an item")
+        raise ValueError(f"ids: an array of shape {list(array.shape)} was given: expected [n], one an item")
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"ids: values of type {array.dtype} were given: integers or names (str) are wanted")
+        raise TypeError(f"ids: values of type {array.dtype} were given: expected integers or names (str)")
     numbers = _arrays.ids(ids, "ids")
     options.ids = _arrays.address(numbers)
     options.n_ids = len(numbers)
     yield
-    del numbers  # lived until here
+    del numbers  # kept alive until here
 
 
 def _open_model(model: Any, threads: int | None) -> Tower | Dual:
-    """Of one kind or the other."""
+    """Open a Tower or a Dual."""
     is_dual = c_bool()
     context = shared_context(threads)
     err = _errors.slot.error
@@ -75,10 +75,10 @@ def _open_model(model: Any, threads: int | None) -> Tower | Dual:
 
 @contextmanager
 def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
-    """Put what items have, a file or what rows_of gives, into the options for as long as the with statement runs."""
+    """Set features, a file or the result of rows_of, in the options while the with statement runs."""
     if are_words(features):
         if isinstance(ids, (str, bytes, os.PathLike)):
-            raise ValueError("features: lists of words want the ids or names themselves, not a file of them")
+            raise ValueError("features: lists of words need the ids or names themselves, not a file of them")
         with words_table(features, ids) as path:
             options.features_path = path
             yield
@@ -94,7 +94,7 @@ def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None
 
 
 def _put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
-    """Put what searches that weigh features begin with into the options, which keep the memory."""
+    """Set the initial multipliers and offsets in the options, which keep the memory."""
     for name, values in (("multipliers", multipliers), ("offsets", offsets)):
         if values is not None:
             array = np.ascontiguousarray(_arrays.as_numpy(values, name), np.float32).reshape(-1)
@@ -154,7 +154,7 @@ def build(
         features = rows_of(features)
         if are_words(features):
             note_weighed(features)
-    context = shared_context(threads, device)  # of the index too, so that a device that is not there fails now
+    context = shared_context(threads, device)  # also checks the device before the build
     given = _with_ids(options, ids), _with_features(options, features, ids)
     with given[0], given[1], Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(

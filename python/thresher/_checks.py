@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small checks of arguments that ctypes would not make: it takes any int for an unsigned one and cuts it."""
+"""Range checks of arguments: ctypes accepts any int for an unsigned type and truncates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} is {value!r}: a whole number is wanted") from None
+        raise TypeError(f"{what} is {value!r}: expected a whole number") from None
     if not low <= number <= high:
         raise ValueError(f"{what} is {number}: {low} to {high} are possible")
     return number
@@ -39,30 +39,30 @@ _OTHER_NAMES = {
 
 
 def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
-    """The number that value stands for."""
+    """The number of the choice that value names."""
     try:
         return choices[value]
     except (KeyError, TypeError):
         names = ", ".join(repr(name) for name in choices)
         meant = _OTHER_NAMES.get(value) if isinstance(value, str) else None
         hint = f"; did you mean {meant!r}?" if meant is not None and meant in choices else ""
-        raise ValueError(f"{what} is {value!r}: one of {names} is wanted{hint}") from None
+        raise ValueError(f"{what} is {value!r}: expected one of {names}{hint}") from None
 
 
 def device_words(value: object) -> str:
-    """What a context is to screen codes with; which words are right is for the library to say."""
+    """The device of a context as bytes; the library validates the words."""
     if value is None:
         return "cpu"
     if not isinstance(value, str):
-        raise TypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" is wanted')
+        raise TypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" was expected')
     encoded(value, "device")
     return value
 
 
 def encoded_path(path: object, what: str) -> bytes:
-    """A path as the library takes it."""
+    """A path as bytes for the library."""
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"{what}: an object of type {type(path).__name__} was given: a path is wanted")
+        raise TypeError(f"{what}: an object of type {type(path).__name__} was given: expected a path")
     name = os.fsencode(path)
     if not name:
         raise ValueError(f"{what}: an empty path was given")
@@ -70,14 +70,14 @@ def encoded_path(path: object, what: str) -> bytes:
 
 
 def encoded(text: object, what: str, errors: str = "strict") -> bytes:
-    """A text as the library takes it, which ends strings at the first NUL; errors as in str.encode."""
+    """A text as bytes for the library, whose strings end at the first NUL; errors as in str.encode."""
     if not isinstance(text, str):
-        raise TypeError(f"{what}: an object of type {type(text).__name__} was given: str is wanted")
+        raise TypeError(f"{what}: an object of type {type(text).__name__} was given: expected str")
     return _without_nul(text.encode("utf-8", errors), text, what)
 
 
 def _without_nul(octets: bytes, given: object, what: str) -> bytes:
     at = octets.find(b"\0")
     if at >= 0:
-        raise ValueError(f"{what}: byte {at} of {shown(given)} is NUL, which the library takes for the end")
+        raise ValueError(f"{what}: byte {at} of {shown(given)} is NUL, which ends a string of the library")
     return octets

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Contexts: threads and GPUs of the library, shared by all indexes that want the same ones; and what a fork does to them.
-"""
+"""Contexts: the library's threads and GPUs, shared by all indexes with the same ones, and their state after a fork."""
 
 from __future__ import annotations
 
@@ -18,18 +16,18 @@ from ._library import defaults, lib
 
 
 class Owner(Protocol):
-    """Something that frees a pointer of the library when nobody refers to it any more."""
+    """An object that frees a pointer of the library when its last reference goes."""
 
     pointer: int | None
 
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
 _shared: weakref.WeakValueDictionary[tuple[int, str], Context] = weakref.WeakValueDictionary()
-_lock = threading.RLock()  # a finalizer that opens an index may run while it is held
+_lock = threading.RLock()  # reentrant: a finalizer may open an index while it is held
 
 
 class _Share:
-    """A thr_context until this is freed: one of its users. The library counts those among its own objects."""
+    """A reference to a thr_context, released by free(). The library counts references of its own objects as well."""
 
     __slots__ = ("__weakref__", "_free", "pointer")
 
@@ -50,15 +48,15 @@ class _Share:
 
     def __del__(self) -> None:
         if self.pointer is not None:
-            self._free(self.pointer)  # handles of the same garbage cycle may still be used: the pointer stays for them
+            self._free(self.pointer)  # handles of the same garbage cycle may still use the pointer
 
 
 class Context:
     """
-    A thr_context. It may be used from several threads at once, and freed before or after what was made from it.
+    A thr_context. Several threads may use it, and it may be freed before or after the objects made from it.
 
-    It is found again through a weak reference, so its own class has no __del__: an object is still given to other
-    threads while its __del__ runs.
+    shared_context finds it by a weak reference, so its class has no __del__: other threads could still receive an
+    object whose __del__ runs.
     """
 
     __slots__ = ("__weakref__", "_share")
@@ -76,7 +74,7 @@ class Context:
 
 
 def shared_context(threads: int | None, device: str | None = None) -> Context:
-    """The context of so many threads (None: as many as the process may use) and this device (None: "cpu")."""
+    """The context with this number of threads (None: as many as the process may use) and device (None: "cpu")."""
     wanted = (0 if threads is None else whole(threads, "threads", 1, 1024), device_words(device))
     with _lock:
         context = _shared.get(wanted)
@@ -86,7 +84,7 @@ def shared_context(threads: int | None, device: str | None = None) -> Context:
 
 
 def own(owner: Owner) -> None:
-    """After a fork the child forgets this owner's pointer: the threads behind it exist in the parent only."""
+    """Register an owner: after a fork the child drops its pointer, because the threads exist only in the parent."""
     _owners.add(owner)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs that can screen codes."""
+"""The GPUs of this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ._library import lib
 @dataclass(frozen=True)
 class DeviceInfo:
     """
-    A GPU. number is that of device="cuda:0"; compute_capability is (9, 0) for 9.0; memory_bytes is all it has and
-    free_bytes what is free of it now; driver and runtime are versions of CUDA, (12, 4) for 12.4: what the driver
-    supports, and what the library was built with.
+    A GPU. number is N of device="cuda:N"; compute_capability is (9, 0) for 9.0; memory_bytes is the total and
+    free_bytes the free memory; driver and runtime are CUDA versions, (12, 4) for 12.4: the one that the driver
+    supports, and the one that the library was built with.
     """
 
     number: int
@@ -30,10 +30,10 @@ class DeviceInfo:
 
 def devices() -> list[DeviceInfo]:
     """
-    All GPUs, by number; an empty list where none can be used: no library for them, no driver, too old a driver, or no
-    device. Index.open(path, device="cuda") then raises the DeviceError that says which.
+    All GPUs, by number; empty if none can be used: no library for them, no driver, a driver that is too old, or no
+    device. Index.open(path, device="cuda") raises a DeviceError with the reason.
 
-    Raises DeviceError when a GPU that is there does not answer.
+    Raises DeviceError if an existing GPU does not respond.
     """
     n = c_uint32()
     err = _errors.slot.error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of ad requests: vectors of users and items, and what users' histories add to items."""
+"""Dual towers: vectors of users and items, and weights of hits from users' histories."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._train import OnEpoch, number, tell_epochs
 
 _UINT32 = 2**32 - 1
-_ADAM_RATE = 0.002  # of embeddings: the library's default is FTRL's
+_ADAM_RATE = 0.002  # default embedding_rate of adam; the library's is FTRL's
 
 
 class DualInfo(NamedTuple):
     """
-    What a model is: vectors have n_vector = n_dims + n_products numbers; hits tells whether histories count. Words of
-    users and items that were learned, and the fields they are of.
+    The properties of a model: vectors have n_vector = n_dims + n_products numbers; hits: histories give weights.
+    Numbers of words and fields of users and items that were learned.
     """
 
     n_vector: int
@@ -44,7 +44,7 @@ class DualInfo(NamedTuple):
 
 
 class DualReport(NamedTuple):
-    """What a training came to; losses are a request's, of the best epoch."""
+    """The result of a training; losses are means of a request, of the best epoch."""
 
     n_requests: int
     n_valid: int
@@ -61,8 +61,8 @@ class DualReport(NamedTuple):
 
 class DualQuality(NamedTuple):
     """
-    GAUC, the mean AUC of requests' best ads against the others; how often the best ad is among the first 5 and 10, by
-    requests and by value (NaN where all values are 0). Requests without a best ad and others do not count.
+    GAUC, the mean AUC of requests' best ads against the others; how often the best ad ranks in the first 5 and 10,
+    unweighted and weighted by value (NaN if all values are 0). Requests with only best ads are skipped.
     """
 
     gauc: float
@@ -74,14 +74,14 @@ class DualQuality(NamedTuple):
     n_ads: int
 
 
-# Options by the type that is wanted. What is out of range the library says.
+# Options by type. The library checks their ranges.
 _CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
 _WHOLE = ("min_count", "n_epochs", "patience", "batch")
 _NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2")
 
 
 def _train_options(given: dict[str, Any]) -> Any:
-    """thr_dual_train_options with what was given; None is the library's default."""
+    """thr_dual_train_options of the arguments; None is the library's default."""
     options = defaults("thr_dual_train_options_init")
     wanted = {name: value for name, value in given.items() if value is not None}
     for name in _CONFIG:
@@ -114,7 +114,7 @@ def dual_info(pointer: int | None) -> DualInfo:
 
 
 def encode_users(pointer: int | None, texts: Any) -> VectorArray:
-    """thr_dual_encode of a user or of a list of them."""
+    """thr_dual_encode of a user or a list of users."""
     return encode_texts(lib.thr_dual_encode, pointer, _abi.SIDE["query"], dual_info(pointer).n_vector, texts)
 
 
@@ -146,9 +146,9 @@ class DualHandle(Handle):
 
 class Dual(Model):
     """
-    An open dual tower. A user's score for an item is the inner product of their vectors, and the weights of the user's
-    hits that the item has. It does not change, and may be used from several threads at once; close it with close() or
-    let it go. After a fork the child opens it again by itself.
+    An open dual tower. A user's score of an item is the inner product of their vectors, plus the weights of the user's
+    hits that the item has. It is immutable; several threads may use it at once. close() or garbage collection closes
+    it. A forked child opens it again.
     """
 
     _kind = DualHandle
@@ -194,33 +194,36 @@ class Dual(Model):
         threads: int | None = None,
     ) -> Dual:
         """
-        Learn a model from requests, write it to path, and open it.
+        Train a model on requests, write it to path, and open it.
 
-        requests      a .tsv file: a user's words, a tab, and the ads that were shown, the best one first: ID or
-                      ID:VALUE, with ~ before it where it is as good as the one before
-        items         a .tsv file: ID, a tab and the item's words, such as category=12
-        n_embedding, n_hidden   numbers of a word, and of a tower's first layer; 32 and 128
-        n_dims, n_products      of a vector: what the towers make, and IPNN behind it, 0 for none; 64 and 32
-        hits          learn what an ad gets for words of the user's history that it has, click.category=12:3
-        valid         requests to validate with; else valid_share, 0.05, of those
-        min_count     words in fewer requests are not learned; 2
-        n_epochs, patience      20 at most; stop after 3 without a better validation, 0: never
-        batch         512 requests a step
-        loss, value   what pairs of ads weigh: "ndcg", "product" or "sum"; and their values: "difference" or "swap"
-        rate          of dense layers, falling to 0; 0.002
-        optimiser, embedding_rate   of words' numbers: "ftrl", 0.1, or "adam", 0.002
+        requests      a .tsv file; a line has the words of a user, a tab, and ads, the best first, as in
+                      "age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 ~a2:1.5 a9". An ad is ID or ID:VALUE; ~ marks
+                      one as good as the one before it. click.category=12:3 is history: 3 clicks on items with
+                      category=12
+        items         a .tsv file; a line has an ID, a tab and the item's words, as in "a7<TAB>category=12 brand=7"
+        n_embedding, n_hidden   dimensions of a word's embedding, units of a tower's first layer; 32 and 128
+        n_dims, n_products      dimensions of the tower's output, and of the products of fields (IPNN, 0: none); 64 and
+                                32
+        hits          learn weights of the items' words that the user's history contains (HitMatch)
+        valid         requests to validate with; None: valid_share, 0.05, of the given ones
+        min_count     learn words that occur in at least so many requests; 2
+        n_epochs, patience      at most 20; stop after 3 without a better validation, 0: never
+        batch         requests a step; 512
+        loss, value   weight of a pair of ads: "ndcg", "product" or "sum"; change of value: "difference" or "swap"
+        rate          learning rate of dense layers, decaying to 0; 0.002
+        optimiser, embedding_rate   of word embeddings: "ftrl", 0.1, or "adam", 0.002
         hits_rate, l1, l2       of FTRL; 0.05, 0 and 0
-        resume        go on from path + ".checkpoint", which a training that was stopped leaves
-        on_epoch      called with a TowerEpoch after every epoch: requests for pairs and GAUC for AUC
-        progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training
-        threads       how many learn; None: as many as the process may use
+        resume        continue from path + ".checkpoint" of a stopped training
+        on_epoch      called with a TowerEpoch after every epoch, with requests as pairs and GAUC as AUC
+        progress      called with ("epoch 2 of 10", done, total) a few times a second; returns False to stop
+        threads       threads of the training; None: as many as the process may use
 
-        The same files, options and seed give the same model, to the bit, for any number of threads, stopped and resumed
-        or not. Ctrl-C, an exception of on_epoch or of progress, and a progress of False leave a checkpoint.
+        The same files, options and seed give the same model, to the bit, for any number of threads, also after a stop
+        and resume. Ctrl-C, an exception of on_epoch or progress, and a progress of False leave a checkpoint.
 
-        Raises FormatError (a bad line, or fewer requests than a batch), FileMissingError (a file, or an ad that is no
-        item), ArgumentError (an option out of range, an item that stands twice, or numbers that ran away),
-        MismatchError (a checkpoint of another training), CanceledError or FileError.
+        Raises FormatError (a bad line, or fewer requests than a batch), FileMissingError (a file, or an ad that is not
+        an item), ArgumentError (an option out of range, a repeated item, or a loss that is not finite), MismatchError
+        (a checkpoint of another training), CanceledError or FileError.
         """
         options = _train_options({name: given for name, given in locals().items() if name not in ("cls", "path")})
         tell_epochs(options, on_epoch)
@@ -241,34 +244,34 @@ class Dual(Model):
         """
         Open the model in the file path, as thresher tower train --model dual writes it.
 
-        threads       how many encode; None: as many as the process may use
+        threads       threads of encoding; None: as many as the process may use
 
-        Raises FileMissingError, FormatError (a file that is no such model, is damaged, or too new) or FileError.
+        Raises FileMissingError, FormatError (not such a model, damaged, or too new) or FileError.
         """
         return cls(path, threads=threads)
 
     def encode(self, texts: str | Iterable[str], side: str = "query") -> VectorArray:
         """
-        The vectors of users' words (side "query") or items' ("item"), float32 [n, n_vector], or [n_vector] of a single
-        str. Words that were not learned count for nothing.
+        Encode the words of users (side "query") or items ("item"): float32 [n, n_vector], or [n_vector] for a single
+        str. Unknown words are ignored.
 
-        Raises TypeError for what is no text, FormatError for a word without a field's name, ArgumentError for a number
-        that is not finite.
+        Raises TypeError (not a text), FormatError (a word without a field's name), ArgumentError (a number that is not
+        finite).
         """
         which = choice(side, "side", _abi.SIDE)
-        handle = self.handle()  # a name of its own: it must not be closed meanwhile
+        handle = self.handle()  # keeps it open during the call
         return encode_texts(lib.thr_dual_encode, handle.pointer, which, self.info.n_vector, texts)
 
     def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
-        """The same of as many texts as there are, in arrays of some thousand rows."""
+        """Encode any number of texts, in arrays of some thousand rows."""
         left = iter(texts)
         while some := list(islice(left, AT_ONCE)):
             yield self.encode(some, side)
 
     def hits(self, user: str) -> dict[str, float]:
         """
-        What a user's words add to items that have a feature, by feature: a query for Hits.search. Empty where the model
-        has no hits. Raises as encode does.
+        The weights that a user's history adds to items with a feature, by feature: a query for Hits.search. Empty if
+        the model has no hits. Raises as encode.
         """
         handle = self.handle()
         return hits_of(handle.pointer, user)
@@ -281,9 +284,9 @@ class Dual(Model):
         progress: Progress | None = None,
     ) -> DualQuality:
         """
-        How well the model ranks the ads of requests: files as train takes them.
+        Measure how well the model ranks the ads of requests; files as for train.
 
-        Raises ArgumentError where no request has a best ad and others, FormatError, FileMissingError or CanceledError.
+        Raises ArgumentError (no request has a best ad and others), FormatError, FileMissingError or CanceledError.
         """
         quality = _abi.DualQuality()
         names = encoded_path(requests, "requests"), encoded_path(items, "items")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statuses as exceptions. The message is the library's sentence."""
+"""Exceptions for statuses, with the library's messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """What the library answers when it cannot do something. `status` is its name there, as "ECORRUPT"."""
+    """An error of the library. `status` is the name of its status, such as "ECORRUPT"."""
 
     status: str = "E?"
 
@@ -41,7 +41,7 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value is wrong, out of range, of the wrong size, or stands twice (EINVAL, EDIM, ERANGE, EDUPLICATE)."""
+    """A value is wrong, out of range, of the wrong size, or a duplicate (EINVAL, EDIM, ERANGE, EDUPLICATE)."""
 
 
 class NotFoundError(Error, KeyError):
@@ -49,7 +49,7 @@ class NotFoundError(Error, KeyError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """This build or this index cannot do that (EUNSUPPORTED)."""
+    """Not supported by this build or this object (EUNSUPPORTED)."""
 
 
 class MemoryLimitError(Error, MemoryError):
@@ -57,11 +57,11 @@ class MemoryLimitError(Error, MemoryError):
 
 
 class DeviceError(Error, RuntimeError):
-    """A GPU, its driver or the library for it is missing or has failed (EDEVICE)."""
+    """A GPU, its driver or its library is missing or failed (EDEVICE)."""
 
 
 class CanceledError(Error):
-    """The progress function answered False (ECANCELED)."""
+    """The progress function returned False (ECANCELED)."""
 
 
 class FileError(Error, OSError):
@@ -69,19 +69,19 @@ class FileError(Error, OSError):
 
 
 class FormatError(FileError):
-    """A file is not of the kind expected, is damaged or too new (EFORMAT, ECORRUPT, EVERSION)."""
+    """A file has another format, is damaged or too new (EFORMAT, ECORRUPT, EVERSION)."""
 
 
 class MismatchError(Error, ValueError):
-    """Two things do not belong together, as vectors and a model that did not make them (EMISMATCH)."""
+    """Two objects do not belong together, such as vectors and a model that did not produce them (EMISMATCH)."""
 
 
 class FileMissingError(FileError, FileNotFoundError):
-    """There is no such index or file (ENOTFOUND)."""
+    """The index or file does not exist (ENOTFOUND)."""
 
 
 class ExistsError(FileError, FileExistsError):
-    """It is there already; replace=True replaces an index, posting lists or a head (EEXIST)."""
+    """It exists already; replace=True replaces an index, posting lists or a head (EEXIST)."""
 
 
 _CLASSES: dict[str, type[Error]] = {
@@ -108,7 +108,7 @@ _ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.E
 
 
 class _Slot(threading.local):
-    """One thr_error a thread: it is read right after the call that filled it."""
+    """A thr_error a thread, read right after the call that filled it."""
 
     def __init__(self) -> None:
         self.error = ErrorStruct()
@@ -118,13 +118,15 @@ slot = _Slot()
 
 
 def file_is_there(sentence: str) -> bool:
-    """Does the file exist? Given a path, PATH:COLUMN or PATH:DATASET, or a sentence that begins with one of these."""
+    """
+    Whether the file exists. text is a path, PATH:COLUMN or PATH:DATASET, or a message that begins with one of these.
+    """
     path = sentence.partition(": ")[0]
     return os.path.exists(path) or os.path.exists(path.rpartition(":")[0])
 
 
 def failure(status: int, error: ErrorStruct, *, files: bool = False) -> Error:
-    """The exception for a status that is not OK. files: what was not found is a file or a part of one, not an item."""
+    """The exception for a status other than OK. files: ENOTFOUND means a file or a part of one, not an item."""
     name = _NAMES.get(status, "E?")
     kind = _CLASSES.get(name, Error)
     sentence = error.text.decode("utf-8", "replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of features that data frames have, kept by fit and compared by predict, in scikit-learn's words."""
+"""Feature names of data frames, stored by fit and checked by predict, with scikit-learn's messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 5  # names of a difference
 
 
 def names_of(x: Any) -> npt.NDArray[Any] | None:
-    """The columns of a data frame where all have str as names; None of other things."""
+    """The columns of a data frame if all names are str; None for other things."""
     columns = getattr(x, "columns", None)
     if columns is None:
         return None
@@ -30,7 +30,7 @@ def names_of(x: Any) -> npt.NDArray[Any] | None:
 
 
 def keep_names(estimator: Any, names: npt.NDArray[Any] | None) -> None:
-    """feature_names_in_ of a fit, which an estimator without names has not."""
+    """Set feature_names_in_ after a fit; delete it for data without names."""
     if names is not None:
         estimator.feature_names_in_ = names
     elif hasattr(estimator, "feature_names_in_"):
@@ -38,7 +38,7 @@ def keep_names(estimator: Any, names: npt.NDArray[Any] | None) -> None:
 
 
 def check_names(estimator: Any, x: Any) -> None:
-    """Whether x has the names of the fit."""
+    """Check that x has the names of the fit."""
     fitted, given = getattr(estimator, "feature_names_in_", None), names_of(x)
     kind = type(estimator).__name__
     if fitted is None or given is None:

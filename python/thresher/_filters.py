@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which items a search may return, as the bits the library reads."""
+"""Filters: the rows that a search may return, as the library's bitmap."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_ITEMS = 2**48
 
 class Filter:
     """
-    A set of rows, one bit an item. Make one where many searches share it; a search makes its own from an array.
+    A set of rows, one bit an item. Make one to share it among searches; a search converts other arguments itself.
 
     Filter(n_items, allowed) takes a mask (bool [n_items]), row numbers (integers [m], in any order), or a Roaring
-    bitmap of row numbers: any object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
+    bitmap of row numbers: an object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
     bits, Index.filter_ids(ids) ids.
 
-    Integers are row numbers whatever their values. Integers that are all 0 or 1, with a repetition, are refused: almost
-    certainly they are a mask.
+    Integers are always row numbers. Integers that are all 0 or 1, with a repetition, raise an error, because they are
+    almost certainly a mask.
     """
 
     __slots__ = ("_n_items", "_pointer", "_words")
@@ -38,11 +38,11 @@ class Filter:
 
     @classmethod
     def from_words(cls, n_items: int, words: Any) -> Filter:
-        """From uint64 [ceil(n_items / 64)], not copied: row r may be returned when word r // 64 has bit r % 64 set."""
+        """Wrap uint64 [ceil(n_items / 64)] without a copy: row r is in the set if bit r % 64 of word r // 64 is set."""
         array = _arrays.as_numpy(words, "filter")
         wanted = -(-whole(n_items, "n_items", 0, _MOST_ITEMS) // 64)
         if array.dtype != np.uint64:
-            raise TypeError(f"filter: words of type {array.dtype} were given: uint64 is wanted")
+            raise TypeError(f"filter: words of type {array.dtype} were given: expected uint64")
         if array.shape != (wanted,):
             raise ValueError(
                 f"filter: words of shape {list(array.shape)} were given: {n_items} items need {wanted} of 64 bits"
@@ -58,23 +58,23 @@ class Filter:
 
     @property
     def n_items(self) -> int:
-        """Of the index that it is for."""
+        """The number of items of the index."""
         return self._n_items
 
     @property
     def words(self) -> Words:
-        """The bits, not to be written to through this."""
+        """The words of the bitmap, read-only."""
         view = self._words.view()
         view.flags.writeable = False
         return view
 
     @property
     def pointer(self) -> int:
-        """Where they are in memory, as long as the filter lives."""
+        """The address of the words, valid while the filter lives."""
         return self._pointer
 
     def __len__(self) -> int:
-        """How many items may be returned."""
+        """The number of rows in the set."""
         return int(lib.thr_bitmap_count(self._pointer, self._n_items))
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ def _check(status: int) -> None:
 
 
 def _roaring_bytes(thing: Any) -> bytes | None:
-    """The bytes of a Roaring bitmap; None when it is none."""
+    """The bytes of a Roaring bitmap; None for other things."""
     if isinstance(thing, (bytes, bytearray, memoryview)):
         return bytes(thing)
     if hasattr(thing, "serialize") and not _arrays.is_array(thing):
@@ -100,16 +100,16 @@ def _roaring_bytes(thing: Any) -> bytes | None:
 
 
 def _numbers(array: _arrays.AnyArray, what: str) -> Words:
-    """Integers [m], none negative, as the library takes them."""
+    """Integers [m], none negative, as uint64."""
     if array.dtype.kind not in "iu":
         if array.size:
             raise TypeError(
-                f"filter: values of type {array.dtype} were given: a mask of bool, row numbers, a Roaring bitmap "
-                "or a thresher.Filter is wanted"
+                f"filter: values of type {array.dtype} were given: expected a mask of bool, row numbers, "
+                "a Roaring bitmap or a thresher.Filter"
             )
         array = array.astype(np.uint64)
     if array.ndim != 1:
-        raise ValueError(f"filter: {what}s of shape {list(array.shape)} were given: [m] is wanted")
+        raise ValueError(f"filter: {what}s of shape {list(array.shape)} were given: expected [m]")
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         raise ValueError(f"filter: {what} {int(array.min())} is negative")
     return np.ascontiguousarray(array, np.uint64)
@@ -135,7 +135,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
     if array.dtype == np.bool_:
         if array.shape != (n_items,):
             raise ValueError(
-                f"filter: a mask of shape {list(array.shape)} was given: [{n_items}] is wanted, one an item"
+                f"filter: a mask of shape {list(array.shape)} was given: expected [{n_items}], one an item"
             )
         packed = np.packbits(array, bitorder="little")
         words.view(np.uint8)[: packed.size] = packed
@@ -144,7 +144,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
     _refuse_mask(rows, n_items)
     if rows.size and int(rows.max()) >= n_items:
         raise ValueError(
-            f"filter: row {int(rows.max())} is not there: the index has {n_items} items "
+            f"filter: row {int(rows.max())} does not exist: the index has {n_items} items "
             "(packed words are given with thresher.Filter.from_words)"
         )
     _check(lib.thr_bitmap_from_rows(_arrays.address(rows), rows.size, n_items, at, err))
@@ -152,7 +152,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
 
 
 def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
-    """A Filter of the items of an index (pointer: its thr_index) with these ids: integers [m], or a Roaring bitmap."""
+    """Make a Filter of the items with these ids (pointer: the thr_index): integers [m], or a Roaring bitmap."""
     words = _no_words(n_items)
     at, err = _arrays.address(words), byref(_errors.slot.error)
     roaring = _roaring_bytes(ids)
@@ -167,7 +167,7 @@ def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
 
 
 def as_filter(n_items: int, allowed: Any) -> Filter:
-    """allowed as a Filter of n_items."""
+    """Convert allowed to a Filter of n_items."""
     if not isinstance(allowed, Filter):
         return Filter(n_items, allowed)
     if allowed.n_items != n_items:

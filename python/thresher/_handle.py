@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library opened from a file, freed when nobody uses it any more; and objects that hold such a thing."""
+"""Handles of objects that the library opened from files, freed with their last reference; and classes that hold one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._library import lib
 
 
 class Handle:
-    """A pointer of the library. Calls hold a reference while they run, so closing never takes it from under them."""
+    """A pointer of the library. Calls hold a reference while they run, so close() never frees it under them."""
 
     __slots__ = ("__weakref__", "_context", "_free", "pointer")
     opens: ClassVar[str]
@@ -41,7 +41,7 @@ class Handle:
 
     @property
     def device(self) -> str:
-        """What its context uses: "cpu", GPUs, or the CPU and why."""
+        """The device of its context: "cpu", GPUs, or the CPU with a reason."""
         return self._context.device
 
 
@@ -49,7 +49,7 @@ _Self = TypeVar("_Self", bound="Model")
 
 
 class Model:
-    """An open file of a model. After a fork the child opens it again by itself; a pickle holds its path."""
+    """An open model file. A forked child opens it again; a pickle holds its path."""
 
     _kind: ClassVar[type[Handle]]
 
@@ -68,12 +68,12 @@ class Model:
         return os.fsdecode(self._path)
 
     def close(self) -> None:
-        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
+        """Close it after the calls in progress. May be called twice."""
         self._closed = True
         self._handle = None
 
     def handle(self) -> Handle:
-        """The open model; opened again in a process that was forked from the one that opened it."""
+        """The open model; opens it again in a forked child."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path}: the model is closed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heads: output layers over large vocabularies, asked for the best words of a decoder's states."""
+"""Heads: output layers over large vocabularies, queried for the best words of a decoder's states."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ Floats = npt.NDArray[np.float32]
 
 class HeadInfo(NamedTuple):
     """
-    What a head is: weights as dtype, n_words x n_dims; n_codes different hashes in n_bands bands of n_hashes, each of
-    the largest of n_places components; plane codes of n_planes. file_bytes is 0 of a head in memory.
+    The properties of a head: weights of dtype, n_words x n_dims; n_codes distinct band codes in n_bands bands of
+    n_hashes hashes, each the position of the largest of n_places components; plane codes of n_planes. file_bytes is 0
+    for a head in memory.
     """
 
     n_words: int
@@ -52,8 +53,8 @@ class HeadInfo(NamedTuple):
 
 class HeadRecall(NamedTuple):
     """
-    What a screen keeps of the full head's answers: the share of the best k words that it finds, the smallest share that
-    one state has, and of how many words a state is given the logits, on average.
+    A screen compared with the full head: share of the true best k words that it found, mean and smallest over states,
+    and the mean number of words scored exactly.
     """
 
     recall: float
@@ -63,9 +64,9 @@ class HeadRecall(NamedTuple):
 
 class HeadLoss(NamedTuple):
     """
-    What a head loses of another's answers: the share of the other's best k words that it finds, and the smallest share
-    of one state; the share of states whose best word is the same; words a state is given the logits of; and of words
-    that both find the mean difference of their log-probabilities, without its sign.
+    A head compared with another: share of the other's best k words that it found, mean and smallest over states; the
+    share of states with the same best word; the mean number of words scored exactly; and the mean absolute difference
+    of log-probabilities over words that both found.
     """
 
     recall: float
@@ -88,7 +89,7 @@ class HeadHandle(Handle):
 
 
 class MadeHandle(HeadHandle):
-    """One that was made in memory, by a function that takes a context and a place for it."""
+    """A head made in memory, by a function that takes a context and the address for the pointer."""
 
     __slots__ = ()
 
@@ -108,24 +109,24 @@ def _vector(thing: Any, what: str) -> Floats:
     array = _arrays.as_numpy(thing, what)
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise ValueError(
-            f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: numbers, one a word, are "
-            "wanted"
+            f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: expected numbers, one a "
+            "word"
         )
-    with np.errstate(over="ignore"):  # the library says which one is too large
+    with np.errstate(over="ignore"):  # the library names the value that is too large
         return np.ascontiguousarray(array, np.float32)
 
 
 def _words(thing: Any, what: str) -> Words:
     array = _arrays.integers(thing, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: a list of words is wanted")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected a list of words")
     if array.size and (int(array.min()) < 0 or int(array.max()) > _UINT32):
-        raise ValueError(f"{what}: {int(array.min())} to {int(array.max())}: words are counted from 0")
+        raise ValueError(f"{what}: {int(array.min())} to {int(array.max())}: words are numbered from 0")
     return np.ascontiguousarray(array, np.uint32)
 
 
 def _rows(weights: Any) -> _abi.Matrix:
-    """A view of them, which keeps what it is of."""
+    """A thr_matrix of an array, which it keeps alive."""
     halves = _arrays.bfloat16(weights)
     if halves is None:
         rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
@@ -153,9 +154,9 @@ def _or_auto(value: int | None, what: str) -> int:
 
 class Head(Model):
     """
-    An open head, of a file or in memory. It never changes and may be asked from several threads at once; close it with
-    close() or let it go. After a fork the child opens its file again, and a pickle holds the file's path: a head in
-    memory is saved before.
+    An open head, from a file or in memory. It is immutable; several threads may query it at once. close() or garbage
+    collection closes it. A forked child opens its file again, and a pickle holds the file's path: save a head in memory
+    first.
     """
 
     _kind = HeadHandle
@@ -168,7 +169,7 @@ class Head(Model):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Head:
-        """A file that save or thresher head build wrote. Raises FileMissingError, FormatError or FileError."""
+        """Open a file that save or thresher head build wrote. Raises FileMissingError, FormatError or FileError."""
         return cls(path, threads=threads)
 
     @classmethod
@@ -191,19 +192,20 @@ class Head(Model):
         Make a head in memory; save writes it to a file.
 
         weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
-                  torch), or the name of a file, .safetensors, .gguf, .npy or others of rows
-        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual one,
-                  else the embeddings that a head is tied to. Of "X.weight", "X.bias" is the bias where it is there
-        bias      numbers [n_words], or none
-        frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by
+                  torch), or a file (.safetensors, .gguf, .npy or another format of rows)
+        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual name,
+                  else the tied embeddings. If the file has "X.bias" for "X.weight", it is the bias
+        bias      numbers [n_words], or None
+        frequent  words, most frequent first; the others follow in order of their numbers. None: words are numbered by
                   frequency
-        dtype     what weights are kept as: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a word;
-                  None: float16 or bfloat16 where they are, else float32
+        dtype     type of the stored weights: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a
+                  word; None: keep float16 and bfloat16, else float32
         n_bands, n_hashes, n_places
-                  of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
-                  largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
-        n_planes  of the words' codes, 0 to 8; 0: none; None: as many as give a code 256 bits, 1 from 256 dimensions on
-        seed      of what is drawn for hashes and codes
+                  winner-take-all hashes: bands, hashes a band, and components of which a hash is the position of the
+                  largest. n_bands 0: none; n_hashes 0: as many as fit 32 bits
+        n_planes  planes of the words' codes, 0 to 8; 0: none; None: as many as give a code 256 bits, so 1 from 256
+                  dimensions
+        seed      of the random choices of hashes and codes
 
         Raises ArgumentError, FormatError, FileMissingError, NotFoundError (the file has no such tensor).
         """
@@ -229,7 +231,7 @@ class Head(Model):
                 threads,
             )
         if tensor is not None:
-            raise ValueError(f"tensor is {tensor!r}: only a file has tensors with names")
+            raise ValueError(f"tensor is {tensor!r}: only files have named tensors")
         matrix = _rows(weights)
         return cls._of(
             lambda context, made, err: lib.thr_head_create(context, byref(matrix), byref(options), made, err), threads
@@ -245,7 +247,7 @@ class Head(Model):
 
     @property
     def path(self) -> str:
-        """The file, as an absolute path; "" while the head is in memory alone."""
+        """The file, as an absolute path; "" for a head in memory."""
         return os.fsdecode(self._path)
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
@@ -272,27 +274,28 @@ class Head(Model):
         certified: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Words, Floats, Floats | None]:
         """
-        The best k words of every state: words uint32 [n, k], logits and log-probabilities float32 [n, k], best first;
-        of one state, [k] each. A word's logit has the same bits with every screen, batch and number of threads.
+        Find the best k words of every state. Returns words uint32 [n, k], logits and log-probabilities float32 [n, k],
+        best first; [k] each for one state. A word's logit has the same bits with every screen, batch and number of
+        threads.
 
         states       numbers [n, n_dims], or [n_dims]
-        screen       which words have a chance: "full", all; "frequent", the n_frequent most frequent; "wta", these and
-                     those that hash as the state does; "planes", the n_shortlist best by plane codes; "auto",
-                     "full" or "planes", whichever was faster here for so many states when it was first asked
-        normaliser   what log-probabilities are of: "candidates", the words that have a chance; "exact", all words,
-                     which are scored once more for it; "sampled", all words as some of them estimate it, not on GPUs;
-                     None: no log-probabilities, and None in their place
-        always       words that have a chance with every screen
-        group        so many states, one behind the other, share their candidates; 0: all of them
-        n_frequent   None: 1000, or with "planes" none
-        threshold    hits that make a word a candidate of "wta"; None: 2, or 1 of a single band
-        combine      how the hits of a group's states are put together: "largest" or "sum"
-        n_shortlist  None: 100 and 16 for each of the k
-        certified    an array of bools, one a state, that is filled: whether the words are proven to be those of "full".
-                     Heads of 6 planes and more prove most of what "planes" finds, those of 1 nothing
+        screen       candidates: "full", all words; "frequent", the n_frequent most frequent; "wta", those and words
+                     that share hashes with the state; "planes", the n_shortlist best by plane codes; "auto", "full" or
+                     "planes", whichever was faster here at the first query of this shape
+        normaliser   words over which probabilities sum to 1: "candidates"; "exact", all words, which scores all of
+                     them; "sampled", an estimate of all words by a sample, not on GPUs; None: no log-probabilities,
+                     returned as None
+        always       words that are candidates with every screen
+        group        number of consecutive states that share their candidates; 0: all
+        n_frequent   None: 1000, or 0 with "planes"
+        threshold    hits that make a word a candidate of "wta"; None: 2, or 1 with a single band
+        combine      how a group combines its states' hits: "largest" or "sum"
+        n_shortlist  None: 100 + 16 k
+        certified    a writable array of bools, one a state, to fill: whether the words are proven to be those of
+                     "full". Proves most answers of "planes" with 6 planes or more, none with 1
 
-        Raises ArgumentError (also for states that are not finite), UnsupportedError for a screen that the head was not
-        built for.
+        Raises ArgumentError (also for states that are not finite), UnsupportedError (the head was built without the
+        data of the screen).
         """
         handle = self.handle()
         array = _arrays.vectors(states, "states", one_row=True)
@@ -303,7 +306,7 @@ class Head(Model):
         options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
         if proofs is not None and not _can_hold(certified, proofs.size):
-            raise ValueError(f"certified: an array of {proofs.size} bools is wanted, one a state, that can be written to")
+            raise ValueError(f"certified: expected a writable array of {proofs.size} bools, one a state")
         err = byref(_errors.slot.error)
         places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
 
@@ -332,7 +335,7 @@ class Head(Model):
         combine: str = "largest",
         n_shortlist: int | None = None,
     ) -> HeadRecall:
-        """What a screen keeps of the full head's answers for these states; the arguments are those of query."""
+        """Measure the screen's recall on these states; arguments as for query."""
         handle = self.handle()
         array = _arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
@@ -349,7 +352,7 @@ class Head(Model):
         _ask(array, options.group, call)
         n = sum(rows for rows, _ in parts)
         if n == 0:
-            raise ValueError("states: there are none to measure a screen on")
+            raise ValueError("states: expected at least one to measure a screen on")
         return HeadRecall(
             sum(rows * found.recall for rows, found in parts) / n,
             min(found.worst for _, found in parts),
@@ -372,8 +375,8 @@ class Head(Model):
         n_shortlist: int | None = None,
     ) -> HeadLoss:
         """
-        What this head, asked as query is, loses of what truth answers with all words: of the same weights in float32,
-        say. Unlike the others it is one call, which Ctrl-C waits for.
+        Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
+        float32, for example. It is a single call, which Ctrl-C cannot interrupt.
         """
         handle, other = self.handle(), truth.handle()
         array = _arrays.vectors(states, "states", one_row=True)
@@ -400,7 +403,7 @@ class Head(Model):
             job.finish(lib.thr_head_verify(handle.pointer, byref(_errors.slot.error)))
 
     def handle(self) -> HeadHandle:
-        """The open head; opened again in a process that was forked from the one that opened it."""
+        """The open head; opens it again in a forked child."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path or 'a head in memory'}: the head is closed")
@@ -411,7 +414,7 @@ class Head(Model):
 
     def _need_file(self, what: str) -> None:
         if not self._path:
-            raise ValueError(f"a head in memory {what}: save it before, or open a file")
+            raise ValueError(f"a head in memory {what}: save it first, or open a file")
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._need_file("cannot be pickled")
@@ -434,7 +437,7 @@ def _query_options(
     combine: str,
     n_shortlist: int | None,
 ) -> Any:
-    """thr_head_query_options of what was given."""
+    """thr_head_query_options of the arguments."""
     options = defaults("thr_head_query_options_init")
     options.screen = choice(screen, "screen", _abi.HEAD_SCREEN)
     options.normaliser = choice(normaliser or "candidates", "normaliser", _abi.HEAD_NORMALISER)
@@ -450,6 +453,6 @@ def _query_options(
 
 
 def _ask(array: Any, group: int, call: Callable[[_abi.Matrix, int], int]) -> None:
-    """call() for some states at a time, whole groups of them."""
+    """Call call() for some states at a time, in whole groups."""
     rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
     in_steps(_arrays.matrix(rows), _ROUND, call, multiple=group if 0 < group < len(rows) else max(len(rows), 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Posting lists: the best items for a query by the features they have, every item scored."""
+"""Posting lists: score every item by the query's features that it has."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ UNKNOWN = 2**32 - 1
 
 class HitsInfo(NamedTuple):
     """
-    What posting lists hold; n_ids postings stand by themselves, others in n_runs or n_bitmaps blocks. n_items may be
-    found; n_rows counts removed ones, too. model is the fingerprint of the model whose weights queries have, or 0.
+    The properties of posting lists: n_ids postings are stored singly, the others in n_runs runs and n_bitmaps bitmap
+    blocks. n_items counts live items; n_rows includes removed ones. model is the fingerprint of the model that must
+    weigh the queries, or 0.
     """
 
     n_items: int
@@ -54,7 +55,7 @@ class HitsInfo(NamedTuple):
 
 
 def csr(rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-    """Offsets and numbers of features, from the result of rows_of."""
+    """Offsets and feature numbers of a result of rows_of."""
     if isinstance(rows, tuple):
         offsets = _arrays.integers(rows[0], "offsets")
         numbers = _arrays.integers(rows[1], "features")
@@ -64,10 +65,10 @@ def csr(rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
         numbers = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
     if offsets.ndim != 1 or numbers.ndim != 1 or offsets.size < 1 or int(offsets[-1]) != numbers.size:
         raise ValueError(
-            f"features: {offsets.size} offsets of {numbers.size} features: the last one says how many there are"
+            f"features: {offsets.size} offsets of {numbers.size} features: the last one must be their number"
         )
     if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > _abi.HITS_MAX_FEATURE):
-        raise ValueError(f"features: numbers from 0 to {_abi.HITS_MAX_FEATURE} are possible")
+        raise ValueError(f"features: numbers must be 0 to {_abi.HITS_MAX_FEATURE}")
     return np.ascontiguousarray(offsets, np.uint64), np.ascontiguousarray(numbers, np.uint32)
 
 
@@ -77,7 +78,7 @@ def _numbers_of(row: Any, what: str) -> npt.NDArray[Any]:
     except TypeError as failure:
         raise TypeError(f"{failure}, or words (str) for all items") from None
     if numbers.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(numbers.shape)} was given: [n] is wanted")
+        raise ValueError(f"{what}: an array of shape {list(numbers.shape)} was given: expected [n]")
     return numbers
 
 
@@ -86,7 +87,7 @@ def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
         return None
     array = _arrays.as_numpy(values, what)
     if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one an item")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one an item")
     return np.ascontiguousarray(array, np.float32)
 
 
@@ -95,7 +96,7 @@ def _at(array: Any) -> int | None:
 
 
 def is_one_query(query: Any) -> bool:
-    """Or a list of them?"""
+    """Whether query is a single query, not a list of queries."""
     return isinstance(query, Mapping) or not len(query) or not isinstance(query[0], (Mapping, list, tuple))
 
 
@@ -107,7 +108,7 @@ def _refuse_text(query: Any) -> None:
 
 
 class Asked:
-    """Queries of features as the library takes them."""
+    """Feature queries in the form that the library takes."""
 
     def __init__(self, lists: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]]) -> None:
         self._offsets = np.cumsum([0, *(len(f) for f, _ in lists)]).astype(np.uint64)
@@ -118,7 +119,7 @@ class Asked:
         return len(self._offsets) - 1
 
     def warn(self, path: str) -> None:
-        """Of the first query with features of which no item has any."""
+        """Warn of the first query with features that no item has."""
         for number, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
             if first < end and (self._features[first:end] == UNKNOWN).all():
                 which = "the query" if len(self) == 1 else f"query {number}"
@@ -126,7 +127,7 @@ class Asked:
                 return
 
     def queries(self, first: int, n: int) -> _abi.HitsQueries:
-        """thr_hits_queries of n of them, which points into this."""
+        """thr_hits_queries of n of them, a view of this object."""
         begin = int(self._offsets[first])
         offsets = self._offsets[first : first + n + 1] - np.uint64(begin)
         made = _abi.HitsQueries(
@@ -141,12 +142,12 @@ class Asked:
 
 class Hits:
     """
-    An open file of posting lists, with the items that were added beside it and without those that were removed. It may
-    be searched from several threads at once, also while it changes; close it with close() or let it go. The file stays
-    as it is. After a fork the child opens it again by itself, without values and changes.
+    An open file of posting lists, with the items added and removed since. Several threads may search it at once, also
+    while it changes. close() or garbage collection closes it. The file does not change. A forked child opens the file
+    again, without values and changes.
 
-    device is what adds up the lists, in the words of Index.open: "cpu" (None), "cuda", of which the first GPU is taken,
-    or "auto". Lists with changes are the CPU's.
+    device, where lists are searched, is as for Index.open: "cpu" (None), "cuda", which uses the first GPU, or "auto".
+    Lists with changes are searched on the CPU.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
@@ -174,15 +175,15 @@ class Hits:
         """
         Build the file path, and open it.
 
-        features  what items have: a .tsv file of names and words (see thresher hits build); a scipy CSR matrix; a pair
-                  of arrays, offsets [n + 1] and features; or an iterable with a list or array for each item: all
-                  numbers, or all words without white space. They have no weights
-        ids       integers [n], one an item, each once; None: row numbers. Names (a sequence of str) where features are
+        features  the items' features, without weights: a .tsv file of names and words (see thresher hits build); a
+                  scipy CSR matrix; a pair of arrays, offsets [n + 1] and features; or an iterable with a list or array
+                  for each item, all of numbers, or all of words without white space
+        ids       distinct integers [n], one an item; None: row numbers. Names (a sequence of str) if features are
                   words. Not for a .tsv file, which has its own
-        order     "features": items with the same frequent features are neighbours within the lists, or "rows"
+        order     internal numbering: "features", items with the same frequent features are neighbours, or "rows"
         replace   replace an existing file of posting lists
-        model     the fingerprint of the model whose weights queries will have, as thresher info shows it; 0: any
-        device    what adds up the lists when they are searched; the CPU builds
+        model     fingerprint of the model that weighs the queries, as thresher info prints it; 0: any
+        device    device of the opened lists; the CPU builds
 
         Raises ArgumentError, ExistsError, FormatError, FileMissingError.
         """
@@ -225,18 +226,18 @@ class Hits:
         model: int = 0,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
         """
-        The best k items: ids uint64 [k] and values float32 [k], or [n, k] of a list of n queries.
+        Find the best k items. Returns ids uint64 [k] and values float32 [k], or [n, k] for a list of n queries.
 
-        query   {feature: weight, ...} or [feature, ...], whose features weigh 1 each; features are words where the
-                file has words, else numbers. What no item has counts for nothing, and a warning says so where that
-                is all of a query. Or a list of such queries
+        query   {feature: weight, ...}, or [feature, ...] with weights of 1, or a list of such queries. Features are
+                words if the file has words, else numbers. Unknown features are ignored; a query of unknown features
+                gives a warning
         value   "sum": multiplier x sum + offset, or "sigmoid": multiplier / (1 + exp(-sum)) + offset
-        filter  which rows may be found, as in Index.search
-        target  which items may be found by what they have, such as "category=12 AND NOT brand=7"
-        model   the fingerprint of the model that the weights are of; 0: not told
+        filter  rows that may be returned, as in Index.search
+        target  items that may be returned, by their features, such as "category=12 AND NOT brand=7"
+        model   fingerprint of the model of the weights; 0: unchecked
 
-        Raises ArgumentError for weights that are not finite and targets that are wrong or were made before a change,
-        MismatchError for weights of another model than the lists were built for.
+        Raises ArgumentError (weights that are not finite, a wrong target, or one made before a change), MismatchError
+        (weights of another model than the lists').
         """
         made = HitsTarget(self, target) if isinstance(target, str) else target
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
@@ -270,7 +271,7 @@ class Hits:
         return (ids[0], values[0]) if one else (ids, values)
 
     def explain(self, id: int, query: Query) -> dict[Any, float]:
-        """What the item with this id has of the query's features, and the weight of each."""
+        """The query's features that the item with this id has, and the weight of each."""
         handle = self.handle()
         _refuse_text(query)
         query = dict(query) if isinstance(query, Mapping) else list(query)
@@ -291,8 +292,8 @@ class Hits:
 
     def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
         """
-        Every item's multiplier (a bid) and offset (pacing), float32 [n_rows] by row; None: 1, and 0. Searches that run
-        finish with those before.
+        Set every item's multiplier (bid) and offset (pacing), float32 [n_rows] by row; None: 1, and 0. Running searches
+        finish with the old values.
         """
         handle = self.handle()
         n = handle.info().n_rows
@@ -313,12 +314,11 @@ class Hits:
         offsets: Any = None,
     ) -> None:
         """
-        Add items, or replace those that are there already. Answers are those of lists built anew, the added items behind
-        all others. Searches that run see all of it or nothing. See thr_hits_update for how many there may be.
+        Add items, or replace existing ones. Answers equal those of lists rebuilt with the added items at the end. A
+        running search sees all of the change or none. thr_hits_update has the limits.
 
-        features     what the items have: a .tsv file; or each item's words, where the lists have words; or numbers, as in
-                     build
-        ids          integers [n], where items have ids; names where they have names
+        features     a .tsv file; or each item's words if the lists have words; or numbers, as in build
+        ids          integers [n] if items have ids; names if items have names
         multipliers  the items' bids, float32 [n]; None: 1 each. offsets: None, 0 each
 
         Raises ArgumentError, FormatError, FileMissingError.
@@ -329,8 +329,8 @@ class Hits:
 
     def remove(self, items: Any) -> int:
         """
-        Remove items by id, or by name where they have names, or by a text file of either, one a line. What is not there
-        is no error: the number of such is returned.
+        Remove items by id, by name if they have names, or by a text file with either, one a line. Returns the number of
+        items that did not exist, which is no error.
         """
         with self._changing:
             handle = self.handle()
@@ -354,8 +354,8 @@ class Hits:
             self._handle = None
 
     def name(self, id: int) -> str | None:
-        """The name of the item with this id, None where there is none."""
-        handle = self.handle()  # a name of its own: changes and close() must not free it meanwhile
+        """The name of the item with this id, None if there is none."""
+        handle = self.handle()  # keeps the lists alive during the call
         found = lib.thr_hits_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
@@ -374,7 +374,7 @@ class Hits:
             job.finish(lib.thr_hits_verify(handle.pointer, byref(_errors.slot.error)))
 
     def asked(self, handle: HitsHandle, queries: Sequence[Query]) -> Asked:
-        """Queries of these features, whose numbers are these lists'."""
+        """Queries of these features, converted to the numbers of these lists."""
         return Asked([self._features(handle, query) for query in queries])
 
     def _features(self, handle: HitsHandle, query: Query) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
@@ -400,7 +400,7 @@ class Hits:
         return self.info.n_items
 
     def __contains__(self, item: object) -> bool:
-        """Is there an item with this id, or with this name?"""
+        """Whether there is an item with this id, or with this name."""
         handle, found = self.handle(), c_uint64()
         try:
             if isinstance(item, str):
@@ -411,16 +411,16 @@ class Hits:
 
     @property
     def device(self) -> str:
-        """What adds up the lists, as Index.device says what screens codes."""
+        """Where lists are searched, in the form of Index.device."""
         return self.handle().device
 
     def close(self) -> None:
-        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
+        """Close it after the calls in progress. May be called twice."""
         self._closed = True
         self._handle = None
 
     def handle(self) -> HitsHandle:
-        """The open file; opened again in a process that was forked from the one that opened it."""
+        """The open file; opens it again in a forked child."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path}: the posting lists are closed")
@@ -442,7 +442,7 @@ class Hits:
 
 
 class IndexHits(Hits):
-    """The posting lists of an index, which are searched with its vectors, too. Close the index, not these."""
+    """The posting lists of an index, which also searches them with its vectors. Close the index instead of them."""
 
     def __init__(self, index: Any, handle: Any) -> None:
         self._index = index
@@ -451,26 +451,26 @@ class IndexHits(Hits):
         self.info = HitsView(handle).info()
 
     def handle(self) -> HitsHandle:
-        """The lists of the index as it is open now."""
+        """The lists of the index's current handle."""
         return HitsView(self._index.opened())
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(
-            f"{self.path}: items of an index are not added or removed: build it again", "EUNSUPPORTED"
+            f"{self.path}: an index does not add or remove items: build it again", "EUNSUPPORTED"
         )
 
     def add(self, *_: Any, **__: Any) -> None:
-        """Raises UnsupportedError: an index is built again."""
+        """Raises UnsupportedError: build the index again instead."""
         self._replace(self.handle())
 
     def remove(self, *_: Any, **__: Any) -> int:
-        """Raises UnsupportedError: an index is built again."""
+        """Raises UnsupportedError: build the index again instead."""
         self._replace(self.handle())
         return 0
 
 
 class _TargetHandle:
-    """A thr_hits_target, and the lists that it is of."""
+    """A thr_hits_target, and the lists it belongs to."""
 
     __slots__ = ("__weakref__", "_free", "hits", "pointer")
 
@@ -495,8 +495,8 @@ class _TargetHandle:
 
 class HitsTarget:
     """
-    Which items may be found, by what they have; made once, for as many searches of these hits as wanted. Warns of words
-    that no item has.
+    An expression that selects items by their features, for any number of searches of these lists. Warns of words that
+    no item has.
     """
 
     __slots__ = ("_made",)
@@ -509,18 +509,18 @@ class HitsTarget:
 
     @property
     def handle(self) -> HitsHandle:
-        """The lists that it is of."""
+        """The lists it belongs to."""
         return self._made.hits
 
     def opened(self) -> int:
-        """Its pointer, which a forked process has not."""
+        """Its pointer; raises ValueError in a forked child."""
         pointer = self._made.pointer
         if pointer is None:
-            raise ValueError("target: it was made in the process that this one was forked from: make it again")
+            raise ValueError("target: it belongs to the process that this one was forked from: make it again")
         return pointer
 
     def __len__(self) -> int:
-        """How many items it lets through."""
+        """The number of items it selects."""
         return int(lib.thr_hits_target_count(self.opened()))
 
 
@@ -554,7 +554,7 @@ class HitsHandle(Handle):
 
 
 class UpdatedHandle(HitsHandle):
-    """Lists with changes beside their file, made of other lists, which stay as they are."""
+    """Lists with changes in memory, made from other lists, which do not change."""
 
     __slots__ = ()
 
@@ -572,7 +572,7 @@ class UpdatedHandle(HitsHandle):
 
 
 class Changes:
-    """A thr_hits_changes, and the memory that it points to."""
+    """A thr_hits_changes, and the memory it points to."""
 
     def __init__(self) -> None:
         self.options = defaults("thr_hits_changes_init")
@@ -582,25 +582,25 @@ class Changes:
 
     @property
     def n_missing(self) -> int:
-        """Of the items to remove, how many were not there. Known when the changes were made."""
+        """The number of removals of items that did not exist; known after the changes are applied."""
         return self._missing.value
 
     def keep(self, array: npt.NDArray[Any] | None) -> int | None:
-        """The address of an array that lives as long as these changes."""
+        """The address of an array, which this object keeps alive."""
         self._kept.append(array)
         return _at(array)
 
     def texts(self, texts: Sequence[str], what: str) -> int:
-        """The same of strings; what names them in messages."""
+        """The same for strings; what is their name in messages."""
         array = (c_char_p * len(texts))(*(encoded(text, f"{what} {i}") for i, text in enumerate(texts)))
         self._kept.append(array)
         return addressof(array)
 
     def put(self, options: Any, field: str, items: Any, what: str) -> int:
-        """Names or ids of items into the field of that name; how many."""
+        """Set names or ids of items in the field of that name; returns their number."""
         if field.endswith("names"):
             if isinstance(items, np.ndarray) and items.ndim != 1:
-                raise ValueError(f"{what}: an array of shape {list(items.shape)} was given: [n] is wanted, one an item")
+                raise ValueError(f"{what}: an array of shape {list(items.shape)} was given: expected [n], one an item")
             names = list(items)  # which nobody else changes
             setattr(options, field, self.texts(names, what))
             return len(names)
@@ -621,7 +621,7 @@ def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any,
     rows = rows_of(features)
     if info.has_words:
         if not isinstance(rows, list):
-            raise TypeError("features: arrays of numbers were given: these lists have words: give each item's")
+            raise TypeError("features: arrays of numbers were given, but these lists have words: give each item's")
         note_weighed(rows)
         ends = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
         o.words = changes.texts([word for row in rows for word in row], "word")

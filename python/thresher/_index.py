@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An index: a directory that is built once, opened without being read, and searched."""
+"""Indexes: built once in a directory, opened by mmap, searched."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CertifiedArray = npt.NDArray[np.bool_]
 
 class Index:
     """
-    An open index. Make one with Index.build or Index.open; close it with close() or a with statement, or let it go.
+    An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
-    An index does not change while it is open, and may be searched from several threads at once. After a fork the child
-    opens it again by itself. Scores are always "larger is better": the cosine, the inner product, or minus the squared
-    distance; equal scores are ordered by the smaller row.
+    An open index is immutable; several threads may search it at once. A forked child opens it again when it first uses
+    it. Larger scores are better in every metric: the cosine, the inner product, or minus the squared distance. Equal
+    scores are ordered by the smaller row.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
@@ -48,16 +48,15 @@ class Index:
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Index:
         """
-        Open the index in directory path; nothing but headers is read.
+        Open the index in directory path; reads headers only.
 
-        threads       how many work on a search; None: as many as the process may use
-        device        what screens the codes of search(): "cpu" (None); "cuda", all GPUs together, or "cuda:0" or
-                      "cuda:0,2", those; or "auto", the GPUs from the search on that is worth copying the codes there,
-                      as long as that works, else the CPU. Answers are the same, bit for bit
+        threads       threads of a search; None: as many as the process may use
+        device        where search() screens the codes: "cpu" (None); "cuda", all GPUs, or "cuda:0" or "cuda:0,2",
+                      these; or "auto", GPUs once searches are worth copying the codes there, and the CPU if they fail.
+                      Answers are the same, bit for bit
 
-        Raises FileMissingError, FormatError (a directory that is no index, is damaged, or too new) or FileError;
-        ArgumentError for other words as device, or a GPU number that is not there; DeviceError for "cuda" where no
-        GPU can be used.
+        Raises FileMissingError; FormatError (not an index, damaged, or too new); FileError; ArgumentError (an unknown
+        device or GPU number); DeviceError ("cuda", and no GPU can be used).
         """
         return cls(path, threads=threads, device=device)
 
@@ -88,36 +87,36 @@ class Index:
         """
         Build an index in directory path, and open it.
 
-        vectors       [n, n_dims], any real type, order and stride, or a CPU tensor; an iterable of such arrays (for
-                      more than memory holds); or the name of a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...); with a
-                      model also texts: an iterable of str, or a file (.txt, or FILE.tsv:COLUMN)
-        metric        "cosine", "ip" or "l2"; None: "cosine", or what a model is learned for
-        bits          planes a dimension, 1 to 8
-        keep          the copy that exact scores come from: "float32", "float16", "int8", or None for codes only
-        ids           integers [n], each once, names (a sequence of str), or a file of either; None: row numbers
-        replace       an index that is there already is replaced, at the moment the new one is complete
-        sample_rows   rows the codes' scale is calibrated on
-        segment_rows  at most so many items a file
-        lead_bits     planes that are screened by themselves, 1 to bits (bits: codes are not nested); None: chosen
-        rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
-        calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
-        model         the file of a model, or a Tower, that encodes the texts as items, or has made the vectors: the index
-                      carries a copy, and its queries may be texts. Codes of a binary item side are kept as they are:
-                      bits, lead_bits, rotate, keep and calibration_queries do not count then. Or a Dual one, whose
-                      texts are features
-        features      what the items have, in the order of their vectors, as Hits.build takes it: a .tsv file, whose names
-                      are the items' then, a scipy CSR matrix, each item's words, ...; search() may add what they
-                      weigh
-        multipliers, offsets   with features: what searches that weigh them begin with, [n] each (Hits.set_values)
-        threads       None: as many as the process may use
-        device        what screens the codes when the index is searched, as for open(); the CPU builds
-        progress      called with ("build", items done, all items or 0), later with ("calibrate", queries done, all of
-                      them); False stops the build
+        vectors       [n, n_dims] of any real type, order and stride, or a CPU tensor; an iterable of such arrays, for
+                      data larger than memory; or a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...). With model also
+                      texts: an iterable of str, or a file (.txt, or FILE.tsv:COLUMN)
+        metric        "cosine", "ip" or "l2"; None: the metric of model, else "cosine"
+        bits          bits a dimension of the codes, 1 to 8
+        keep          type of the stored vectors: "float32", "float16", "int8", or None: codes only
+        ids           distinct integers [n], names (a sequence of str), or a file of either; None: row numbers
+        replace       replace an existing index, at the moment the new one is complete
+        sample_rows   rows from which the quantiser learns its ranges
+        segment_rows  most items in one segment file
+        lead_bits     planes of the first stage, 1 to bits (bits: codes are not nested); None: chosen
+        rotate        rotate vectors before coding; None: if the codes of a sample get more accurate
+        calibration_queries   items used as queries to calibrate recall; 0: no calibration
+        model         a Tower, a Dual or the file of one, whose item side encodes the texts, or produced the vectors.
+                      The index stores a copy, and queries may be texts. If the item side is binary, its codes are
+                      stored as they are, and bits, lead_bits, rotate, keep and calibration_queries are ignored. Texts
+                      of a Dual are features
+        features      features of the items in row order, as for Hits.build: a .tsv file, whose names become the items'
+                      names, a scipy CSR matrix, each item's words, ...; search() can then add feature weights
+        multipliers, offsets   with features: initial values, [n] each (Hits.set_values)
+        threads       threads of the build and of searches; None: as many as the process may use
+        device        device of the opened index, as for open(); the CPU builds
+        progress      called with ("build", items done, all items or 0), then with ("calibrate", queries done, all
+                      queries); returns False to stop the build
 
-        Nothing is visible at path before the end: an error, Ctrl-C or a kill leaves what was there.
+        Readers of path see nothing until the end: after an error, Ctrl-C or a kill the old content remains.
 
-        Raises ArgumentError, ValueError or TypeError for wrong vectors, ids or options; MismatchError for vectors that
-        are no codes of the model; ExistsError; FileError; DeviceError, before anything is built; CanceledError; and what progress or the iterable raise.
+        Raises ArgumentError, ValueError or TypeError (vectors, ids or options); MismatchError (vectors are not codes of
+        the model); ExistsError; FileError; DeviceError, before the build; CanceledError; and exceptions of progress and
+        of the iterable.
         """
         build(
             path,
@@ -206,31 +205,34 @@ class Index:
         scores_out: ScoreArray | None = None,
     ) -> Any:
         """
-        The k best items for each query, best first: (ids uint64 [n, k], scores float32 [n, k]), or both [k] for a
-        single query [n_dims]. Where fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
+        Find the best k items of each query, best first. Returns (ids uint64 [n, k], scores float32 [n, k]), or both [k]
+        for a single query [n_dims]. If fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
         -inf.
 
-        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor; a str or a list of them
-                      in an index with a model
-        recall        the share of the true best k that is wanted, above 0 and up to 1; None: 0.99. The index knows from
-                      its calibration what that takes; above 0.999 all kept vectors are scored
-        exact         score all kept vectors, without the codes
-        filter        what may be returned, by row: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
-        certified     a third array is returned, bool [n]: where the answer is certainly the exact one
-        n_candidates  so many of the best by code get exact scores, whatever recall says
-        n_survivors   so many of the best by the leading planes have their other planes read, whatever recall says
-        extra         instead: all whose estimated score is within extra of the k-th best estimate get exact scores
-        query_bits    1 to 8, bits a dimension of the query's code; None: 4, or what a model's queries have
-        features      in an index with features: what each query weighs them, {"category=12": 1.5, ...} as Hits.search takes
-                      it, or a list of these, one for each of the queries. Items are ranked by what value makes of their
-                      scores and weights. A user's words that a dual model reads bring their own
-        value         "sum": multiplier x s + offset, or "sigmoid": multiplier / (1 + exp(-s)) + offset
-        target        which items may be found by what they have, such as "category=12 AND NOT brand=7"
-        ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
+        queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
+                      model also a str or a list of str
+        recall        wanted share of the true best k, above 0 and up to 1; None: 0.99. The calibration gives the
+                      candidates that it requires; above 0.999 every stored vector is scored
+        exact         score every stored vector, without codes
+        filter        rows that may be returned: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
+        certified     also return bool [n]: whether each answer is proven to be the exact one
+        n_candidates  items that get exact scores, instead of what recall requires
+        n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
+                      requires
+        extra         instead of n_candidates: refine every item whose estimate is within extra of the k-th best
+                      estimate
+        query_bits    bits a dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
+        features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
+                      Hits.search, or a list of them, one a query. Items are ranked by value. With a Dual model, queries
+                      as texts bring the weights of their histories
+        value         "sum": multiplier x s + offset, or "sigmoid": multiplier / (1 + exp(-s)) + offset, where s is the
+                      item's score plus the weights of its features
+        target        items that may be returned, by their features, such as "category=12 AND NOT brand=7"
+        ids_out, scores_out   arrays to fill and return, of the shapes above, in C order
 
-        Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
-        index of codes only; FileError when its files were changed; with device="cuda" DeviceError when a GPU fails and
-        MemoryLimitError when its memory does not hold the codes.
+        Raises ArgumentError, ValueError or TypeError (queries or options); UnsupportedError (exact on an index of codes
+        only); FileError (its files were changed); with device="cuda" DeviceError (a GPU failed) and MemoryLimitError
+        (GPU memory is too small for the codes).
         """
         handle = self._handle
         if handle is None or handle.pointer is None:
@@ -292,24 +294,24 @@ class Index:
         query_bits: int | None = None,
     ) -> Any:
         """
-        All items whose score is at least least_score: (offsets uint64 [n + 1], ids uint64 [m], scores float32 [m]). The
-        answer to query q, best first, is ids[offsets[q]:offsets[q + 1]], with the same places of scores. n is 1 for a
-        single query [n_dims]. All arrays are the caller's own.
+        Find all items whose score is at least least_score. Returns (offsets uint64 [n + 1], ids uint64 [m], scores
+        float32 [m]): query q's answer, best first, is ids[offsets[q]:offsets[q + 1]], and scores alike. n is 1 for a
+        single query [n_dims]. The caller owns the arrays.
 
-        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor; a str or a list of them
-                      in an index with a model
-        least_score   the least cosine or inner product; for "l2" -r * r for all items within a distance of r
-        recall        how surely an item is found: one whose score is just least_score is missed with a probability of
-                      1 - recall, better ones less; None: 0.99. With 1 none is missed
-        exact         score all kept vectors, without the codes
-        filter        what may be returned, as for search()
-        certified     a fourth array is returned, bool [n]: where certainly nothing is missed
-        query_bits    1 to 8, bits a dimension of the query's code
+        queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
+                      model also a str or a list of str
+        least_score   the least cosine or inner product; for "l2" -r * r finds all items within a distance of r
+        recall        the probability to find an item whose score equals least_score; better ones are found more often.
+                      None: 0.99. With 1 nothing is missed
+        exact         score every stored vector, without codes
+        filter        rows that may be returned, as for search()
+        certified     also return bool [n]: whether each answer is proven to be complete
+        query_bits    bits a dimension of the query's code, 1 to 8
 
-        Nothing that does not belong into an answer is in it, but of an index of codes only, whose estimates decide.
+        Exact scores decide which items are returned, or estimates in an index of codes only.
 
-        Raises ArgumentError, ValueError or TypeError for wrong queries or options (a least_score above 0 for "l2");
-        UnsupportedError for exact on an index of codes only; FileError when its files were changed.
+        Raises ArgumentError, ValueError or TypeError (queries or options, such as a least_score above 0 for "l2");
+        UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
         handle = self.opened()
         options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
@@ -319,7 +321,7 @@ class Index:
 
     @property
     def model(self) -> TowerInfo | DualInfo | None:
-        """What the model is that the index carries; None when it has none."""
+        """The TowerInfo or DualInfo of the index's model; None without a model."""
         handle = self.opened()
         tower = lib.thr_index_tower(handle.pointer)
         dual = lib.thr_index_dual(handle.pointer)
@@ -327,7 +329,7 @@ class Index:
 
     @property
     def hits(self) -> IndexHits | None:
-        """The posting lists of what items have: words, bids, explanations; None in an index without features."""
+        """The posting lists of the items' features, with words, values and explanations; None without features."""
         handle = self.opened()
         return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
 
@@ -350,7 +352,7 @@ class Index:
         ask_for_features(options, asked, value, HitsTarget(hits, target) if isinstance(target, str) else target)
 
     def _hits_of(self, handle: IndexHandle, users: Any) -> Any:
-        """What a dual model makes of users' histories, where the index has one and features."""
+        """The hits of users' histories, if the index has a dual model and features."""
         dual = lib.thr_index_dual(handle.pointer)
         if dual is None or lib.thr_index_hits(handle.pointer) is None:
             return None
@@ -363,34 +365,34 @@ class Index:
         tower = lib.thr_index_tower(handle.pointer)
         if tower is None:
             raise _errors.UnsupportedError(
-                f"{self.path}: carries no model to read texts with: search it with vectors, or build it with model=",
+                f"{self.path}: has no model to encode texts: search it with vectors, or build it with model=",
                 "EUNSUPPORTED",
             )
         return encode(tower, _abi.SIDE["query"], texts)
 
     def filter_ids(self, ids: Any) -> Filter:
         """
-        A Filter of the items with these ids: integers [m], or a Roaring bitmap of ids (any object with serialize(), or
-        its bytes). In an index that was built without ids, rows are ids, and search() takes them as they are.
+        Make a Filter of the items with these ids: integers [m], or a Roaring bitmap of ids (an object with serialize(),
+        or its bytes). In an index built without ids, rows are ids, and search() takes them directly.
 
-        Raises NotFoundError for an id that is not there; FormatError for bytes that are no Roaring bitmap; ValueError
-        or TypeError for other things.
+        Raises NotFoundError (an unknown id); FormatError (bytes that are not a Roaring bitmap); ValueError or
+        TypeError.
         """
         handle = self.opened()
         return filter_of_ids(handle.pointer, self.info.n_items, ids)
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
         """
-        Learn anew what a recall takes, from queries [n, n_dims] like those that will be asked (30 at least, better a
-        thousand), and keep it in the index. A build does the same with some of its items. It takes an exact search of
-        all queries; progress is called with ("calibrate", queries done, all). Other threads may go on searching.
+        Calibrate the index by queries [n, n_dims], a sample of expected queries (30 at least, better a thousand), and
+        store the result in it. A build does the same with some of its items. Cost: an exact search of all queries.
+        progress is called with ("calibrate", queries done, all). Other threads may search meanwhile.
 
-        Raises ArgumentError, ValueError or TypeError for wrong or too few queries; UnsupportedError for an index so
-        small that it is searched exactly; ExistsError while a build is at work there; FileError; CanceledError.
+        Raises ArgumentError, ValueError or TypeError (wrong or too few queries); UnsupportedError (the index is so
+        small that searches are exact); ExistsError (a build is running in its directory); FileError; CanceledError.
         """
         self.opened()
         array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
-        tuned = IndexHandle(self._path, self._threads, self._device)  # nobody searches this one
+        tuned = IndexHandle(self._path, self._threads, self._device)  # no other thread searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
             raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
         matrix = _arrays.matrix(array)
@@ -404,7 +406,7 @@ class Index:
 
     def vector(self, id: int) -> ScoreArray:
         """
-        The vector of the item with this id, float32 [n_dims], as it was given up to the rounding of what was kept.
+        The stored vector of the item with this id, float32 [n_dims], rounded to the type it is stored as.
 
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
@@ -417,8 +419,8 @@ class Index:
         return out
 
     def name(self, id: int) -> str | None:
-        """The name of the item with this id; None when there is none, or when the index has no names."""
-        handle = self.opened()  # a name of its own: it must not be closed meanwhile
+        """The name of the item with this id; None if there is no such item, or the index has no names."""
+        handle = self.opened()  # keeps it open during the call
         found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
@@ -442,7 +444,7 @@ class Index:
         return found.value
 
     def row(self, id: int) -> int:
-        """The row of the item with this id: what filters are made of. Raises NotFoundError."""
+        """The row of the item with this id, for filters. Raises NotFoundError."""
         row = self._row(whole(id, "id", 0, _abi.NO_ID))
         if row is None:
             raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
@@ -450,7 +452,7 @@ class Index:
 
     def rows(self, ids: npt.ArrayLike) -> IdArray:
         """row(id) of every id, uint64 of the same shape."""
-        array = np.asarray(ids, object)  # numpy makes floats of a list of small and large integers
+        array = np.asarray(ids, object)  # numpy converts a list of small and large integers to floats
         return np.fromiter((self.row(id) for id in array.ravel().tolist()), np.uint64, array.size).reshape(array.shape)
 
     def _row(self, id: int) -> int | None:
@@ -459,7 +461,7 @@ class Index:
         return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
 
     def __contains__(self, item: object) -> bool:
-        """Is there an item with this id, or with this name?"""
+        """Whether there is an item with this id, or with this name."""
         try:
             if isinstance(item, str):
                 return self.find(item) is not None
@@ -490,25 +492,25 @@ class Index:
 
     @property
     def threads(self) -> int:
-        """How many threads work on a search."""
+        """The number of threads of a search."""
         return self.opened().threads
 
     @property
     def device(self) -> str:
         """
-        What screens the codes: "cpu"; "cuda:0 (NVIDIA H200)"; or, with device="auto", "cpu" until a search is worth a
-        GPU, and "cpu; ..." with the reason where a GPU was wanted and could not be used; "cuda:0 (...); ..." where
-        something else that shares its context gave the GPU up.
+        Where codes are screened: "cpu"; "cuda:0 (NVIDIA H200)"; with device="auto" "cpu" until searches are worth a
+        GPU, "cpu; REASON" if the GPU cannot be used, and "cuda:0 (...); REASON" if another object of its context fell
+        back.
         """
         return self.opened().device
 
     def close(self) -> None:
-        """Close it, when the last search that is still running has ended. Closing twice is allowed."""
+        """Close the index after the searches in progress. May be called twice."""
         self._closed = True
         self._handle = None
 
     def opened(self) -> IndexHandle:
-        """The open index; opened again in a process that was forked from the one that opened it."""
+        """The handle of the open index; opens it again in a forked child."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path}: the index is closed")
@@ -525,7 +527,7 @@ class Index:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the path: the process that loads it opens the index again."""
+        """A pickle holds the path; loading it opens the index again."""
         return (_open_again, (self.path, self._threads, self._device))
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thr_index, and what it says of itself."""
+"""A thr_index, and its description."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DTYPES = {code: name for name, code in _abi.DTYPE.items()}
 
 class IndexInfo(NamedTuple):
     """
-    What an index is made of; bytes are those of its files. lead_bits planes are screened by themselves; rotated and
-    centred tell what was done to vectors before they were coded; tuned_queries calibrated the index.
+    The properties of an index; bytes are those of its files. lead_bits is the number of leading planes; rotated and
+    centred are whether vectors were, before coding; tuned_queries is the number of queries of the last calibration.
     """
 
     n_items: int

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Long calls of the library that can be watched and stopped.
+Long calls of the library with progress and interruption.
 
 The library calls a progress function a few times a second, in the thread that called it. Python runs signal handlers
-only between instructions of its main thread, which during such a call means: in that function. An exception must not
-leave it, for there is C on the other side. So while a Job is open the handlers only note that they were called;
-poll() calls them where an exception can be caught, the library is told to stop, and the exception goes on afterwards.
+only between instructions of its main thread, so during such a call only in that function. An exception must not
+propagate through the C frames. While a Job is open, the handlers therefore only record that they were called; poll()
+runs them where an exception can be caught, stops the library, and finish() raises the exception again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _current = _Current()
 
 
 class _Deferred:
-    """Signal handlers put off: installed in the main thread, told to run by run()."""
+    """Deferred signal handlers: installed in the main thread, run by run()."""
 
     def __init__(self) -> None:
         self.at_once = False
@@ -38,7 +38,7 @@ class _Deferred:
 
     def install(self) -> None:
         if threading.current_thread() is not threading.main_thread():
-            return  # no handler ever runs in another thread
+            return  # handlers run only in the main thread
         for number in signal.valid_signals():
             handler = signal.getsignal(number)
             if callable(handler):
@@ -46,7 +46,7 @@ class _Deferred:
         try:
             for taken in self._handlers:
                 signal.signal(taken, self._note)
-        except BaseException:  # one that is still in its place raised something
+        except BaseException:  # a handler that is not replaced yet raised an exception
             self.remove()
             raise
 
@@ -54,7 +54,7 @@ class _Deferred:
         try:
             for number in [n for n in self._handlers if signal.getsignal(n) == self._note]:
                 signal.signal(number, self._handlers[number])
-        except BaseException:  # one that is back in its place raised something
+        except BaseException:  # a handler that is restored already raised an exception
             self.remove()
             raise
 
@@ -74,7 +74,7 @@ class Job:
     """
     A long call: with Job(progress) as job: job.finish(lib.thr_...(...)).
 
-    What was raised inside call_back() stops the library's work and is raised again by finish().
+    An exception in call_back() stops the library's work, and finish() raises it again.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -97,7 +97,9 @@ class Job:
         self._deferred.run()
 
     def call_back(self, function: Callable[[], Any], failed: Any) -> Any:
-        """Run Python code inside a callback: its value, or failed when it or an earlier one raised something."""
+        """
+        Run Python code inside a callback. Returns its value, or failed if it or an earlier call raised an exception.
+        """
         if self._raised is not None:
             return failed
         try:
@@ -112,12 +114,12 @@ class Job:
         return value
 
     def poll(self, what: str, done: int, total: int) -> bool:
-        """True to go on."""
+        """Returns True to continue."""
         progress = self._progress
         return bool(self.call_back(lambda: progress is None or progress(what, done, total) is not False, False))
 
     def finish(self, status: int, *, files: bool = False) -> None:
-        """Raise what was raised inside the call, or what its status says."""
+        """Raise the exception of a callback, or that of the status."""
         if self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised
@@ -126,7 +128,7 @@ class Job:
 
 
 def call_back(function: Callable[[], Any], failed: Any) -> Any:
-    """call_back() of the job this thread is in; failed outside of one."""
+    """call_back() of this thread's job; failed outside of a job."""
     job = _current.job
     return failed if job is None else job.call_back(function, failed)
 

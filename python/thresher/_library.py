@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library: found, checked against _abi.py, its functions declared."""
+"""The shared library: load it, check it against _abi.py, declare its functions."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
 
 
 def _candidates() -> list[str]:
-    """Where the library may be, best first. $THRESHER_LIBRARY, when set, is the only place."""
+    """Possible places of the library, best first. $THRESHER_LIBRARY, if set, is the only one."""
     named = os.environ.get("THRESHER_LIBRARY")
     if named:
         return [os.path.join(named, "libthresher.so") if os.path.isdir(named) else named]
@@ -197,7 +197,7 @@ def _declare(library: ctypes.CDLL, place: str) -> None:
 
 
 def _check_sizes(library: ctypes.CDLL, place: str) -> None:
-    """Structs only ever grow at their end, so the library's may be larger than ours, never smaller."""
+    """Check struct sizes. Structs only grow at their end, so the library's may be larger than ours, never smaller."""
     room = (ctypes.c_size_t * 512)()
     for name, struct in _SIZED.items():
         getattr(library, name)(room)
@@ -209,7 +209,7 @@ def _check_sizes(library: ctypes.CDLL, place: str) -> None:
 
 
 def defaults(init: str) -> ctypes.Structure:
-    """A struct of options, filled by the library with its defaults, with the size this package knows."""
+    """A struct of options with the library's defaults, and the size of this package's struct."""
     struct = _SIZED[init]
     room = (ctypes.c_size_t * 512)()
     getattr(lib, init)(room)

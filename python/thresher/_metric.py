@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good an answer is."""
+"""Quality of search results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [k] or [n, k] is wanted")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [k] or [n, k]")
     # A negative id, as other libraries fill up with, becomes NO_ID.
     return np.ascontiguousarray(
         array if array.dtype.kind == "u" else np.where(array < 0, -1, array).astype(np.int64).view(np.uint64), np.uint64
@@ -28,24 +28,24 @@ def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
 
 def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *, truth_scores: Any = None) -> float:
     """
-    recall@k: the share of the true first k ids among the first k of the result, averaged over the queries.
+    recall@k: the share of the true first k ids among the first k of the result, mean over queries.
 
     truth         integers [n, >= k], or [>= k] for one query
-    result        the same for the answers; an id that stands twice counts once, NO_ID and negative ids never count
-    k             None: as many as both have
-    truth_scores  of truth's shape, larger is better: ids that tie with the k-th then count wherever truth lists them
+    result        the same shape for the answers; a repeated id counts once, NO_ID and negative ids never count
+    k             None: the smaller number of columns
+    truth_scores  of truth's shape, larger is better: ids with the score of the k-th one then count, too
 
     Raises ArgumentError, ValueError or TypeError for wrong shapes, types or k.
     """
     true_ids, result_ids = _ids(truth, "truth"), _ids(result, "result")
     if len(true_ids) != len(result_ids):
-        raise ValueError(f"truth has {len(true_ids)} rows, result {len(result_ids)}: one a query is wanted in both")
+        raise ValueError(f"truth has {len(true_ids)} rows, result {len(result_ids)}: expected one a query in both")
     wanted = min(true_ids.shape[1], result_ids.shape[1]) if k is None else whole(k, "k", 1, 2**48)
     scores = None
     if truth_scores is not None:
         scores = np.ascontiguousarray(_arrays.as_numpy(truth_scores, "truth_scores"), np.float32)
         if scores.size != true_ids.size:
-            raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: one an id is wanted")
+            raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: expected one an id")
     answer = c_double()
     err = _errors.slot.error
     right = _abi.RecallRows(

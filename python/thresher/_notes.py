@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings that point at the caller's line."""
+"""Warnings that point to the caller's line."""
 
 from __future__ import annotations
 

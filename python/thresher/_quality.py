@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well scores rank the rows of queries."""
+"""Quality of rankings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ._library import lib
 
 class RankQuality(NamedTuple):
     """
-    Means over queries: NDCG@k, MAP over all ranks, MRR, expected reciprocal rank and precision at k; and the share of all
-    pairs of rows of one query with different labels that scores have in order. NaN where nothing counts.
+    Means over queries: NDCG@k, MAP over all ranks, MRR, expected reciprocal rank and precision at k; and the share of
+    all pairs of rows of one query with different labels in the right order. NaN if nothing counts.
     """
 
     ndcg: float
@@ -38,25 +38,25 @@ class RankQuality(NamedTuple):
 def _numbers(thing: Any, what: str) -> npt.NDArray[np.float64]:
     array = _arrays.as_numpy(thing, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{what}: values of type {array.dtype} were given: numbers are wanted")
+        raise TypeError(f"{what}: values of type {array.dtype} were given: expected numbers")
     return np.ascontiguousarray(array, np.float64)
 
 
 class _Judged:
-    """A thr_judged and the arrays it points to: rows by query, which is a stable sort where they are not."""
+    """A thr_judged and the arrays it points to: rows grouped by query, by a stable sort if necessary."""
 
     def __init__(self, scores: Any, labels: Any, qid: Any) -> None:
         self.scores, self.labels = _numbers(scores, "scores"), _numbers(labels, "labels")
         n = len(self.scores)
         if len(self.labels) != n:
-            raise ValueError(f"labels has {len(self.labels)} values, scores {n}: one a row is wanted")
+            raise ValueError(f"labels has {len(self.labels)} values, scores {n}: expected one a row")
         ends = np.array([n] if n else [], np.uint64)
         if qid is not None:
             queries = _arrays.integers(qid, "qid")
             if queries.shape != (n,):
-                raise ValueError(f"qid: an array of shape {list(queries.shape)} was given: [{n}] is wanted, as of scores")
+                raise ValueError(f"qid: an array of shape {list(queries.shape)} was given: expected [{n}]")
             order = np.argsort(queries, kind="stable")
             queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
             ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
@@ -88,15 +88,15 @@ def rank_quality(
     ties: str = "wrong",
 ) -> RankQuality:
     """
-    How well scores rank the rows of queries by their labels.
+    Measure how well scores rank the rows of queries by their labels.
 
-    scores      numbers [n], the larger the better; of equal ones the first row stands first
-    labels      numbers [n] from 0 on, the larger the better; from 1 on a row is relevant
+    scores      numbers [n], larger is better; of equal ones the first row ranks first
+    labels      numbers [n] of 0 or more, larger is better; rows with labels from 1 on are relevant
     qid         integers [n], the query of each row, in any order. **None: all rows belong to one query**
-    k           ranks that count for NDCG, ERR and precision; None: all
-    convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": whose NDCG, and what queries without a gain count as
+    k           ranks that count in NDCG, ERR and precision; None: all
+    convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": the tool whose NDCG to compute
     gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
-    ties        "wrong" or "right": what pairs of equal scores count as
+    ties        how pairs of equal scores count: "wrong" or "right"
 
     Raises ArgumentError, ValueError or TypeError for wrong shapes, values or words.
     """
@@ -132,8 +132,8 @@ def ndcg(
     gain: str = "exponential",
 ) -> float:
     """
-    NDCG@k, the mean over queries, with the arguments of rank_quality. **Without qid all rows belong to one
-    query**: the result is the NDCG of one long list.
+    NDCG@k, mean over queries, with the arguments of rank_quality. **Without qid all rows belong to one query**: the
+    result is the NDCG of one long list.
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
     answer = c_double()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All items within a radius: the library's results copied into arrays, some queries at a time."""
+"""Radius searches: some queries at a time, with results copied into arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def search_radius(
     """thr_index_search_radius: (offsets, ids, scores), or (offsets, ids, scores, certified)."""
     least = float(least_score)
     if math.isnan(least):
-        raise ValueError("least_score is NaN: a number is wanted")
+        raise ValueError("least_score is NaN: expected a number")
     queries = _arrays.vectors(queries, "queries", one_row=True)
     queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
     n_queries = len(queries)
@@ -57,7 +57,7 @@ def search_radius(
 
 
 def _copy(result: c_void_p, offsets: Any) -> tuple[IdArray, ScoreArray]:
-    """ids and scores of a result; its offsets go behind offsets[0], and are counted from there."""
+    """Copy the ids and scores of a result; its offsets are appended to offsets, relative to offsets[0]."""
     assert result.value is not None
     given = _abi.RadiusResult.from_address(result.value)
     own = np.empty(given.n_queries + 1, np.uint64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear RankSVM: weights of features whose scores put the better rows of a query first."""
+"""Linear RankSVM: weights of features whose scores order the rows of a query."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ._ranking import Ranking, column, features_of
 from ._train import number
 
 _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads", "device")
-_UNCHANGED = "$UNCHANGED$"  # as scikit-learn has it
+_UNCHANGED = "$UNCHANGED$"  # as in scikit-learn
 
 
 class RankReport(NamedTuple):
     """
-    What a training came to: the objective and its gradient's norm at the model, and at one of zeros; the share of pairs
-    in order, of the rows that were learned from; Newton steps and products with the Hessian; seconds of all and of these.
+    The result of a training: the objective and the gradient's norm, at the model and at 0; the share of training pairs
+    in the right order; Newton steps and Hessian-vector products; seconds of the training, and of the products.
     """
 
     objective: float
@@ -44,7 +44,7 @@ class RankReport(NamedTuple):
 
 
 class RankStep(NamedTuple):
-    """Where a training is after a Newton step, or where it begins, step 0; seconds since it was called."""
+    """The state of a training after a Newton step, or at the start, step 0; seconds since the call."""
 
     objective: float
     gradient_norm: float
@@ -70,12 +70,12 @@ def _tell_steps(options: Any, on_step: OnStep | None) -> None:
 
 
 def _row_weights(weights: Any, qid: Any, n: int) -> Any:
-    """One a row, in the library's order: queries as they first appear, rows of each in theirs."""
+    """One a row, in the library's order: queries by first appearance, rows of a query in input order."""
     if weights is None:
         return None
     given = column(weights, "sample_weight", n)
     if given.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight: values of type {given.dtype} were given: numbers are wanted")
+        raise TypeError(f"sample_weight: values of type {given.dtype} were given: expected numbers")
     if qid is not None:
         _, first, query = np.unique(_arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
         given = given[np.argsort(first[query.reshape(n)], kind="stable")]
@@ -88,7 +88,9 @@ def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
 
 
 def _weighed_share(scores: Any, levels: Any, queries: Any, weights: Any) -> float:
-    """The share of pairs of one query and different levels that scores have in order, by the products of weights."""
+    """
+    The share of a query's pairs of different levels in the right order, weighted by the product of the rows' weights.
+    """
     right = total = 0.0
     for query in np.unique(queries):
         at = np.flatnonzero(queries == query)
@@ -102,7 +104,7 @@ def _weighed_share(scores: Any, levels: Any, queries: Any, weights: Any) -> floa
 
 
 class NotFittedError(ValueError, AttributeError):
-    """What sklearn.exceptions.NotFittedError is, where scikit-learn is not in use."""
+    """Replaces sklearn.exceptions.NotFittedError if scikit-learn is not in use."""
 
 
 def _not_fitted(message: str) -> Exception:
@@ -116,20 +118,21 @@ def _not_fitted(message: str) -> Exception:
 
 class RankSVM:
     """
-    A linear RankSVM, with the habits of scikit-learn's estimators: the least of half the weights' squares and, for each
-    pair of rows of a query with different labels, C times the square of what the better one's score is short of being 1
-    above the other's.
+    A linear RankSVM with the interface of scikit-learn's estimators. It minimises half the squared norm of the weights,
+    plus C times the squared hinge loss max(0, 1 - difference of scores)^2 of each pair of rows of a query with
+    different labels.
 
-    C           what a pair costs, above 0
-    epsilon     training stops where the gradient is this share of what it is for a model of zeros
-    max_iter    Newton steps, at most
-    method      "line_search" or "trust_region", the paper's; the model is the same
-    scale       what C is the cost of: "pair", "query", all pairs of a query, or "mean", all pairs
-    warm_start  fit begins at coef_, where there is one
-    threads     how many work; None: as many as the process may use
-    device      where fit and cross_validate go over dense rows: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
+    C           cost of a pair in the wrong order, above 0
+    epsilon     stop when the gradient's norm is this share of its norm at 0
+    max_iter    most Newton steps
+    method      "line_search" or "trust_region" (the paper's); both give the same minimum
+    scale       what C multiplies: "pair", the loss of each pair; "query", the mean loss of a query's pairs; "mean", the
+                mean loss of all pairs
+    warm_start  fit starts at coef_, if there is one
+    threads     threads of the training; None: as many as the process may use
+    device      where fit and cross_validate run on dense rows: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
 
-    After fit: coef_, float64 [n_features]; n_features_in_; feature_names_in_, of a data frame; n_iter_; report_, a
+    After fit: coef_, float64 [n_features]; n_features_in_; feature_names_in_, for a data frame; n_iter_; report_, a
     RankReport.
     """
 
@@ -155,7 +158,7 @@ class RankSVM:
         self.device = device
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor by name."""
+        """The constructor's arguments by name."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **params: Any) -> RankSVM:
@@ -169,13 +172,13 @@ class RankSVM:
     def set_fit_request(
         self, *, qid: bool | str | None = _UNCHANGED, sample_weight: bool | str | None = _UNCHANGED
     ) -> RankSVM:
-        """What scikit-learn's searches, pipelines and the like pass on to fit: True, or what they call it."""
+        """Set the metadata that scikit-learn's searches and pipelines pass on to fit: True, or their name for it."""
         return self._ask("fit", {"qid": qid, "sample_weight": sample_weight})
 
     def set_score_request(
         self, *, qid: bool | str | None = _UNCHANGED, sample_weight: bool | str | None = _UNCHANGED
     ) -> RankSVM:
-        """The same of score."""
+        """The same for score."""
         return self._ask("score", {"qid": qid, "sample_weight": sample_weight})
 
     def _ask(self, method: str, wanted: dict[str, bool | str | None]) -> RankSVM:
@@ -189,7 +192,7 @@ class RankSVM:
         return made
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's metadata routing asks estimators."""
+        """For scikit-learn's metadata routing."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         made, wanted = MetadataRequest(owner=self), getattr(self, "_requests", {})
@@ -199,7 +202,7 @@ class RankSVM:
         return made
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn from 1.6 on wants to know of estimators."""
+        """For scikit-learn 1.6 and later."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
@@ -215,18 +218,19 @@ class RankSVM:
         on_step: OnStep | None = None,
     ) -> RankSVM:
         """
-        Learn from rows and their labels.
+        Train on labelled rows.
 
         X              numbers [n, n_features], dense or a scipy sparse matrix; read as float32
-        y              numbers [n], the larger the better
+        y              numbers [n], larger is better
         qid            integers [n], the query of each row, in any order. **None: all rows belong to one
                        query**: pairs of rows of different queries count, too
-        sample_weight  numbers [n], 0 or more: a pair costs C times the product of its rows'; None: 1
-        progress       called with a word and the readings of X so far; False stops the training
-        on_step        called with a RankStep where training begins and after each Newton step
+        sample_weight  numbers [n], 0 or more: the loss of a pair is multiplied by both rows' weights; None: 1
+        progress       called with a word and the passes over X so far; returns False to stop
+        on_step        called with a RankStep at the start and after each Newton step
 
-        Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
-        DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
+        Raises ArgumentError (no pairs, features that do not depend on the labels, or a parameter or value out of
+        range), CanceledError, DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it,
+        too; coef_ then does not change.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
         start, model, report, names = c_void_p(), c_void_p(), _abi.RankReport(), names_of(X)
@@ -268,14 +272,14 @@ class RankSVM:
         progress: Progress | None = None,
     ) -> npt.NDArray[np.float64]:
         """
-        For each of Cs, which ascend, the share of pairs of rows that are in order by models that were not trained on
-        their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. Training begins at the model of the C
-        before. The rest is as in fit.
+        For each of Cs, in ascending order, the share of pairs in the right order by models that were not trained on
+        their queries: float64 [len(Cs)]. seed assigns queries to folds. Training starts at the model of the previous C.
+        The other arguments are those of fit.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
         costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
         if costs.ndim != 1:
-            raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: [n] is wanted")
+            raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: expected [n]")
         n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
         shares = np.empty(len(costs))
         asked = _abi.RankFolds(_arrays.address(costs), _arrays.address(shares), len(costs), shuffle, n_folds)
@@ -287,7 +291,7 @@ class RankSVM:
         return shares
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """Scores, float64 [n]: the larger, the better the row."""
+        """Scores, float64 [n]; larger is better."""
         self._check_fitted()
         check_names(self, X)
         x = features_of(X)
@@ -303,22 +307,21 @@ class RankSVM:
 
     def rerank(self, ids: npt.ArrayLike, X: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
         """
-        What a search found in the order of this model: (ids, scores), the best first, equal ones by the smaller id.
+        Sort the items found by a search by this model: (ids, scores), best first, equal ones by the smaller id.
 
-        ids  integers [k] or [n_queries, k], as Index.search gives them; places of NO_ID stay at the end, with scores of
-             minus infinity
-        X    numbers [k, n_features] or [n_queries, k, n_features]: the features of each; the search's score may be one
+        ids  integers [k] or [n_queries, k], as Index.search returns them; NO_ID stays at the end, with scores of -inf
+        X    numbers [k, n_features] or [n_queries, k, n_features]: features of each item, such as the search's score
 
-        Raises ArgumentError for features that are not finite, or not as many as the model has.
+        Raises ArgumentError for features that are not finite, or of another number than the model's.
         """
         self._check_fitted()
         found = _arrays.integers(ids, "ids").astype(np.uint64)
-        with np.errstate(over="ignore"):  # the library says which item has what is no finite float32
+        with np.errstate(over="ignore"):  # the library names the item whose value is not a finite float32
             rows = np.ascontiguousarray(_arrays.as_numpy(X, "X"), np.float32)
         if found.ndim not in (1, 2) or rows.ndim != found.ndim + 1 or rows.shape[:-1] != found.shape:
             raise ValueError(
-                f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: [k] and "
-                "[k, n_features], or [n_queries, k] and [n_queries, k, n_features] are wanted"
+                f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: expected [k] "
+                "and [k, n_features], or [n_queries, k] and [n_queries, k, n_features]"
             )
         flat, k = np.atleast_2d(found), found.shape[-1]
         scores, err = np.full(flat.shape, -np.inf), _errors.slot.error
@@ -352,11 +355,12 @@ class RankSVM:
         sample_weight: npt.ArrayLike | None = None,
     ) -> float:
         """
-        The share of pairs of a query's rows that are in order; equal scores are not. With sample_weight, numbers [n] of
-        0 or more, a pair counts the product of its rows'. NaN without pairs. **Without qid all rows belong to one query.**
+        The share of pairs of a query's rows in the right order; pairs of equal scores are wrong. With sample_weight,
+        numbers [n] of 0 or more, a pair counts the product of its rows'. NaN without pairs. **Without qid all rows
+        belong to one query.**
         """
         labels = np.asarray(y, np.float64)
-        levels = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)  # only which is larger counts
+        levels = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)  # only the order of labels counts
         if sample_weight is not None:
             queries = np.zeros(len(labels)) if qid is None else column(qid, "qid", len(labels))
             weights = np.asarray(column(sample_weight, "sample_weight", len(labels)), np.float64)
@@ -364,7 +368,7 @@ class RankSVM:
         return rank_quality(self.predict(X), levels, qid, gain="linear").pair_accuracy
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model: tensors where path ends with .safetensors, else the text of LIBLINEAR. Raises FileError."""
+        """Write the model: safetensors if path ends with .safetensors, else LIBLINEAR's text. Raises FileError."""
         self._check_fitted()
         model, err = self._model(shared_context(self.threads)), _errors.slot.error
         status = lib.thr_rank_model_save(model, encoded_path(path, "path"), byref(err))
@@ -375,9 +379,9 @@ class RankSVM:
     @classmethod
     def open(cls, path: str | os.PathLike[str], **params: Any) -> RankSVM:
         """
-        A model that save, thresher rank train or LIBLINEAR wrote; params are the constructor's.
+        Open a model that save, thresher rank train or LIBLINEAR wrote; params are the constructor's.
 
-        Raises FileMissingError, FormatError, UnsupportedError (a model with a bias, or of classes) or FileError.
+        Raises FileMissingError, FormatError, UnsupportedError (a model with a bias, or a classifier) or FileError.
         """
         made = cls(**params)
         model, err = c_void_p(), _errors.slot.error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of features with a label, by query: what a ranking is learned from, of arrays and of files."""
+"""Labelled rows of features by query, from arrays and files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ._library import defaults, lib
 
 
 def features_of(x: Any) -> Any:
-    """A dense array [n, n_features] of finite numbers, or a scipy CSR matrix as it is."""
+    """A dense array [n, n_features] of finite numbers, or a scipy CSR matrix unchanged."""
     if hasattr(x, "indptr") or hasattr(x, "tocsr"):
         return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
     array = _arrays.as_numpy(x, "X")
     if array.ndim != 2:
         raise ValueError(
-            f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted. Reshape your data"
+            f"X: an array of shape {list(array.shape)} was given: expected [n, n_features]. Reshape your data"
         )
     if array.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
@@ -33,13 +33,13 @@ def features_of(x: Any) -> Any:
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has values of type {array.dtype}")
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
+        raise TypeError(f"X: values of type {array.dtype} were given: expected numbers")
     check_finite(array)
     return array
 
 
 def check_finite(array: Any) -> None:
-    """A sum is finite where all numbers are, but for sums that are too large: only then they are looked at."""
+    """Raise an error for NaN or infinity. A finite sum proves all numbers finite; else each number is checked."""
     with np.errstate(all="ignore"):
         if array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float64)):
             return
@@ -50,12 +50,12 @@ def check_finite(array: Any) -> None:
 def column(thing: Any, what: str, n: int) -> Any:
     array = _arrays.as_numpy(thing, what)
     if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one a row of X")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one a row of X")
     return array
 
 
 class Ranking:
-    """A thr_ranking while the library learns from it: it has copies of all rows."""
+    """A thr_ranking during a training: it has copies of all rows."""
 
     def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
         self.pointer: int | None = None
@@ -68,7 +68,7 @@ class Ranking:
         if labels.dtype.kind == "O":
             labels = labels.astype(np.float64)
         if labels.dtype.kind not in "fiub":
-            raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
+            raise TypeError(f"y: values of type {labels.dtype} were given: expected numbers")
         labels = np.ascontiguousarray(labels, np.float64)
         queries = None
         if qid is not None:
@@ -83,7 +83,7 @@ class Ranking:
             rows = _abi.Csr(_arrays.address(starts), _arrays.address(columns), _arrays.address(values), *x.shape)
             status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
         else:
-            with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
+            with np.errstate(over="ignore"):  # the library names the row whose value is not a finite float32
                 dense = np.ascontiguousarray(x, np.float32)
             status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
         if status != _abi.OK:
@@ -99,8 +99,8 @@ class Ranking:
 
 class RankingRows(NamedTuple):
     """
-    What read_ranking gives: features [n, n_features], labels, and the query of each row, in the order of the file. qid
-    is None where the file has no queries.
+    The result of read_ranking: features [n, n_features], labels, and the query of each row, in file order. qid is None
+    if the file has no queries.
     """
 
     X: Any
@@ -116,7 +116,7 @@ def _copied(pointer: Any, n: int, dtype: Any) -> Any:
 
 
 def _dense(view: Any, n: int) -> Any:
-    """Rows of a view, of which one of dense and sparse is there."""
+    """The rows of a view, of which either dense or sparse is set."""
     if view.dense:
         return _copied(view.dense, n * view.n_features, np.float32).reshape(n, view.n_features)
     starts, columns, values = _csr(view, n)
@@ -151,14 +151,14 @@ def read_ranking(
     threads: int | None = None,
 ) -> RankingRows:
     """
-    Read a file of lines "label qid:N index:value ...", plain, .gz or .xz: (X, y, qid), as RankSVM.fit takes them.
+    Read a file of lines "label qid:N index:value ...", plain, .gz or .xz: (X, y, qid), for RankSVM.fit.
 
-    sparse    X is a scipy CSR matrix, which needs scipy, and not an array; both hold float32
+    sparse    X is a scipy CSR matrix (needs scipy) instead of an array; both are float32
     queries   False: rows need no queries
-    cache     read FILE.thr-cache where it was made of the file as it is now, else make it
+    cache     read FILE.thr-cache if it was made from the file as it is, else write it
 
-    Where no line has a qid, FILE.query beside it may have the number of rows of each query, as LightGBM's files do.
-    Raises FileMissingError, FormatError (which names the line and the column), FileError, ArgumentError, CanceledError.
+    If no line has a qid, FILE.query gives the number of rows of each query, as for LightGBM. Raises FileMissingError,
+    FormatError (with line and column), FileError, ArgumentError, CanceledError.
     """
     options = defaults("thr_ranking_options_init")
     options.without_queries, options.without_comments, options.cache = not queries, True, bool(cache)
@@ -175,7 +175,7 @@ def read_ranking(
         y = _copied(view.labels, n, np.float64)
         offsets = _copied(view.offsets, n_queries + 1, np.uint64).astype(np.int64)
         qid = np.repeat(_copied(view.queries, n_queries, np.uint64), np.diff(offsets)) if view.has_queries else None
-        if view.rows:  # they stand by query: put them back
+        if view.rows:  # grouped by query: restore the input order
             places = np.empty(n, np.int64)
             places[_copied(view.rows, n, np.uint64).astype(np.int64)] = np.arange(n)
             x, y, qid = x[places], y[places], None if qid is None else qid[places]

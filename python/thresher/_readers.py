@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an index can be built from, as a thr_reader: a file, an array of any layout, or an iterable of arrays."""
+"""The source of an index as a thr_reader: a file, an array of any layout, or an iterable of arrays."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ A file name; an array [n, n_dims] of any order, stride and real type; or an iter
 model also a file of lines, or an iterable of texts.
 """
 
-_FAILED = 2**64 - 1  # more rows than were asked for: the library stops with an error
+_FAILED = 2**64 - 1  # more rows than requested: the library stops with an error
 
 
 class Reader:
     """
-    A thr_reader of source, for a with statement. What is raised while rows are made goes to the job they are for. Texts
-    are what tower makes of them as items.
+    A thr_reader of source, for a with statement. Exceptions while rows are made go to the current job. tower encodes
+    texts as items.
     """
 
     def __init__(self, context: Context, source: Vectors, tower: Tower | Dual | None = None) -> None:
@@ -102,7 +102,7 @@ class Reader:
 
 
 def _encoded(source: Iterable[Any], tower: Tower | Dual) -> Iterable[Any]:
-    """What an iterable gives, texts of it as the vectors that tower makes of items."""
+    """The arrays of an iterable, with texts encoded by tower as items."""
     things = iter(source)
     first = next(things, None)
     if isinstance(first, str):
@@ -111,12 +111,12 @@ def _encoded(source: Iterable[Any], tower: Tower | Dual) -> Iterable[Any]:
 
 
 def _copy(out: AnyArray, rows: AnyArray) -> None:
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinity, which the library refuses by row
+    with np.errstate(over="ignore"):  # too large values become infinity, for which the library names the row
         np.copyto(out, rows, casting="same_kind")
 
 
 def _array_rows(array: AnyArray) -> Callable[[int, AnyArray], int]:
-    """Rows of an array that a thr_matrix cannot describe: turned round, spread out, or of another type."""
+    """Rows of an array that a thr_matrix cannot describe: transposed, strided, or of another type."""
 
     def rows(first: int, out: AnyArray) -> int:
         _copy(out, array[first : first + len(out)])
@@ -126,7 +126,7 @@ def _array_rows(array: AnyArray) -> Callable[[int, AnyArray], int]:
 
 
 class _Chunks:
-    """The arrays of an iterable, one after the other."""
+    """The arrays of an iterable, in order."""
 
     def __init__(self, source: Iterable[Any]) -> None:
         try:
@@ -134,17 +134,17 @@ class _Chunks:
         except TypeError:
             raise TypeError(
                 f"vectors: an object of type {type(source).__name__} was given: "
-                "an array, a file name or an iterable of arrays is wanted"
+                "expected an array, a file name or an iterable of arrays"
             ) from None
         self._number = 0
         self.n_dims = 0  # not known yet
         chunk = self._next()
         if chunk is None:
-            raise ValueError("vectors: the iterable gave nothing: an index needs at least one vector")
+            raise ValueError("vectors: the iterable is empty: an index needs at least one vector")
         self._chunk: AnyArray | None = chunk
 
     def _next(self) -> AnyArray | None:
-        """The next chunk that holds rows, [n, n_dims]; None at the end."""
+        """The next chunk with rows, [n, n_dims]; None at the end."""
         for thing in self._iterator:
             what = f"vectors: chunk {self._number}"
             self._number += 1

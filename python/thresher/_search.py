@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a search to the library and back. One query takes some microseconds here, so nothing is done twice."""
+"""Searches: from arguments to the library and back. A query takes some microseconds here, so nothing is done twice."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def search_options(
     query_bits: int | None,
     allowed: Any,
 ) -> _abi.SearchOptions:
-    """thr_search_options of what was given."""
+    """thr_search_options of the arguments."""
     options = _abi.SearchOptions.from_buffer_copy(_DEFAULTS)
     options.exact = bool(exact)
     if recall is not None:
         if not 0 < recall <= 1:
-            raise ValueError(f"recall is {recall}: a share above 0 and up to 1 is wanted")
+            raise ValueError(f"recall is {recall}: expected a share above 0 and up to 1")
         options.recall = recall
     if n_candidates is not None:
         options.n_candidates = whole(n_candidates, "n_candidates", 1, 2**48)
@@ -58,7 +58,7 @@ def search_options(
         options.n_survivors = whole(n_survivors, "n_survivors", 1, 2**48)
     if extra is not None:
         if not extra >= 0:
-            raise ValueError(f"extra is {extra}: a number of at least 0 is wanted")
+            raise ValueError(f"extra is {extra}: expected a number of at least 0")
         options.extra = extra
     if query_bits is not None:
         options.query_bits = whole(query_bits, "query_bits", 1, 8)
@@ -71,7 +71,7 @@ def search_options(
 
 
 def ask_for_features(options: _abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
-    """Put queries of features into options, and which items may be found."""
+    """Set feature queries and the target in the options."""
     if target is not None:
         options.target = target.opened()
         options.kept_target = target
@@ -133,5 +133,5 @@ def search(
 
 
 def is_exact(options: _abi.SearchOptions | None) -> bool:
-    """Does a search score all vectors, which takes longer for each query?"""
+    """Whether a search scores all vectors, which takes longer a query."""
     return options is not None and bool(options.exact or options.recall > 0.999)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many queries, some at a time: between the calls Python looks for Ctrl-C. Each takes about a quarter of a second."""
+"""Run many queries in steps of about a quarter of a second, between which Python handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def in_steps(
     queries: _abi.Matrix, smallest: int, call: Callable[[_abi.Matrix, int], int], multiple: int = 1
 ) -> None:
     """
-    call(some of the queries, how many came before), which answers a status, until all are done. smallest: queries a call
-    that keep every thread at work; multiple: of which their number is one, but for the last call.
+    Call call(some of the queries, number of queries before them), which returns a status, until all are done. smallest:
+    queries a call that use every thread; multiple: a divisor of their number, except in the last call.
     """
     err = _errors.slot.error
     n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
@@ -71,6 +71,6 @@ def search_in_steps(
 
 
 def _counted_from(failure: _errors.Error, first: int) -> _errors.Error:
-    """The failure of a call whose query 0 is query first."""
+    """The exception of a call whose query 0 is query first."""
     failure.args = (_QUERY.sub(lambda found: f"{found[1]} {int(found[2]) + first}", str(failure)),)
     return failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and words in memory as the files that the library reads them from, which messages do not name."""
+"""Names and words in memory, written to temporary files for the library; messages name the argument instead."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _row(row: Any, number: int) -> Any:
         return list(row)
     array = _arrays.as_numpy(row, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted")
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
     return array.tolist() if array.dtype.kind in "UO" else array
 
 
 def _is_pair(features: Any) -> bool:
-    """Is it (offsets, features), and not the words of two items?"""
+    """Whether features is (offsets, features), rather than the words of two items."""
     if not isinstance(features, tuple) or len(features) != 2 or not _arrays.is_array(features[0]):
         return False
     return _arrays.as_numpy(features[0], "offsets").dtype.kind not in "UO"
@@ -44,8 +44,8 @@ def _is_pair(features: Any) -> bool:
 
 def rows_of(features: Any) -> Any:
     """
-    Each item's features as Rows, from any iterable of iterables. A scipy matrix or a pair of arrays gives the pair
-    (offsets, features).
+    Convert an iterable of iterables to Rows, the features of each item. A scipy matrix or a pair of arrays gives the
+    pair (offsets, features).
     """
     if hasattr(features, "tocsr"):
         features = features.tocsr()
@@ -61,7 +61,7 @@ def rows_of(features: Any) -> Any:
 
 
 def are_words(rows: Any) -> bool:
-    """Are the features words? The first item that has any decides."""
+    """Whether features are words; the first item that has any decides."""
     first: Any = next((row for row in rows if len(row)), ()) if isinstance(rows, list) else ()
     return not _arrays.is_array(first) and any(isinstance(word, str) for word in first)
 
@@ -75,7 +75,7 @@ def _has_weight(word: str) -> bool:
 
 
 def note_weighed(rows: Rows) -> None:
-    """Warn of the first word that ends in a number behind a colon, like a weight."""
+    """Warn of the first word that ends like a weight, in a colon and a number."""
     for number, row in enumerate(rows):
         for word in row:
             if isinstance(word, str) and ":" in word and _has_weight(word):
@@ -85,7 +85,7 @@ def note_weighed(rows: Rows) -> None:
 
 
 def as_names(ids: Any) -> list[str] | None:
-    """ids as a list of names; None where they are something else. numpy would cut NULs off their ends."""
+    """ids as a list of names; None if they are not names. numpy would drop NULs at their ends."""
     if _arrays.is_array(ids):
         array = _arrays.as_numpy(ids, "ids")
         given = array.tolist() if array.ndim == 1 and array.dtype.kind in "UO" else []
@@ -103,7 +103,7 @@ def _piece(text: Any, what: str, unwanted: str) -> str:
 
 @contextmanager
 def _written(name: str, lines: list[str], what: str) -> Iterator[bytes]:
-    """The path of a file of lines for as long as the with statement runs; errors in it have what in its place."""
+    """Write lines to a file while the with statement runs, and give its path; errors name what in place of the path."""
     with tempfile.TemporaryDirectory(prefix="thresher-") as directory:
         path = os.path.join(directory, name)
         with open(path, "w", encoding="utf-8", newline="\n") as file:
@@ -116,12 +116,12 @@ def _written(name: str, lines: list[str], what: str) -> Iterator[bytes]:
 
 
 def names_file(names: list[str]) -> Any:
-    """Names as a text, for a with statement."""
+    """Names as a text file, for a with statement."""
     return _written("names.txt", [_piece(name, f"ids: name {row}", "\n\r") for row, name in enumerate(names)], "ids")
 
 
 def words_table(rows: Rows, ids: Any) -> Any:
-    """What items have, in words, as a table, for a with statement. ids are integers or names; None: row numbers."""
+    """Items' words as a table file, for a with statement. ids are integers or names; None: row numbers."""
     names = None if ids is None else as_names(ids)
     if names is None:
         names = [str(number) for number in (range(len(rows)) if ids is None else _arrays.ids(ids, "ids").tolist())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts as the library takes them, and what a model makes of them."""
+"""Texts for the library, and their encoding by a model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ AT_ONCE = 4096
 
 
 def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, texts: Any) -> VectorArray:
-    """thr_tower_encode, or one like it, of a text or of a list of them: n_floats numbers each."""
+    """thr_tower_encode, or a function like it, of a text or a list of texts: n_floats numbers each."""
     if isinstance(texts, (bytes, bytearray)):
-        raise TypeError(f"texts: an object of type {type(texts).__name__} was given: str is wanted")
+        raise TypeError(f"texts: an object of type {type(texts).__name__} was given: expected str")
     given = [texts] if isinstance(texts, str) else list(texts)
     out = np.empty((len(given), n_floats), np.float32)
     err = _errors.slot.error

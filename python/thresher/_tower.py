@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that makes vectors of texts, the queries' side and the items' side."""
+"""Text models: vectors of texts, by the query side or the item side."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, trai
 
 class TowerInfo(NamedTuple):
     """
-    What a model is. A side of 1 to 8 bits gives codes, sums of +-1 +-1/2 +-1/4 ..., a side of 32 bits any float32.
-    n_grams letter trigrams are known; codes of models with the same fingerprint may be compared.
+    The properties of a model. A side of 1 to 8 bits gives codes, sums of +-1 +-1/2 +-1/4 ...; a side of 32 bits gives
+    floats. n_grams letter trigrams were learned. Codes of models with the same fingerprint are comparable.
     """
 
     n_dims: int
@@ -46,12 +46,12 @@ def tower_info(pointer: int | None) -> TowerInfo:
 
 
 def are_texts(thing: object) -> bool:
-    """Is it a text, or a list of texts?"""
+    """Whether queries is a text, or a list of texts."""
     return isinstance(thing, str) or (isinstance(thing, (list, tuple)) and bool(thing) and isinstance(thing[0], str))
 
 
 def encode(pointer: int | None, side: int, texts: Any) -> VectorArray:
-    """thr_tower_encode of a text or of a list of them."""
+    """thr_tower_encode of a text or a list of texts."""
     return encode_texts(lib.thr_tower_encode, pointer, side, tower_info(pointer).n_dims, texts)
 
 
@@ -64,8 +64,8 @@ class TowerHandle(Handle):
 
 class Tower(Model):
     """
-    An open model. It does not change, and may be used from several threads at once; close it with close() or let it go.
-    After a fork the child opens it again by itself.
+    An open model. It is immutable; several threads may use it at once. close() or garbage collection closes it. A
+    forked child opens it again.
     """
 
     _kind = TowerHandle
@@ -115,32 +115,32 @@ class Tower(Model):
         device: str | None = None,
     ) -> Tower:
         """
-        Learn a model from the pairs in a .tsv or .csv file, write it to path, and open it.
+        Train a model on the pairs of a .tsv or .csv file, write it to path, and open it.
 
-        pairs         a query and an item that was right for it in every row; columns are counted from 1
-        query_bits, item_bits   1 to 8 a dimension, 32 for floats; 3 and 2 unless told otherwise
-        n_dims, n_pooled        of the embedding, and of what windows of words are pooled in; 64 and 288
-        max_grams, max_words    letter trigrams that are known, words of a text that are read; 49,292 and 128
+        pairs         a query and a matching item in every row; columns are counted from 1
+        query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 3 and 2
+        n_dims, n_pooled        dimensions of the embedding, and of the pooled layer; 64 and 288
+        max_grams, max_words    letter trigrams to learn, words of a text that are read; 49,292 and 128
         shared_words  one table of letter trigrams for both sides: better for few pairs
-        label_column, least_label   a column of numbers; pairs of less are bad, and not learned from
-        valid         a file of pairs to validate with; else valid_share, 0.02, of the queries
-        n_epochs, patience      40 at most; stop after 10 without a better validation, 0: never
-        batch, n_negatives      512 pairs a step, each told from the items of all others
-        gamma, rate, word_dropout, estimator   10, 0.002 (falling to 0), 0.25, "variant", "straight" or "tanh"
-        float_share   the share of the epochs that learn floats, before signs take their place; 0.5
-        resume        go on from path + ".checkpoint", which a training that was stopped leaves
+        label_column, least_label   column of a numeric label; pairs below least_label are bad, and not trained on
+        valid         a file of pairs to validate with; None: valid_share, 0.02, of the queries
+        n_epochs, patience      at most 40; stop after 10 without a better validation, 0: never
+        batch, n_negatives      pairs a step, 512; negatives a pair, all other pairs of the batch
+        gamma, rate, word_dropout, estimator   10, 0.002 (decaying to 0), 0.25, "variant" (or "straight", "tanh")
+        float_share   share of the epochs that train floats before signs replace them; 0.5
+        resume        continue from path + ".checkpoint" of a stopped training
         on_epoch      called with a TowerEpoch after every epoch
-        progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training
-        threads       how many learn; None: as many as the process may use
-        device        what makes the steps: "cpu" (None); "cuda", the first GPU, or "cuda:1"; or "auto", a GPU where the
+        progress      called with ("epoch 2 of 10", done, total) a few times a second; returns False to stop
+        threads       threads of the training; None: as many as the process may use
+        device        where steps run: "cpu" (None); "cuda", the first GPU, or "cuda:1"; or "auto", a GPU if the
                       training is long and a GPU works, else the CPU
 
-        The same pairs, options and seed give the same model, to the bit, for any number of threads, stopped and resumed
-        or not; a GPU's sums are rounded otherwise. Ctrl-C, an exception of on_epoch or of progress, and a progress of
-        False leave a checkpoint.
+        The same pairs, options and seed give the same model, to the bit, for any number of threads, also after a stop
+        and resume; a GPU rounds differently. Ctrl-C, an exception of on_epoch or progress, and a progress of False
+        leave a checkpoint.
 
-        Raises FormatError (too few pairs, or too many rows without them), ArgumentError (an option out of range, or
-        numbers that ran away), MismatchError (a checkpoint of another training), CanceledError, FileError, or with a
+        Raises FormatError (too few pairs, or too many rows without them), ArgumentError (an option out of range, or a
+        loss that is not finite), MismatchError (a checkpoint of another training), CanceledError, FileError, and with a
         GPU DeviceError and MemoryLimitError.
         """
         given = {name: value for name, value in locals().items() if name not in ("cls", "pairs", "path")}
@@ -164,26 +164,26 @@ class Tower(Model):
         """
         Open the model in the file path, as thresher tower train writes it.
 
-        threads       how many encode; None: as many as the process may use
+        threads       threads of encoding; None: as many as the process may use
 
-        Raises FileMissingError, FormatError (a file that is no model, is damaged, or too new) or FileError.
+        Raises FileMissingError, FormatError (not a model, damaged, or too new) or FileError.
         """
         return cls(path, threads=threads)
 
     def encode(self, texts: str | Iterable[str], side: str = "query") -> VectorArray:
         """
-        The vectors of texts, float32 [n, n_dims], or [n_dims] of a single str.
+        Encode texts: float32 [n, n_dims], or [n_dims] for a single str.
 
-        side          "query" or "item": which of the two towers
+        side          the tower: "query" or "item"
 
-        Raises TypeError for what is no text.
+        Raises TypeError (not a text).
         """
         number = choice(side, "side", _abi.SIDE)
-        handle = self.handle()  # a name of its own: it must not be closed meanwhile
+        handle = self.handle()  # keeps it open during the call
         return encode(handle.pointer, number, texts)
 
     def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
-        """The same of as many texts as there are, in arrays of some thousand rows."""
+        """Encode any number of texts, in arrays of some thousand rows."""
         left = iter(texts)
         while some := list(islice(left, AT_ONCE)):
             yield self.encode(some, side)
@@ -200,10 +200,10 @@ class Tower(Model):
         progress: Progress | None = None,
     ) -> TowerQuality:
         """
-        How well the model tells the good pairs of a .tsv or .csv file from bad ones: those with a label of less than
-        least_label, or without label_column every query with 10 items of other pairs.
+        Measure how well the model separates good pairs of a .tsv or .csv file from bad ones: those with a label below
+        least_label, or, without label_column, every query with 10 items of other pairs.
 
-        Raises ArgumentError where there are no good or no bad pairs, FormatError, FileMissingError or CanceledError.
+        Raises ArgumentError (no good or no bad pairs), FormatError, FileMissingError or CanceledError.
         """
         pairs_format = _abi.PairsFormat()
         fill_format(pairs_format, query_column, item_column, label_column, least_label, header)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning a model from pairs, and judging one."""
+"""Train a model on pairs, and evaluate one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UINT32 = 2**32 - 1
 
 class TowerEpoch(NamedTuple):
     """
-    A point of the learning curve. Losses are means of the log loss; valid_auc is of pairs that are not learned from,
-    against the items of other queries. as_floats: signs come later, and the model was not kept. best: it is the best so
-    far, and was written.
+    A point of the learning curve. Losses are mean log losses; valid_auc is of the validation pairs against items of
+    other queries. as_floats: a float epoch, whose model was not written. best: best validation so far; the model was
+    written.
     """
 
     epoch: int
@@ -35,7 +35,7 @@ class TowerEpoch(NamedTuple):
 
 
 class TowerReport(NamedTuple):
-    """What a training came to; n_refused rows lacked their columns or words in them, losses are of the best epoch."""
+    """The result of a training; n_refused rows lacked a column, or words in it; losses are of the best epoch."""
 
     n_pairs: int
     n_valid: int
@@ -51,8 +51,7 @@ class TowerReport(NamedTuple):
 
 class TowerQuality(NamedTuple):
     """
-    The AUC of the cosines of n_good pairs against those of n_bad ones; the mean log loss against 10 other items, NaN
-    where labels say what is bad.
+    The AUC of cosines, n_good pairs against n_bad pairs; the mean log loss against 10 other items, NaN with labels.
     """
 
     auc: float
@@ -69,7 +68,7 @@ def number(value: Any, what: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{what} is {value!r}: a number is wanted") from None
+        raise TypeError(f"{what} is {value!r}: expected a number") from None
 
 
 def fill_format(
@@ -80,7 +79,7 @@ def fill_format(
     least_label: float,
     header: bool,
 ) -> None:
-    """Where pairs stand in a file. Columns are counted from 1."""
+    """Set the columns of the pairs, counted from 1."""
     pairs_format.query_column = whole(query_column, "query_column", 1, _UINT32)
     pairs_format.item_column = whole(item_column, "item_column", 1, _UINT32)
     pairs_format.label_column = 0 if label_column is None else whole(label_column, "label_column", 1, _UINT32)
@@ -88,7 +87,7 @@ def fill_format(
     pairs_format.header = bool(header)
 
 
-# Options by the type that is wanted. What is out of range the library says.
+# Options by type. The library checks their ranges.
 _WHOLE = ("n_epochs", "patience", "batch", "n_negatives")
 _NUMBERS = ("valid_share", "gamma", "rate", "word_dropout", "float_share")
 _CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_words")
@@ -96,7 +95,7 @@ _FLAGS = ("shared_words", "shared_steps", "plain_weights")
 
 
 def train_options(given: dict[str, Any]) -> Any:
-    """thr_tower_train_options with what was given; None is the library's default."""
+    """thr_tower_train_options of the arguments; None is the library's default."""
     options = defaults("thr_tower_train_options_init")
     wanted = {name: value for name, value in given.items() if value is not None}
     for name in _WHOLE:
@@ -124,7 +123,7 @@ def _epoch_of(struct: Any) -> TowerEpoch:
 
 
 def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
-    """Options of a training with what is called after every epoch."""
+    """Set the function to call after every epoch in the options of a training."""
     if on_epoch is None:
         return
     tell = on_epoch

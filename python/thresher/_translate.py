@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translations by a model with attention, over a large vocabulary."""
+"""Translation by a model with attention, over a large vocabulary."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BATCHES = 32
 
 class Translation(NamedTuple):
     """
-    text      put together
-    words     as the model has them, without the end
-    score     what translations of a text are ordered by
-    log_prob  of the words and the end, added up
-    ended     False: cut at the greatest length
+    text      the translation
+    words     its words before joining, without the end word
+    score     log_prob divided by the length penalty, which orders the translations of a text
+    log_prob  sum over the words and the end word
+    ended     False: cut at the maximum length
     """
 
     text: str
@@ -65,7 +65,7 @@ _QUERY = {field[0] for field in _abi.HeadQueryOptions._fields_} - {"size"}
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Checked, by their names in the structs; None leaves what is usual."""
+    """Checked values by their names in the structs; None keeps the default."""
     made: dict[str, Any] = {}
     for name, value in given.items():
         if name in _CHOICES:
@@ -82,8 +82,8 @@ _CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "pen
 
 class Translator(Model):
     """
-    An open model of translations (docs/translate.md). Threads may share it, and wait for each other; close it with
-    close() or let it go. After a fork the child opens it again by itself.
+    An open translation model (docs/translate.md). Threads may share it; their calls run one after the other. close() or
+    garbage collection closes it. A forked child opens it again.
     """
 
     def __init__(
@@ -110,19 +110,20 @@ class Translator(Model):
         threads: int | None = None,
     ) -> None:
         """
-        beam, n_best    translations of a text that are followed, and that are wanted
-        screen          which words have their logits computed: "full", "frequent", "wta" or "planes", with frequent,
-                        threshold and shortlist as `thresher translate` has them
+        beam, n_best    live translations of a text, and translations returned
+        screen          words whose logits are computed: "full", "frequent", "wta" or "planes", with frequent, threshold
+                        and shortlist as in `thresher translate`
         group           0: the beams of a text share their candidates
-        normaliser      over what probabilities add up to 1: "candidates", "exact", all words, or "sampled", these by a sample
-        head            a file that `thresher head build` made of the model; None: it is made anew
-        penalty         what log-probabilities are divided by: "none"; "wu", ((5 + n) / 6)^length_penalty; "length",
+        normaliser      words over which probabilities sum to 1: "candidates", "exact" (all words) or "sampled" (an
+                        estimate)
+        head            a file that `thresher head build` made of the model; None: build the head
+        penalty         divisor of log-probabilities: "none"; "wu", ((5 + n) / 6)^length_penalty; "length",
                         n^length_penalty
-        length_ratio    words of a translation for each of its text, and 10 more; at most max_length
-        max_source      words that a text may have
+        length_ratio    most words of a translation for each word of the text, plus 10; at most max_length
+        max_source      most words of a text
         batch           texts translated together
-        unknown         <unk> may stand in translations
-        replace_unk     each is replaced by the text's word that it attends to most
+        unknown         allow <unk> in translations
+        replace_unk     replace each <unk> by the text's word with the largest attention
 
         Raises FileMissingError, FormatError and other errors of the library; ValueError and TypeError.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to words and back."""
+"""The tokeniser of translations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _bytes(text: str | bytes, what: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
     if isinstance(text, bytes):
         return text
-    raise TypeError(f"{what}: {type(text).__name__} was given: str or bytes of UTF-8 is wanted")
+    raise TypeError(f"{what}: {type(text).__name__} was given: expected str or bytes of UTF-8")
 
 
 def _made(function: Callable[..., int], text: bytes, most: int) -> str:
@@ -25,10 +25,10 @@ def _made(function: Callable[..., int], text: bytes, most: int) -> str:
 
 def split_words(text: str | bytes) -> list[str]:
     """
-    The words of a text, as translations are made of: runs of small letters and digits, and every other character by
-    itself, with U+FFED at the side where no white space parts it from its neighbour: "don't" is don, \\uffed'\\uffed, t.
+    Split a text to words: runs of lower-case letters and digits, and every other character by itself. U+FFED marks the
+    side without white space: "don't" is don, \uffed'\uffed, t.
 
-    Bytes that are no UTF-8 become U+FFFD. join_words puts a text together again.
+    Bytes that are not UTF-8 become U+FFFD. join_words rebuilds the text.
     """
     data = _bytes(text, "text")
     words = _made(lib.thr_words_split, data, 10 * len(data))
@@ -36,6 +36,6 @@ def split_words(text: str | bytes) -> list[str]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """The text of words: a space between two, none where one of them has U+FFED. A word holds no space itself."""
+    """Join words to a text, by a space except at U+FFED. A word must not contain a space."""
     data = _bytes(" ".join(words), "words")
     return _made(lib.thr_words_join, data, len(data))
