@@ -273,7 +273,7 @@ class Heads(Case):
             (ValueError, "numbers, one a word", lambda: thresher.Head.build(self.weights, bias=np.zeros((2, 2)))),
             (thresher.ArgumentError, "2 biases for 900 words", lambda: thresher.Head.build(self.weights, bias=[1, 2])),
             (thresher.ArgumentError, "row 150 of the weights holds NaN", lambda: thresher.Head.build(bad)),
-            (thresher.ArgumentError, "frequent word number 1, 4, stands twice", lambda: self.build(frequent=[4, 4])),
+            (thresher.ArgumentError, "frequent word number 1, 4, is repeated", lambda: self.build(frequent=[4, 4])),
         ]
         for kind, text, wrong in cases:
             with self.subTest(text), self.assertRaisesRegex(kind, text):

@@ -200,7 +200,7 @@ class Rank(Case):
             wanted.append(right / pairs)
         np.testing.assert_allclose(shares, wanted, atol=1e-12)
         self.assertFalse(hasattr(model, "coef_"))
-        with self.assertRaisesRegex(thresher.ArgumentError, "give them ascending"):
+        with self.assertRaisesRegex(thresher.ArgumentError, "give values in ascending order"):
             model.cross_validate(self.x, self.y, self.qid, Cs=[1, 0.1])
         with self.assertRaisesRegex(thresher.ArgumentError, "99 folds of 9 queries"):
             model.cross_validate(self.x, self.y, self.qid, Cs=[1], folds=99)

@@ -23,21 +23,22 @@ void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint3
 
 static thr_status check_numbers(const thr_beam_options *o, thr_error *err) {
     if (o->beam == 0 || o->beam > THR_BEAM_MAX_BEAM)
-        return thr_fail(err, THR_EINVAL, "a beam of %" PRIu32 " rows: 1 to %" PRIu32, o->beam, THR_BEAM_MAX_BEAM);
+        return thr_fail(err, THR_EINVAL, "a beam of %" PRIu32 " rows: choose 1 to %" PRIu32, o->beam,
+                        THR_BEAM_MAX_BEAM);
     if (o->n_best == 0)
         return thr_fail(err, THR_EINVAL, "the best 0 sequences of a sentence: ask for 1 or more");
     if (o->max_length == 0 || o->max_length > THR_BEAM_MAX_LENGTH)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " words at most: 1 to %" PRIu32, o->max_length,
+        return thr_fail(err, THR_EINVAL, "a maximum length of %" PRIu32 " words: choose 1 to %" PRIu32, o->max_length,
                         THR_BEAM_MAX_LENGTH);
     if (o->min_length > o->max_length)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " words at least and %" PRIu32 " at most", o->min_length,
-                        o->max_length);
+        return thr_fail(err, THR_EINVAL, "a minimum length of %" PRIu32 " words is above the maximum of %" PRIu32,
+                        o->min_length, o->max_length);
     if ((unsigned)o->penalty > THR_BEAM_PENALTY_LENGTH)
-        return thr_fail(err, THR_EINVAL, "there is no length penalty number %d", (int)o->penalty);
+        return thr_fail(err, THR_EINVAL, "%d is no thr_beam_penalty", (int)o->penalty);
     if ((unsigned)o->stop > THR_BEAM_STOP_ENOUGH)
-        return thr_fail(err, THR_EINVAL, "there is no way number %d to stop", (int)o->stop);
+        return thr_fail(err, THR_EINVAL, "%d is no thr_beam_stop", (int)o->stop);
     if (!(o->alpha >= 0 && o->alpha <= LARGEST_ALPHA))
-        return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: 0 to %g", o->alpha, LARGEST_ALPHA);
+        return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: choose 0 to %g", o->alpha, LARGEST_ALPHA);
     return THR_OK;
 }
 
@@ -103,7 +104,7 @@ thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_
     thr_beam *beam = NULL;
     thr_status status = THR_OK;
     if (head == NULL || options == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a beam search is made with a head and options");
+        return thr_fail(err, THR_EINVAL, "the head or the options of a beam search are NULL");
     thr_beam_options_init(&complete, 0, THR_BEAM_NO_WORD);
     thr_head_query_options_init(&query);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_beam_options", err));

@@ -24,7 +24,8 @@ static thr_status check(const thr_beam *beam, const thr_decoder *decoder, uint64
                         n_sentences, beam->options.beam, MOST_ROWS);
     for (uint64_t s = 0; max_lengths != NULL && s < n_sentences; s++)
         if (max_lengths[s] == 0 || max_lengths[s] > THR_BEAM_MAX_LENGTH)
-            return thr_fail(err, THR_EINVAL, "sentence %" PRIu64 ": %" PRIu32 " words at most: 1 to %" PRIu32, s,
+            return thr_fail(err, THR_EINVAL,
+                            "sentence %" PRIu64 ": a maximum length of %" PRIu32 " words: choose 1 to %" PRIu32, s,
                             max_lengths[s], THR_BEAM_MAX_LENGTH);
     return THR_OK;
 }
@@ -199,7 +200,7 @@ thr_status thr_beam_search(thr_beam *beam, const thr_decoder *decoder, uint64_t 
                            const uint32_t *max_lengths, thr_beam_result *result, thr_error *err) {
     thr_error cause = {.status = THR_OK, .text = ""};
     if (beam == NULL || decoder == NULL || result == NULL)
-        return thr_fail(err, THR_EINVAL, "a search needs a beam, a decoder and room for the result");
+        return thr_fail(err, THR_EINVAL, "the beam, the decoder or the result is NULL");
     *result = (thr_beam_result){.n_sentences = 0};
     THR_TRY(check(beam, decoder, n_sentences, max_lengths, err));
     THR_TRY(begin(beam, (size_t)n_sentences, max_lengths, err));

@@ -85,19 +85,18 @@ static thr_status take_id(thr_context *context, const thr_field *id, thr_dual_it
     const char *end = id->text + id->length;
     if (id->length == 0 || id->text[0] == '~' || id->length > THR_DUAL_WORD_MAX ||
         thr_dual_skip_word(id->text, end) != end)
-        return thr_fail(err, THR_EFORMAT,
-                        "'%.*s' is no ID of an item: 1 to %d bytes, no blanks among them, the first not '~'", SHOWN,
-                        id->text, THR_DUAL_WORD_MAX);
+        return thr_fail(err, THR_EFORMAT, "'%.*s' is not an item's ID: 1 to %d bytes without blanks, the first not '~'",
+                        SHOWN, id->text, THR_DUAL_WORD_MAX);
     THR_TRY(thr_dual_add_bytes(context, &items->ids, id->text, id->length, &number, err));
     if (number != items->n)
-        return thr_fail(err, THR_EDUPLICATE, "the item '%.*s' stands there for the second time", SHOWN, id->text);
+        return thr_fail(err, THR_EDUPLICATE, "the item '%.*s' is repeated", SHOWN, id->text);
     return THR_OK;
 }
 
 static thr_status take_item(thr_context *context, const thr_field *fields, size_t n_fields, thr_dual_lexicon *lexicon,
                             thr_dual_items *items, thr_error *err) {
     if (n_fields < 2)
-        return thr_fail(err, THR_EFORMAT, "one column: the item's ID, a tab and its words are wanted");
+        return thr_fail(err, THR_EFORMAT, "one column: expected the item's ID, a tab and its words");
     THR_TRY(thr_grow(context, &items->offsets, &items->offsets_capacity, items->n + 2, sizeof *items->offsets, "items",
                      err));
     items->offsets[0] = 0;
@@ -164,7 +163,7 @@ static thr_status find_ad(const thr_dual_items *items, const char *text, size_t 
     if (*item == THR_DUAL_NONE && thr_dual_cut_number(text, &length, value)) {
         *item = thr_dual_find_bytes(&items->ids, text, length);
         if (!(*value >= 0 && isfinite(*value)))
-            return thr_fail(err, THR_ERANGE, "the value of '%.*s' has to be 0 or more, and finite",
+            return thr_fail(err, THR_ERANGE, "the value of '%.*s' must be finite and 0 or more",
                             (int)(all < SHOWN ? all : SHOWN), text);
     }
     if (*item != THR_DUAL_NONE)
@@ -199,12 +198,12 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
         at = thr_dual_skip_word(at, end);
         THR_TRY(find_ad(items, text, (size_t)(at - text), &item, &value, err));
         if (tied && n == 0)
-            return thr_fail(err, THR_EFORMAT, "the first ad is as good as none before it: leave its '~' off");
+            return thr_fail(err, THR_EFORMAT, "no ad comes before the first for it to tie with: leave its '~' off");
         if (n == THR_DUAL_ADS_MAX)
             return thr_fail(err, THR_EFORMAT, "more than %d ads", THR_DUAL_ADS_MAX);
         if (is_known(requests->ads, first, n, item))
-            return thr_fail(err, THR_EFORMAT, "the ad '%.*s' stands there twice",
-                            (int)(at - text < SHOWN ? at - text : SHOWN), text);
+            return thr_fail(err, THR_EFORMAT, "the ad '%.*s' is repeated", (int)(at - text < SHOWN ? at - text : SHOWN),
+                            text);
         level += n != 0 && !tied;
         THR_TRY(add_ad(context, requests, item, level, value, first + n, err));
     }
@@ -229,7 +228,7 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
                                thr_error *err) {
     const size_t n = requests->n;
     if (n_fields < 2)
-        return thr_fail(err, THR_EFORMAT, "one column: the user's words, a tab and the ads are wanted");
+        return thr_fail(err, THR_EFORMAT, "one column: expected the user's words, a tab and the ads");
     if (n >= UINT32_MAX)
         return thr_fail(err, THR_ERANGE, "more than %u requests: train on a part of them", UINT32_MAX);
     THR_TRY(thr_grow(context, &requests->word_offsets, &requests->word_offsets_capacity, n + 2,

@@ -38,10 +38,11 @@ static thr_status check_requests(const thr_dual_trainer *t, const char *requests
     const size_t n_valid = count_informative(thr_dual_trainer_valid(t), t->split.valid, t->split.n_valid);
     if (t->split.n_train >= t->options.batch && n_train > 0 && n_valid > 0)
         return THR_OK;
-    return thr_fail(err, THR_EFORMAT,
-                    "%s: %zu requests to learn from and %zu to validate with, %zu and %zu of which have an ad that is "
-                    "better than others: a batch of %u and one of each are the least; take smaller batches or more",
-                    requests_path, t->split.n_train, t->split.n_valid, n_train, n_valid, t->options.batch);
+    return thr_fail(
+        err, THR_EFORMAT,
+        "%s: %zu requests to learn from and %zu to validate with, of which %zu and %zu have an ad that is "
+        "better than others: at least a batch of %u and one of each are needed; use smaller batches or more",
+        requests_path, t->split.n_train, t->split.n_valid, n_train, n_valid, t->options.batch);
 }
 
 /* For every word, count the training requests whose user, or any of whose ads, has it. */

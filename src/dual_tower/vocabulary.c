@@ -58,7 +58,7 @@ thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size
             return damaged(name, side, err);
         if (thr_dual_n_fields(v) > THR_DUAL_FIELDS_MAX)
             return thr_fail(err, THR_EFORMAT,
-                            "%s: the words of %s are of more than %d fields: write values behind their field's name, "
+                            "%s: the words of %s are of more than %d fields: write values after their field's name, "
                             "as in field=value",
                             name, side == THR_SIDE_QUERY ? "users" : "items", THR_DUAL_FIELDS_MAX);
         before = at;
@@ -108,7 +108,7 @@ thr_status thr_dual_vocabulary_choose(thr_context *context, const thr_lexicon *l
     THR_TRY_OUT(thr_alloc(context, lexicon->n_words, sizeof *entries, &entries, "a vocabulary", err));
     const size_t n = list_entries(lexicon, counts, least, entries, &n_text);
     if (n == 0)
-        THR_TRY_OUT(thr_fail(err, THR_EFORMAT, "no word of %s is in %u requests: there is nothing to learn from",
+        THR_TRY_OUT(thr_fail(err, THR_EFORMAT, "no word of %s occurs in %u requests: there is nothing to learn from",
                              side == THR_SIDE_QUERY ? "users" : "items", least));
     THR_TRY_OUT(thr_alloc(context, n_text, 1, &text, "a vocabulary", err));
     for (size_t i = 0; i < n; i++) {

@@ -132,7 +132,7 @@ static thr_status check(const thr_head_source *weights, const thr_head_build_opt
         return thr_fail(err, THR_EDIM, "weights of %" PRIu32 " dimensions: a head has 1 to %d", weights->n_dims,
                         THR_MAX_DIMS);
     if (o->dtype != THR_DTYPE_NONE && thr_head_format_of(o->dtype) == 0)
-        return thr_fail(err, THR_EINVAL, "weights are kept as f32, f16, bf16 or i8, not as %s",
+        return thr_fail(err, THR_EINVAL, "weights are stored as f32, f16, bf16 or i8, not as %s",
                         thr_dtype_name(o->dtype));
     if (o->bias != NULL && o->n_bias != weights->n_rows)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " biases for %" PRIu64 " words", o->n_bias, weights->n_rows);
@@ -152,7 +152,8 @@ static thr_status check_row(const thr_kernels *kernels, const float *row, uint32
     for (uint32_t d = 0; dtype == THR_DTYPE_F16 && d < n_dims; d++)
         if (fabsf(row[d]) > LARGEST_F16)
             return thr_fail(err, THR_ERANGE,
-                            "row %" PRIu64 " of the weights holds %g, and f16 ends at 65504: keep the weights as f32",
+                            "row %" PRIu64
+                            " of the weights holds %g, beyond the 65504 of f16: store the weights as f32",
                             number, (double)row[d]);
     return THR_OK;
 }
@@ -210,7 +211,7 @@ static thr_status put_in_order(thr_head *head, const thr_head_build_options *o, 
         const uint32_t w = o->frequent[i];
         if (w >= c->n_words || seen[w] != 0)
             THR_TRY_OUT(thr_fail(err, THR_EINVAL, "frequent word number %" PRIu64 ", %" PRIu32 ", %s", i, w,
-                                 w >= c->n_words ? "is none of the head's" : "stands twice"));
+                                 w >= c->n_words ? "is out of range" : "is repeated"));
         seen[w] = 1;
         head->memory.order[n++] = w;
     }
@@ -343,7 +344,7 @@ thr_status thr_head_create(thr_context *context, const thr_matrix *weights, cons
     if (out != NULL)
         *out = NULL;
     if (context == NULL || weights == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
+        return thr_fail(err, THR_EINVAL, "the context, the weights or the pointer to the head is NULL");
     thr_head_build_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
     THR_TRY(thr_code_check_rows(weights, err));

@@ -98,7 +98,7 @@ thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *s
     answers a = {.words = NULL};
     thr_status status = THR_OK;
     if (head == NULL || truth == NULL || states == NULL || loss == NULL)
-        return thr_fail(err, THR_EINVAL, "a comparison needs two heads, states and room for what is found");
+        return thr_fail(err, THR_EINVAL, "a head, the states or the result of a comparison is NULL");
     *loss = (thr_head_loss){.recall = 0};
     thr_head_query_options_init(&full);
     thr_head_query_options_init(&asked);

@@ -86,7 +86,7 @@ static thr_status check_header(const thr_section_file *file, const thr_head_head
     THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero_too, err));
     if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
         thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->n_planes > THR_MAX_BITS)
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds invalid numbers", err);
     return THR_OK;
 }
 
@@ -187,7 +187,7 @@ static const char *check_order(thr_context *context, const thr_head_contents *c,
             seen[c->order[i]] = 1;
     }
     thr_release(context, seen);
-    return good || *status != THR_OK ? NULL : "the order of words does not have every word once";
+    return good || *status != THR_OK ? NULL : "the order of words is not a permutation";
 }
 
 static thr_status check_contents(thr_context *context, const thr_head_view *view, thr_error *err) {
@@ -218,7 +218,7 @@ thr_status thr_head_parse(thr_context *context, const char *path, const void *da
     THR_TRY(check_header(file, &h, err));
     const shape wanted = {&h, &how};
     if (!read_hashes(file, &h, &how))
-        return thr_section_file_damaged(file, THR_SECTIONS_HEADER, "the section of hashes is wrong", err);
+        return thr_section_file_damaged(file, THR_SECTIONS_HEADER, "the section of hashes is invalid", err);
     THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
     point(view, &h, &how);
     return check_contents(context, view, err);

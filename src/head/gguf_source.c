@@ -45,9 +45,8 @@ static thr_status check(const thr_gguf_tensor *tensor, const char *path, const c
     if (thr_io_gguf_dtype(tensor->type) != THR_DTYPE_NONE)
         return THR_OK;
     return thr_fail(err, THR_EUNSUPPORTED,
-                    "%s: the tensor %.*s is of type %s (%" PRIu32
-                    "), and %s are read of F32, F16, BF16, Q8_0 and Q6_K: "
-                    "convert the model with an output layer of one of these, or take the model it was made of",
+                    "%s: the tensor %.*s is of type %s (%" PRIu32 "): %s must be F32, F16, BF16, Q8_0 or Q6_K: "
+                    "convert the model with an output layer of one of these, or use the original model",
                     path, length, tensor->name, thr_io_gguf_type_name(tensor->type), tensor->type, what);
 }
 
@@ -66,7 +65,7 @@ static thr_status read_bias(thr_context *context, const thr_gguf *file, const ch
         return THR_OK;
     THR_TRY(check(tensor, path, "biases", err));
     if (tensor->n_axes != 1 || tensor->n_dims == 0 || tensor->n_dims > THR_HEAD_MAX_WORDS)
-        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of biases", path, name);
+        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is not a vector of biases", path, name);
     *n = tensor->n_dims;
     THR_TRY(thr_alloc(context, (size_t)*n, sizeof **bias, bias, "the bias", err));
     thr_io_gguf_row(tensor, 0, *bias);

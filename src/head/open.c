@@ -41,7 +41,7 @@ thr_status thr_head_open(thr_context *context, const char *path, thr_head **out,
     if (out != NULL)
         *out = NULL;
     if (context == NULL || path == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is opened with a context, a name, and a place for it");
+        return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the head is NULL");
     THR_TRY(thr_head_start(context, &head, err));
     const thr_status status = load(head, path, err);
     if (status != THR_OK) {

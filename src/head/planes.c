@@ -91,7 +91,7 @@ thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *code
     thr_status status = THR_OK;
     *memory = (thr_head_planes_memory){NULL, NULL};
     if (n_planes == 0 || n_planes > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "codes of %" PRIu32 " planes: 1 to %d are possible", n_planes, THR_MAX_BITS);
+        return thr_fail(err, THR_EINVAL, "codes of %" PRIu32 " planes: choose 1 to %d", n_planes, THR_MAX_BITS);
     THR_TRY_OUT(make_room(&m, err));
     thr_head_planes_mean(coded, m.rows, m.mean);
     THR_TRY_OUT(train(&m, n_planes, &quantiser, err));

@@ -44,25 +44,25 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
                         "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
                         k == 0 ? "" : ", and no more than it has");
     if ((unsigned)o->screen > THR_HEAD_SCREEN_AUTO)
-        return thr_fail(err, THR_EINVAL, "there is no screen number %d", (int)o->screen);
+        return thr_fail(err, THR_EINVAL, "%d is no thr_head_screen", (int)o->screen);
     if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_SAMPLED)
-        return thr_fail(err, THR_EINVAL, "there is no normaliser number %d", (int)o->normaliser);
+        return thr_fail(err, THR_EINVAL, "%d is no thr_head_normaliser", (int)o->normaliser);
     if ((unsigned)o->combine > THR_HEAD_COMBINE_SUM)
-        return thr_fail(err, THR_EINVAL, "there is no way number %d to put hits together", (int)o->combine);
+        return thr_fail(err, THR_EINVAL, "%d is no thr_head_combine", (int)o->combine);
     if (o->n_frequent != THR_HEAD_AUTO && o->n_frequent > c->n_words)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " frequent words of a head that has %" PRIu32 " words",
                         o->n_frequent, c->n_words);
     if (o->threshold == 0)
-        return thr_fail(err, THR_EINVAL, "a threshold of 0 hits, which every word has: 1 at least, or the full screen");
+        return thr_fail(err, THR_EINVAL, "every word has 0 hits: choose a threshold of 1 or more, or the full screen");
     if (o->n_always > 0 && o->always == NULL)
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", o->n_always);
     if (o->screen == THR_HEAD_SCREEN_WTA && c->shape.n_bands == 0)
-        return thr_fail(err, THR_EUNSUPPORTED, "the head has no hashes: build it with bands, or take another screen");
+        return thr_fail(err, THR_EUNSUPPORTED, "the head has no hashes: build it with bands, or choose another screen");
     if (o->n_shortlist != THR_HEAD_AUTO && (o->n_shortlist == 0 || o->n_shortlist > c->n_words))
         return thr_fail(err, THR_EINVAL, "a shortlist of %" PRIu32 " words of a head that has %" PRIu32, o->n_shortlist,
                         c->n_words);
     if (o->screen == THR_HEAD_SCREEN_PLANES && c->planes.n_planes == 0)
-        return thr_fail(err, THR_EUNSUPPORTED, "the head has no codes: build it with planes, or take another screen");
+        return thr_fail(err, THR_EUNSUPPORTED, "the head has no codes: build it with planes, or choose another screen");
     return THR_OK;
 }
 
@@ -265,7 +265,7 @@ thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, 
                           const thr_head_answers *answers, thr_error *err) {
     thr_head_query_options complete;
     if (head == NULL || states == NULL || answers == NULL || answers->words == NULL)
-        return thr_fail(err, THR_EINVAL, "a query needs a head, states and room for words");
+        return thr_fail(err, THR_EINVAL, "the head, the states or the words of a query are NULL");
     thr_head_query_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
     return query(head, states, k, &complete, answers, err);
@@ -305,7 +305,7 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     thr_status status = THR_OK;
     size_t places;
     if (head == NULL || states == NULL || recall == NULL)
-        return thr_fail(err, THR_EINVAL, "a measurement needs a head, states and room for what is measured");
+        return thr_fail(err, THR_EINVAL, "the head, the states or the result of a measurement is NULL");
     *recall = (thr_head_recall){.recall = 0};
     thr_head_query_options_init(&full);
     thr_head_query_options_init(&screened);

@@ -166,7 +166,7 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
         thr_select_collector_merge(best, &s->workspace->collectors[t * THR_HEAD_ROUND + i]);
     thr_select_collector_finish(best);
     if (best->n < k)
-        return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
+        return thr_fail(err, THR_ERANGE, "state %zu has logits that are NaN: verify the head's file", state);
     thr_select_candidates_sort(best->items, best->n);
     double normaliser = a->log_probs == NULL        ? 0
                         : plan->normalisers != NULL ? plan->normalisers[state]

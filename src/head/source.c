@@ -49,7 +49,7 @@ static thr_status find(const thr_tensors *tensors, const char *path, const char 
         return THR_OK;
     list_names(tensors, names, sizeof names);
     return thr_fail(err, THR_ENOTFOUND, "%s: has no tensor %s: of %zu it has, the first are %s", path,
-                    name == NULL ? "with a usual name of a head's" : name, thr_io_tensors_count(tensors), names);
+                    name == NULL ? "with the usual name of a head" : name, thr_io_tensors_count(tensors), names);
 }
 
 static bool has_numbers(const thr_tensor *tensor, uint32_t n_axes) {
@@ -70,7 +70,7 @@ static thr_status read_bias(thr_context *context, const thr_tensors *tensors, co
     if (tensor == NULL)
         return THR_OK;
     if (!has_numbers(tensor, 1) || tensor->shape[0] == 0 || tensor->shape[0] > THR_HEAD_MAX_WORDS)
-        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of F32, F16 or BF16", path, name);
+        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is not a vector of F32, F16 or BF16", path, name);
     *n = tensor->shape[0];
     THR_TRY(thr_alloc(context, (size_t)*n, sizeof **bias, bias, "the bias", err));
     const thr_matrix all = {tensor->data, 1, (uint32_t)*n, tensor->dtype, tensor->n_bytes};
@@ -87,9 +87,10 @@ static thr_status from_tensors(thr_context *context, const char *path, const cha
     THR_TRY_OUT(thr_io_tensors_open(context, path, &tensors, err));
     THR_TRY_OUT(find(tensors, path, name, &tensor, err));
     if (!has_numbers(tensor, 2))
-        THR_TRY_OUT(thr_fail(err, THR_EFORMAT,
-                             "%s: the tensor %s is no matrix of F32, F16 or BF16: a head is one of words by dimensions",
-                             path, tensor->name));
+        THR_TRY_OUT(
+            thr_fail(err, THR_EFORMAT,
+                     "%s: the tensor %s is not a matrix of F32, F16 or BF16: a head is a matrix of words by dimensions",
+                     path, tensor->name));
     if (tensor->shape[1] == 0 || tensor->shape[1] > THR_MAX_DIMS)
         THR_TRY_OUT(thr_fail(err, THR_EDIM, "%s: the tensor %s has %" PRIu64 " dimensions: a head has 1 to %d", path,
                              tensor->name, tensor->shape[1], THR_MAX_DIMS));
@@ -164,7 +165,7 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
     if (out != NULL)
         *out = NULL;
     if (context == NULL || path == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is made with a context, a name, and a place for it");
+        return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the head is NULL");
     thr_head_build_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
     if (ends_with(path, ".safetensors"))
@@ -173,7 +174,7 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
         return thr_head_create_gguf(context, path, tensor, &complete, out, err);
     if (tensor != NULL)
         return thr_fail(err, THR_EINVAL,
-                        "%s: has no tensors, and %s is asked for: .safetensors and .gguf files have names", path,
+                        "%s: cannot find tensor %s: only .safetensors and .gguf files have named tensors", path,
                         tensor);
     THR_TRY(thr_io_ending_check_file(path, err));
     if (!thr_io_ending_is_known(path))

@@ -39,8 +39,8 @@ static const char *check_lists(const thr_head_contents *c) {
         n_codes += slot->n > 0;
     }
     if (n_words != (uint64_t)c->n_words * c->lsh.n_bands)
-        return "section slots: the lists do not have every word once a band";
-    return n_codes == c->n_codes ? NULL : "section hashes: there are not as many codes as is said";
+        return "section slots: the lists do not have every word once in each band";
+    return n_codes == c->n_codes ? NULL : "section hashes: the number of codes is wrong";
 }
 
 /* Whether the word is listed under its own codes, computed from its stored weights. */
@@ -87,7 +87,7 @@ thr_status thr_head_verify(thr_head *head, thr_error *err) {
     thr_status status = THR_OK;
     thr_file_sum sum = {.piece = NULL};
     if (head == NULL)
-        return thr_fail(err, THR_EINVAL, "there is no head to verify");
+        return thr_fail(err, THR_EINVAL, "the head is NULL");
     if (head->path == NULL)
         return THR_OK;
     const thr_head_contents *c = thr_head_of(head);

@@ -63,7 +63,8 @@ thr_status thr_lsh_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spa
     thr_release(context, *slots);
     *slots = NULL;
     return thr_fail(err, THR_EUNSUPPORTED,
-                    "no hash table of %" PRIu32 " places has room for %zu band codes, whichever of %d seeds they are "
-                    "hashed by: take another seed, or fewer bands",
+                    "a hash table of %" PRIu32
+                    " slots has no place for %zu band codes with any of %d seeds: choose another "
+                    "seed, or fewer bands",
                     n_slots, n, 2 * THR_CUCKOO_SEEDS);
 }

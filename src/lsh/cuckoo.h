@@ -16,7 +16,7 @@
 
 enum { THR_CUCKOO_STASH = 8, THR_CUCKOO_SEEDS = 8 };
 
-_Static_assert(sizeof(thr_cuckoo_slot) == 16, "as it stands in files");
+_Static_assert(sizeof(thr_cuckoo_slot) == 16, "the layout of files");
 
 /*
  * Slots for n spans: 9 for every 4, so that the first seed usually succeeds. Returns 0 if n exceeds what a table can

@@ -59,7 +59,7 @@ thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_
     lsh->table = (thr_cuckoo){.n_slots = thr_lsh_cuckoo_n_slots(b.n_spans), .seed = shape->seed};
     if (lsh->table.n_slots == 0)
         THR_TRY_OUT(
-            thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", b.n_spans));
+            thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: choose fewer bands", b.n_spans));
     THR_TRY_OUT(thr_lsh_cuckoo_build(context, b.spans, b.n_spans, &memory->slots, &lsh->table, err));
 out:
     thr_release(context, b.spans);
@@ -78,11 +78,11 @@ const char *thr_lsh_check(const thr_lsh *lsh) {
     for (uint64_t i = 0; i < (uint64_t)lsh->table.n_slots + lsh->table.n_stash; i++) {
         const thr_cuckoo_slot *slot = &lsh->table.slots[i];
         if (slot->n > n || slot->first > n - slot->n)
-            return "a band code's words are not among the words";
+            return "a band code's list is out of bounds";
     }
     for (uint64_t i = 0; i < n; i++)
         if (lsh->words[i] >= lsh->n_words)
-            return "a list has a word that is none";
+            return "a list has a word that is out of range";
     return NULL;
 }
 

@@ -21,23 +21,21 @@ uint32_t thr_lsh_wta_bits(uint32_t n_places) {
 
 thr_status thr_lsh_wta_complete(thr_wta_shape *shape, thr_error *err) {
     if (shape->n_places < 2 || shape->n_places > shape->n_dims || shape->n_places > THR_WTA_MAX_PLACES)
-        return thr_fail(err, THR_EINVAL,
-                        "a hash of the largest of %" PRIu32 " components: 2 to %" PRIu32 " can be compared",
-                        shape->n_places, shape->n_dims < THR_WTA_MAX_PLACES ? shape->n_dims : THR_WTA_MAX_PLACES);
+        return thr_fail(err, THR_EINVAL, "hashes of %" PRIu32 " components: choose 2 to %" PRIu32, shape->n_places,
+                        shape->n_dims < THR_WTA_MAX_PLACES ? shape->n_dims : THR_WTA_MAX_PLACES);
     if (shape->n_bands == 0 || shape->n_bands > THR_WTA_MAX_BANDS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bands of hashes: 1 to %d are possible", shape->n_bands,
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bands of hashes: choose 1 to %d", shape->n_bands,
                         THR_WTA_MAX_BANDS);
     const uint32_t bits = thr_lsh_wta_bits(shape->n_places), most = CODE_BITS / bits;
     if (shape->n_hashes > most)
-        return thr_fail(err, THR_EINVAL,
-                        "%" PRIu32 " hashes of %" PRIu32 " bits a band: a band has 32 bits, which is %" PRIu32
-                        " of them",
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " hashes of %" PRIu32 " bits in a band: its 32 bits hold %" PRIu32,
                         shape->n_hashes, bits, most);
     if (shape->n_hashes == 0)
         shape->n_hashes = most;
     if ((uint64_t)shape->n_hashes * shape->n_bands > THR_WTA_MAX_PERMUTATIONS)
         return thr_fail(err, THR_EINVAL,
-                        "%" PRIu32 " bands of %" PRIu32 " hashes are too many: %d permutations are possible",
+                        "%" PRIu32 " bands of %" PRIu32
+                        " hashes are too many permutations: choose fewer, up to %d in all",
                         shape->n_bands, shape->n_hashes, THR_WTA_MAX_PERMUTATIONS);
     const uint64_t n_components = (uint64_t)shape->n_hashes * shape->n_bands * shape->n_places;
     if (n_components > THR_WTA_MAX_COMPONENTS)

@@ -11,10 +11,10 @@
 
 static thr_status check_costs(const double *cs, size_t n_cs, thr_error *err) {
     if (n_cs == 0)
-        return thr_fail(err, THR_EINVAL, "no C to judge: give one or more");
+        return thr_fail(err, THR_EINVAL, "no values of C: give one or more");
     for (size_t i = 1; i < n_cs; i++)
         if (!(cs[i] > cs[i - 1]))
-            return thr_fail(err, THR_EINVAL, "C %g stands behind %g: give them ascending", cs[i], cs[i - 1]);
+            return thr_fail(err, THR_EINVAL, "C %g comes after %g: give values in ascending order", cs[i], cs[i - 1]);
     return THR_OK;
 }
 

@@ -81,7 +81,7 @@ static thr_status read_head(lines *l, head *h, thr_error *err) {
             return THR_OK;
         if (any && value_of(l, "label") != NULL)
             return thr_fail(err, THR_EUNSUPPORTED,
-                            "%s: line %llu has labels, so this is a model of classes: a ranking needs one of "
+                            "%s: line %llu has labels, so this is a model of classes: a ranking needs a model of "
                             "L2R_L2LOSS_RANKSVM or of a regression",
                             l->name, (unsigned long long)l->number);
         bool right = value_of(l, "solver_type") != NULL;
@@ -105,14 +105,15 @@ static thr_status check_head(const lines *l, const head *h, thr_error *err) {
                         "%s: a model with a bias of %g: it cancels in every ranking; train it with a bias of -1",
                         l->name, h->bias);
     if (h->n_classes != 2)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: a model of %g classes has as many weights a feature: one is needed",
-                        l->name, h->n_classes);
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: a model of %g classes has several weights a feature: a ranking needs one", l->name,
+                        h->n_classes);
     if (!(h->n_features >= 1 && h->n_features <= THR_RANKING_MAX_FEATURES) ||
         h->n_features != (double)(uint32_t)h->n_features)
-        return thr_fail(err, THR_EFORMAT, "%s: a model of %g features: there may be 1 to %u", l->name, h->n_features,
+        return thr_fail(err, THR_EFORMAT, "%s: a model of %g features: a model has 1 to %u", l->name, h->n_features,
                         THR_RANKING_MAX_FEATURES);
     if ((double)(l->end - l->at) < h->n_features) /* every weight takes a byte at least: check before allocating */
-        return thr_fail(err, THR_ECORRUPT, "%s: cut short: there are not the weights of %g features", l->name,
+        return thr_fail(err, THR_ECORRUPT, "%s: cut short: too few bytes for the weights of %g features", l->name,
                         h->n_features);
     return THR_OK;
 }

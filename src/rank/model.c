@@ -13,7 +13,7 @@
 thr_status thr_rank_model_make(thr_context *context, uint64_t n_features, thr_rank_model **model, thr_error *err) {
     *model = NULL;
     if (n_features == 0 || n_features > THR_RANKING_MAX_FEATURES)
-        return thr_fail(err, THR_EDIM, "a model of %llu features: there may be 1 to %u", (unsigned long long)n_features,
+        return thr_fail(err, THR_EDIM, "a model of %llu features: a model has 1 to %u", (unsigned long long)n_features,
                         THR_RANKING_MAX_FEATURES);
     thr_rank_model *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a ranking model", err));

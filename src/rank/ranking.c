@@ -81,7 +81,7 @@ static thr_status check_shape(uint64_t n_rows, uint32_t n_features, thr_error *e
 static thr_status check_finite(const float *values, size_t n, uint64_t row, thr_error *err) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
-            return thr_fail(err, THR_ERANGE, "row %" PRIu64 ": value %zu is %g, which is no finite float32", row, i,
+            return thr_fail(err, THR_ERANGE, "row %" PRIu64 ": value %zu is %g, not a finite float32", row, i,
                             (double)values[i]);
     return THR_OK;
 }
@@ -104,8 +104,8 @@ static thr_status check_csr_row(const thr_csr *csr, uint64_t r, thr_error *err) 
                             csr->n_columns);
         if (v != first && csr->columns[v] <= csr->columns[v - 1])
             return thr_fail(err, THR_EINVAL,
-                            "row %" PRIu64 ": column %" PRIu32 " stands behind %" PRIu32 ": columns of a row ascend", r,
-                            csr->columns[v], csr->columns[v - 1]);
+                            "row %" PRIu64 ": column %" PRIu32 " comes after %" PRIu32 ": columns of a row must ascend",
+                            r, csr->columns[v], csr->columns[v - 1]);
     }
     return check_finite(csr->values + first, (size_t)(end - first), r, err);
 }
@@ -181,7 +181,7 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
     thr_ranking *r = NULL;
     *ranking = NULL;
     if (matrix == NULL && csr == NULL)
-        return thr_fail(err, THR_EINVAL, "a ranking is made of features: they are NULL");
+        return thr_fail(err, THR_EINVAL, "the features of a ranking are NULL");
     const size_t n_rows = (size_t)(matrix != NULL ? matrix->n_rows : csr->n_rows);
     THR_TRY(make(context, &r, err));
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);

@@ -142,7 +142,7 @@ static thr_status make_scratch(thr_rank_problem *problem, thr_error *err) {
         THR_RANK_ROW_SIZE * (size_t)problem->longest + THR_RANK_ENDS + 2 * (size_t)problem->view.n_features;
     size_t n = 0;
     if (!thr_mul_size(n_workers, problem->scratch_size, &n))
-        return thr_fail(err, THR_ENOMEM, "room for queries of %u rows on %zu threads: too much", problem->longest,
+        return thr_fail(err, THR_ENOMEM, "memory for queries of %u rows on %zu threads: too large", problem->longest,
                         n_workers);
     THR_TRY(thr_alloc(problem->context, n, sizeof(double), &problem->scratch, "room for the rows of a query", err));
     for (uint32_t worker = 0; worker < n_workers; worker++)
@@ -157,7 +157,7 @@ static thr_status start(thr_rank_problem *problem, const double *row_weights, th
     for (uint64_t q = 0; q < view->n_queries; q++) {
         const uint64_t n = view->offsets[q + 1] - view->offsets[q];
         if (n >= UINT32_MAX)
-            return thr_fail(err, THR_EDIM, "query %llu has %llu rows: there may be %u",
+            return thr_fail(err, THR_EDIM, "query %llu has %llu rows: a query has %u at most",
                             (unsigned long long)view->queries[q], (unsigned long long)n, UINT32_MAX - 1);
         problem->longest = n > problem->longest ? (uint32_t)n : problem->longest;
     }

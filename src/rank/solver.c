@@ -63,8 +63,8 @@ static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_err
         solver->first_norm = solver->norm;
     if (!(solver->first_norm > 0))
         return thr_fail(err, THR_EINVAL,
-                        "the features tell nothing of the labels: over all pairs, those of better rows are as large as "
-                        "those of worse ones, and 0 is the best model; give other features");
+                        "the features do not predict the labels: over all pairs, those of better rows are as large as "
+                        "those of worse ones, and 0 is the best model; use other features");
     return THR_OK;
 }
 

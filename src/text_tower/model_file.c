@@ -94,6 +94,6 @@ thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors,
     THR_TRY(read_weights(tensors, name, model, err));
     const thr_status status = thr_words_grams_make(context, grams->data, (uint32_t)grams->shape[0], &model->grams, err);
     if (status == THR_EDUPLICATE)
-        return thr_fail(err, THR_ECORRUPT, "%s: a letter trigram stands twice: fetch or train it again", name);
+        return thr_fail(err, THR_ECORRUPT, "%s: a letter trigram is repeated: fetch or train it again", name);
     return status;
 }

@@ -162,7 +162,7 @@ thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *em
     const uint32_t n_dims = tower->model.config.n_dims, n_rows = (n_dims + 7) / 8;
     const uint32_t bits = thr_side_bits(&tower->model.config, side), size = thr_tower_packed_size(tower, side);
     if (size == 0)
-        return thr_fail(err, THR_EUNSUPPORTED, "the %s side of this model is no binary code",
+        return thr_fail(err, THR_EUNSUPPORTED, "the %s side of this model has no binary codes",
                         side == THR_SIDE_QUERY ? "query" : "item");
     memset(out, 0, (size_t)n_texts * size);
     for (uint64_t t = 0; t < n_texts; t++, out += size, embeddings += n_dims) {

@@ -35,7 +35,7 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     if (options->n_epochs < 1)
         return thr_fail(err, THR_EINVAL, "no epochs: choose 1 or more");
     if (!(options->gamma > 0) || !(options->rate > 0) || !isfinite(options->gamma) || !isfinite(options->rate))
-        return thr_fail(err, THR_EINVAL, "gamma %g and rate %g: both have to be above 0", (double)options->gamma,
+        return thr_fail(err, THR_EINVAL, "gamma %g and rate %g: both must be above 0", (double)options->gamma,
                         (double)options->rate);
     if (!(options->float_share >= 0 && options->float_share < 1))
         return thr_fail(err, THR_EINVAL, "a share of %g of the epochs for floats: choose 0 or more, below 1",

@@ -27,10 +27,11 @@ static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, 
     THR_TRY(thr_training_split_make(context, trainer->pairs.split, trainer->pairs.n, own ? options->valid_share : 0,
                                     trainer->valid_pairs.n, &trainer->split, err));
     if (trainer->split.n_train < 2 * (size_t)options->batch || trainer->split.n_valid < 2)
-        return thr_fail(err, THR_EFORMAT,
-                        "%s: %zu pairs to learn from and %zu to validate with: two batches of %u and two pairs are the "
-                        "least; take smaller batches or more pairs",
-                        pairs_path, trainer->split.n_train, trainer->split.n_valid, options->batch);
+        return thr_fail(
+            err, THR_EFORMAT,
+            "%s: %zu pairs to learn from and %zu to validate with: at least two batches of %u and two pairs "
+            "are needed; use smaller batches or more pairs",
+            pairs_path, trainer->split.n_train, trainer->split.n_valid, options->batch);
     return thr_words_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
 }
 

@@ -115,19 +115,19 @@ out:
 thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, thr_error *err) {
     return thr_fail(
         err, THR_EMISMATCH,
-        "%s: the checkpoint is of a training with other %s: give the same ones, or delete it and begin anew", path,
+        "%s: the checkpoint belongs to a training with other %s: use the same ones, or delete it and start over", path,
         what);
 }
 
 thr_status thr_training_checkpoint_damaged(const char *path, thr_error *err) {
-    return thr_fail(err, THR_ECORRUPT, "%s: the checkpoint is damaged: delete it and begin anew", path);
+    return thr_fail(err, THR_ECORRUPT, "%s: the checkpoint is damaged: delete it and start over", path);
 }
 
 thr_status thr_training_checkpoint_open(thr_context *context, const char *model_path, char **path,
                                         thr_tensors **tensors, thr_error *err) {
     THR_TRY(find_path(context, model_path, path, err));
     if (access(*path, F_OK) != 0)
-        return thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to go on from: begin anew", *path);
+        return thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to resume from: start over", *path);
     return thr_io_tensors_open(context, *path, tensors, err);
 }
 
@@ -152,7 +152,7 @@ thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *
     const char *training = thr_io_tensors_metadata(tensors, "checkpoint.training");
     char expected[17], digits[17] = "";
     if (state == NULL || training == NULL || strlen(state) != STATE_TEXT - 1)
-        return thr_fail(err, THR_EFORMAT, "%s: a model, but no checkpoint of this version: begin anew", path);
+        return thr_fail(err, THR_EFORMAT, "%s: not a checkpoint of this version: start over", path);
     (void)snprintf(expected, sizeof expected, "%016" PRIx64, checkpoint->training);
     if (strcmp(training, expected) != 0)
         return thr_training_checkpoint_mismatch(path, checkpoint->what, err);
@@ -167,7 +167,7 @@ thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *
         return thr_training_checkpoint_damaged(path, err);
     if (checkpoint->state->best_epoch != 0 && access(model_path, R_OK) != 0)
         return thr_fail(err, THR_ENOTFOUND,
-                        "%s: the best model so far, of epoch %" PRIu64 ", is not there: restore it or begin anew",
+                        "%s: the best model so far, of epoch %" PRIu64 ", is missing: restore it or start over",
                         model_path, checkpoint->state->best_epoch);
     return THR_OK;
 }

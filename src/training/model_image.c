@@ -104,12 +104,12 @@ thr_status thr_training_image_check_kind(const thr_tensors *tensors, const char 
                                          thr_error *err) {
     uint64_t found = 0;
     if (thr_io_tensors_metadata(tensors, kind->key) == NULL)
-        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no %s that thresher tower train wrote", name,
+        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is not a %s that thresher tower train wrote", name,
                         kind->what);
     THR_TRY(read_number(tensors, name, kind->key, 10, &found, err));
     if (found > kind->version)
         return thr_fail(err, THR_EVERSION,
-                        "%s: a model of version %" PRIu64 ", this build knows %" PRIu64 ": use a newer one", name,
+                        "%s: a model of version %" PRIu64 ", this build reads up to %" PRIu64 ": use a newer one", name,
                         found, kind->version);
     return THR_OK;
 }
@@ -148,8 +148,7 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
 thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *name, thr_error *err) {
     if ((uintptr_t)tensor->data % thr_dtype_size(tensor->dtype) == 0)
         return THR_OK;
-    return thr_fail(err, THR_EFORMAT,
-                    "%s: tensor '%s' does not begin at a multiple of its values' size: train it again", name,
+    return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' is not aligned to its values' size: train it again", name,
                     tensor->name);
 }
 

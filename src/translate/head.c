@@ -91,7 +91,7 @@ static thr_status open_head(thr_translator *t, const char *path, const char *mod
     const thr_head_info head = thr_head_get_info(t->head);
     if (head.n_words != t->model.target.words.n || head.n_dims != t->model.n_dims)
         return thr_fail(err, THR_EMISMATCH,
-                        "%s: a head of %" PRIu32 " words of %" PRIu32 " dimensions, and %s has %" PRIu32
+                        "%s: a head of %" PRIu32 " words of %" PRIu32 " dimensions, but %s has %" PRIu32
                         " of %zu: build it of the model's output.weight",
                         path, head.n_words, head.n_dims, model, t->model.target.words.n, t->model.n_dims);
     float *rows = NULL;

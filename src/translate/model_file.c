@@ -30,8 +30,8 @@ static thr_status fail_shape(const source *s, const thr_tensor *tensor, uint64_t
         (void)snprintf(wanted, sizeof wanted, "%" PRIu64, n_rows);
     for (uint32_t i = 0; i < tensor->n_axes && i < 2; i++)
         (void)snprintf(is + strlen(is), sizeof is - strlen(is), "%s%" PRIu64, i > 0 ? " x " : "", tensor->shape[i]);
-    return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' is of %s%s numbers, where %s are wanted: export the model again",
-                    s->name, tensor->name, is, tensor->n_axes > 2 ? " x ..." : "", wanted);
+    return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' has shape %s%s, expected %s: export the model again", s->name,
+                    tensor->name, is, tensor->n_axes > 2 ? " x ..." : "", wanted);
 }
 
 /* Find a tensor with n_axes axes of F32, F16 or BF16 whose last axis has 1 to THR_MAX_DIMS numbers. */
@@ -44,15 +44,15 @@ static thr_status find(const source *s, const char *name, uint32_t n_axes, thr_t
         return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' is not of F32, F16 or BF16: export the model again", s->name,
                         name);
     if (tensor->n_axes != n_axes)
-        return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' has %" PRIu32 " axes, where %" PRIu32 " are wanted", s->name,
-                        name, tensor->n_axes, n_axes);
+        return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' has %" PRIu32 " axes, expected %" PRIu32, s->name, name,
+                        tensor->n_axes, n_axes);
     for (uint32_t i = 0; i < n_axes; i++)
         if (tensor->shape[i] == 0 || tensor->shape[i] > (uint64_t)MOST_WORDS)
-            return thr_fail(err, THR_EDIM, "%s: tensor '%s' has an axis of %" PRIu64 ": 1 to %d are possible", s->name,
-                            name, tensor->shape[i], MOST_WORDS);
+            return thr_fail(err, THR_EDIM, "%s: tensor '%s' has an axis of %" PRIu64 ": the limits are 1 and %d",
+                            s->name, name, tensor->shape[i], MOST_WORDS);
     if (n_axes == 2 && tensor->shape[1] > THR_MAX_DIMS)
-        return thr_fail(err, THR_EDIM, "%s: tensor '%s' has rows of %" PRIu64 ": %d at most are possible", s->name,
-                        name, tensor->shape[1], THR_MAX_DIMS);
+        return thr_fail(err, THR_EDIM, "%s: tensor '%s' has rows of %" PRIu64 ": the limit is %d", s->name, name,
+                        tensor->shape[1], THR_MAX_DIMS);
     *out = *tensor;
     return THR_OK;
 }
@@ -121,8 +121,8 @@ static thr_status add_word(const source *s, const char *tensor, const char *word
         return thr_fail(err, THR_EFORMAT, "%s: word %" PRIu32 " of '%s' is empty, holds a space, or is no UTF-8",
                         s->name, n, tensor);
     if (n < THR_WORDS_SPECIAL && (length != strlen(special[n]) || memcmp(word, special[n], length) != 0))
-        return thr_fail(err, THR_EFORMAT, "%s: word %" PRIu32 " of '%s' is '%.*s', where %s stands in a model", s->name,
-                        n, tensor, length < NAME_MOST ? (int)length : NAME_MOST, word, special[n]);
+        return thr_fail(err, THR_EFORMAT, "%s: word %" PRIu32 " of '%s' is '%.*s', expected %s", s->name, n, tensor,
+                        length < NAME_MOST ? (int)length : NAME_MOST, word, special[n]);
     THR_TRY(thr_dictionary_add(s->context, words, word, length, &number, &is_new, err));
     if (!is_new)
         return thr_fail(err, THR_EFORMAT, "%s: words %" PRIu32 " and %" PRIu32 " of '%s' are the same, '%.64s'",
@@ -155,7 +155,7 @@ static thr_status read_vocabulary(const source *s, const char *words, const char
     thr_tensor tensor;
     THR_TRY(find(s, embedding, 2, &tensor, err));
     if (tensor.shape[0] < LEAST_WORDS)
-        return thr_fail(err, THR_EDIM, "%s: tensor '%s' has %" PRIu64 " words: %d at least are wanted", s->name,
+        return thr_fail(err, THR_EDIM, "%s: tensor '%s' has %" PRIu64 " words: at least %d are needed", s->name,
                         embedding, tensor.shape[0], LEAST_WORDS);
     out->n_columns = (size_t)tensor.shape[1];
     THR_TRY(read_words(s, words, tensor.shape[0], &out->words, err));
@@ -239,7 +239,7 @@ static thr_status check_kind(const source *s, thr_error *err) {
         return thr_fail(err, THR_EFORMAT, "%s: is no model of translations: the format of its metadata is not %s",
                         s->name, FORMAT);
     if (version == NULL || strcmp(version, VERSION) != 0)
-        return thr_fail(err, THR_EVERSION, "%s: a model of version %.20s, this build knows %s: use a newer one",
+        return thr_fail(err, THR_EVERSION, "%s: a model of version %.20s, this build reads %s: use a newer one",
                         s->name, version == NULL ? "none" : version, VERSION);
     return THR_OK;
 }
@@ -252,7 +252,7 @@ static thr_status read_shape(const source *s, thr_seq2seq *m, thr_matrix *weight
     m->n_units = (size_t)attention.shape[1];
     m->n_dims = (size_t)output.shape[1];
     if (m->n_units % 2 != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: tensor 'attention.weight' has rows of %zu: an even number is wanted",
+        return thr_fail(err, THR_EFORMAT, "%s: tensor 'attention.weight' has rows of %zu: the length must be even",
                         s->name, m->n_units);
     if (output.shape[0] != m->target.words.n)
         return fail_shape(s, &output, m->target.words.n, m->n_dims, err);

@@ -67,9 +67,8 @@ static thr_status take_texts(thr_translator *t, const char *const *texts, const 
         THR_TRY(check_bytes(texts[i], length, i, err));
         THR_TRY(split(t, texts[i], length, &t->texts[i], err));
         if (t->texts[i].n_words > t->options.max_source)
-            return thr_fail(err, THR_EDIM,
-                            "text %zu has %zu words, and %" PRIu32 " are the most that are translated at once: part it",
-                            i, t->texts[i].n_words, t->options.max_source);
+            return thr_fail(err, THR_EDIM, "text %zu has %zu words: a text may have %" PRIu32 ", split it", i,
+                            t->texts[i].n_words, t->options.max_source);
         THR_TRY(number(t, &t->texts[i], &result->n_unknown, err));
         result->n_source_words += t->texts[i].n_words;
         t->lengths[i] = UINT64_MAX - t->texts[i].n_words;
@@ -157,7 +156,7 @@ static thr_status translate_all(thr_translator *t, size_t n_texts, thr_translati
 thr_status thr_translator_translate(thr_translator *t, const char *const *texts, const size_t *lengths,
                                     uint64_t n_texts, thr_translations *result, thr_error *err) {
     if (t == NULL || result == NULL || (texts == NULL && n_texts > 0))
-        return thr_fail(err, THR_EINVAL, "a translation takes a translator, texts and room for the result");
+        return thr_fail(err, THR_EINVAL, "the translator, the texts or the result is NULL");
     *result = (thr_translations){.n_texts = 0};
     if (n_texts >= UINT32_MAX)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " texts: translate fewer than %" PRIu32 " at once", n_texts,

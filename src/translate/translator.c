@@ -26,19 +26,19 @@ void thr_translator_options_init(thr_translator_options *options) {
 /* Check the options that the beam search does not check. */
 static thr_status check(const thr_translator_options *o, thr_error *err) {
     if (!(o->length_ratio >= 0 && o->length_ratio <= 1000))
-        return thr_fail(err, THR_EINVAL, "%g words for each of the source: 0 to 1000 are possible", o->length_ratio);
+        return thr_fail(err, THR_EINVAL, "%g words for each word of the source: choose 0 to 1000", o->length_ratio);
     if (o->max_length < 1 || o->max_length > THR_BEAM_MAX_LENGTH || o->length_extra > THR_BEAM_MAX_LENGTH)
         return thr_fail(err, THR_EINVAL,
-                        "translations of up to %" PRIu32 " words, %" PRIu32 " more than their source: 1 to %" PRIu32
-                        " are possible",
+                        "translations of up to %" PRIu32 " words, %" PRIu32
+                        " more than their source: choose 1 to %" PRIu32,
                         o->max_length, o->length_extra, THR_BEAM_MAX_LENGTH);
     if (o->max_source < 1 || o->max_source > THR_BEAM_MAX_LENGTH)
-        return thr_fail(err, THR_EINVAL, "texts of up to %" PRIu32 " words: 1 to %" PRIu32 " are possible",
-                        o->max_source, THR_BEAM_MAX_LENGTH);
+        return thr_fail(err, THR_EINVAL, "texts of up to %" PRIu32 " words: choose 1 to %" PRIu32, o->max_source,
+                        THR_BEAM_MAX_LENGTH);
     if (o->batch < 1)
-        return thr_fail(err, THR_EINVAL, "texts are translated one at a time at least, not %" PRIu32, o->batch);
+        return thr_fail(err, THR_EINVAL, "a batch has 1 text or more, not %" PRIu32, o->batch);
     if (o->head != NULL && o->build != NULL)
-        return thr_fail(err, THR_EINVAL, "a head is a file's or built, not both: leave out one of head and build");
+        return thr_fail(err, THR_EINVAL, "a head is either opened or built: leave out one of head and build");
     return THR_OK;
 }
 
@@ -104,7 +104,7 @@ out:
 thr_status thr_translator_probe(thr_context *context, const char *path, bool *is_translator, thr_error *err) {
     thr_tensors *tensors = NULL;
     if (context == NULL || path == NULL || is_translator == NULL)
-        return thr_fail(err, THR_EINVAL, "a model is looked for with a context, a name, and a place for the answer");
+        return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the answer is NULL");
     *is_translator = false;
     THR_TRY(thr_io_tensors_open(context, path, &tensors, err));
     *is_translator = thr_translate_seq2seq_is_in(tensors);
@@ -119,7 +119,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     if (out != NULL)
         *out = NULL;
     if (context == NULL || path == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a translator is opened with a context, a name, and a place for it");
+        return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the translator is NULL");
     thr_translator_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_translator_options", err));
     THR_TRY(check(&complete, err));

@@ -24,7 +24,7 @@ thr_status thr_words_grams_make(thr_context *context, const uint64_t *keys, uint
         for (; grams->slots[slot] != 0; slot = (slot + 1) & grams->mask) {
             if (keys[grams->slots[slot] - 1] == keys[row]) {
                 thr_words_grams_free(context, grams);
-                return thr_fail(err, THR_EDUPLICATE, "row %u of the letter trigrams stands twice", row);
+                return thr_fail(err, THR_EDUPLICATE, "row %u of the letter trigrams is repeated", row);
             }
         }
         grams->slots[slot] = row + 1;

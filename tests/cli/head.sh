@@ -144,12 +144,12 @@ same best.ivecs expected
 fails 1 'has no tensor other: of 1 it has, the first are output.weight' \
     "$THRESHER" head build model.gguf -o x.head --tensor other
 gguf 14 >model.gguf
-fails 1 'output.weight is of type Q4_K (12), and weights are read of' "$THRESHER" head build model.gguf -o x.head
+fails 1 'output.weight is of type Q4_K (12): weights must be' "$THRESHER" head build model.gguf -o x.head
 
 # what is refused
-fails 1 'weights.fbin: has no tensors' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
+fails 1 'weights.fbin: cannot find tensor lm_head.weight' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
 fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
-fails 1 'a hash of the largest of 99 components: 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99
+fails 1 'hashes of 99 components: choose 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99
 fails 1 'a shortlist of 301 words of a head that has 300' "$THRESHER" head query head states.fbin --shortlist 301
 [ ! -e x.head ] || die "a build that failed left a file"
 printf '1 2\n' | to_fbin >narrow.fbin

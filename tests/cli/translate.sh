@@ -129,7 +129,7 @@ fails 1 "has no tensor 'combine.weight', which a model of translations has" \
     "$THRESHER" translate other.safetensors text.fr
 printf '1 0\n0 1\n' | to_fbin >weights.fbin
 works "$THRESHER" head build weights.fbin -o other.head --bands 0 -q
-fails 1 'other.head: a head of 2 words of 2 dimensions, and small.safetensors has 7 of 14' \
+fails 1 'other.head: a head of 2 words of 2 dimensions, but small.safetensors has 7 of 14' \
     "$THRESHER" translate small.safetensors text.fr --head other.head
 fails 2 'did you mean wta?' "$THRESHER" translate small.safetensors text.fr --screen wtb
 fails 2 '--group takes a whole number from 0 to 1' "$THRESHER" translate small.safetensors text.fr --group 2

@@ -34,15 +34,15 @@ static void options_out_of_range_are_refused(void **state) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     thr_beam_options_init(&right, 1, 2);
-    refuse_options(o.beam = 0, "a beam of 0 rows: 1 to 65536");
-    refuse_options(o.beam = 65537, "a beam of 65537 rows: 1 to 65536");
+    refuse_options(o.beam = 0, "a beam of 0 rows: choose 1 to 65536");
+    refuse_options(o.beam = 65537, "a beam of 65537 rows: choose 1 to 65536");
     refuse_options(o.n_best = 0, "the best 0 sequences of a sentence: ask for 1 or more");
-    refuse_options(o.max_length = 0, "0 words at most: 1 to 1048576");
-    refuse_options((o.max_length = 6, o.min_length = 7), "7 words at least and 6 at most");
-    refuse_options(o.penalty = (thr_beam_penalty)3, "there is no length penalty number 3");
-    refuse_options(o.stop = (thr_beam_stop)2, "there is no way number 2 to stop");
-    refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: 0 to 10");
-    refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: 0 to 10");
+    refuse_options(o.max_length = 0, "a maximum length of 0 words: choose 1 to 1048576");
+    refuse_options((o.max_length = 6, o.min_length = 7), "a minimum length of 7 words is above the maximum of 6");
+    refuse_options(o.penalty = (thr_beam_penalty)3, "3 is no thr_beam_penalty");
+    refuse_options(o.stop = (thr_beam_stop)2, "2 is no thr_beam_stop");
+    refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: choose 0 to 10");
+    refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: choose 0 to 10");
     refuse_options(o.end_word = WORDS, "the end word is 40, and the head has 40 words");
     refuse_options(o.n_never = 2, "2 words that are never produced, and no list of them");
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
@@ -82,7 +82,8 @@ static void a_beam_needs_a_head_and_options(void **state) {
     thr_beam *beam = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    assert_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL, &err, "made with a head and options");
+    assert_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL, &err,
+                 "the head or the options of a beam search are NULL");
     assert_null(beam);
     thr_beam_free(NULL);
     thr_head_free(head);
@@ -110,9 +111,9 @@ static void wrong_searches_are_refused_and_the_next_one_is_right(void **state) {
     const thr_decoder no_step = {.step = NULL};
     thr_beam_options_init(&o, 1, 2);
     assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    refuse_search(beam, NULL, 1, THR_EINVAL, "a search needs a beam, a decoder");
+    refuse_search(beam, NULL, 1, THR_EINVAL, "the beam, the decoder or the result is NULL");
     assert_error(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL, &err,
-                 "sentence 1: 0 words at most: 1 to 1048576");
+                 "sentence 1: a maximum length of 0 words: choose 1 to 1048576");
     refuse_search(beam, &decoder, 500000000, THR_EINVAL,
                   "500000000 sentences with 5 rows each: 2147483647 rows at most, so give fewer at a time");
     refuse_search(beam, &no_step, 1, THR_EINVAL, "the decoder has no step");

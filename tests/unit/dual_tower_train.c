@@ -101,7 +101,7 @@ static void requests_to_validate_with_may_have_a_file_of_their_own(void **state)
     assert_true(report.n_requests == DUAL_REQUESTS && report.n_valid == 33);
     test_write_text(options.valid_path, "u\tad1\nu\tad1 ~ad2\n");
     assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
-                 "2 to validate with, 160 and 0 of which have an ad that is better");
+                 "2 to validate with, of which 160 and 0 have an ad that is better");
 }
 
 static void words_that_are_rare_are_not_learned(void **state) {
@@ -116,7 +116,7 @@ static void words_that_are_rare_are_not_learned(void **state) {
     assert_true(some < all && some > 0);
     options.min_count = 1000;
     assert_error(thr_dual_train(*state, requests, items, model, &options, NULL, &err), THR_EFORMAT, &err,
-                 "no word of users is in 1000 requests");
+                 "no word of users occurs in 1000 requests");
 }
 
 static void options_out_of_range_are_named(void **state) {

@@ -259,11 +259,11 @@ static void models_of_other_kinds_are_told_apart(void **state) {
     (void)make_model(*state, false, true);
     assert_ok(thr_dual_probe(*state, model, &is_dual, &err), &err);
     assert_true(is_dual);
-    assert_error(thr_tower_open(*state, model, &tower, &err), THR_EFORMAT, &err, "is no model of texts");
+    assert_error(thr_tower_open(*state, model, &tower, &err), THR_EFORMAT, &err, "is not a model of texts");
     tower_make(damaged, 2, 2);
     assert_ok(thr_dual_probe(*state, damaged, &is_dual, &err), &err);
     assert_false(is_dual);
-    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, &err, "is no dual tower");
+    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, &err, "is not a dual tower");
     assert_null(dual);
     assert_error(thr_dual_probe(*state, NAME("none"), &is_dual, &err), THR_ENOTFOUND, &err, NAME("none"));
 }
@@ -280,7 +280,8 @@ static void a_newer_version_is_refused_as_that(void **state) {
     bytes[at + sizeof key - 1] = '2';
     FILE *file = fopen(damaged, "wb");
     assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
-    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err, "version 2, this build knows 1");
+    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err,
+                 "version 2, this build reads up to 1");
     free(bytes);
 }
 

@@ -101,7 +101,8 @@ static void what_cannot_be_compared_is_told(void **state) {
     assert_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, &err, "no states to compare heads on");
     assert_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, &err, "the best 0 words of heads");
     assert_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, &err, "that have 400");
-    assert_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL, &err, "needs two heads");
+    assert_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL, &err,
+                 "a head, the states or the result of a comparison is NULL");
     assert_ok(thr_head_compare(a, a, &rows, WORDS, NULL, &loss, &err), &err);
     assert_true(loss.recall == 1 && loss.worst == 1 && loss.first == 1 && loss.log_prob_error == 0);
     thr_head_free(a);

@@ -370,7 +370,7 @@ static void errors_are_those_of_the_cpu(void **state) {
         answer_free(&a);
         a = answer_make(FEW, 110);
         assert_error(try_ask(head, given.states, 110, &o, &a, &err), THR_ERANGE, &err,
-                     "state 0 has logits that are no numbers: verify the head's file");
+                     "state 0 has logits that are NaN: verify the head's file");
         answer_free(&a);
         thr_head_free(head);
         thr_context_free(context);
@@ -392,7 +392,7 @@ static void a_sampled_normaliser_is_the_cpus(void **state) {
         answers[i] = answer_make(FEW, 6);
         const thr_status status = try_ask(head, given.states, 6, &o, &answers[i], &err);
         if (i == 2)
-            assert_error(status, THR_EUNSUPPORTED, &err, "no GPU samples a normaliser");
+            assert_error(status, THR_EUNSUPPORTED, &err, "GPUs do not sample a normaliser");
         else
             assert_ok(status, &err);
         thr_head_free(head);

@@ -150,9 +150,9 @@ static void write_sealed(uint8_t *bytes, size_t size) {
 
 /* With right checksums: weights of a word whose hashes are others', lists without a word, numbers of codes. */
 static void hashes_that_are_not_the_weights_are_found(void **state) {
-    static const char *const says[] = {"word 3 is missing from the hash lists of its weights",
-                                       "the lists do not have every word once a band", "not as many codes as is said",
-                                       "words of a code do not ascend", "word 5 is missing"};
+    static const char *const says[] = {
+        "word 3 is missing from the hash lists of its weights", "the lists do not have every word once in each band",
+        "the number of codes is wrong", "words of a code do not ascend", "word 5 is missing"};
     for (int wrong = 0; wrong < 5; wrong++) {
         thr_error err;
         size_t size;
@@ -293,16 +293,16 @@ static void tensors_are_found_by_name(void **state) {
     assert_error(thr_head_create_file(*state, TENSORS, "other", &build, &head, &err), THR_ENOTFOUND, &err,
                  "has no tensor other: of 8 it has, the first are ");
     assert_error(thr_head_create_file(*state, TENSORS, "numbers.weight", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor numbers.weight is no matrix of F32, F16 or BF16");
+                 "the tensor numbers.weight is not a matrix of F32, F16 or BF16");
     assert_error(thr_head_create_file(*state, TENSORS, "lm_head.bias", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor lm_head.bias is no matrix");
+                 "the tensor lm_head.bias is not a matrix");
     assert_error(thr_head_create_file(*state, TENSORS, "odd.weight", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor odd.bias is no vector");
+                 "the tensor odd.bias is not a vector");
     assert_error(thr_head_create_file(*state, TENSORS, "long.weight", &build, &head, &err), THR_EDIM, &err,
                  "8 biases for 4 words");
     write_tensors(*state, TENSORS, all + 3, 1);
     assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
-                 "has no tensor with a usual name of a head's: of 1 it has, the first are numbers.weight");
+                 "has no tensor with the usual name of a head: of 1 it has, the first are numbers.weight");
     assert_null(head);
 }
 
@@ -378,7 +378,8 @@ static void rows_are_read_from_other_files(void **state) {
     assert_true(thr_head_get_info(head).n_words == 3 && thr_head_get_info(head).n_dims == 2);
     assert_memory_equal(thr_head_of(head)->weights, file.rows, sizeof file.rows);
     thr_head_free(head);
-    assert_error(thr_head_create_file(*state, ROWS, "x", &build, &head, &err), THR_EINVAL, &err, "has no tensors");
+    assert_error(thr_head_create_file(*state, ROWS, "x", &build, &head, &err), THR_EINVAL, &err,
+                 "cannot find tensor x");
     assert_error(thr_head_create_file(*state, "none.npy", NULL, &build, &head, &err), THR_ENOTFOUND, &err, "none.npy");
     out = fopen("unit-head-file.txt", "w");
     (void)fputs("word\n", out);

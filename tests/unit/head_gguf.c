@@ -69,10 +69,9 @@ static void the_output_layer_is_taken_with_its_bias(void **state) {
     assert_int_equal(thr_head_get_info(head).dtype, THR_DTYPE_BF16);
     assert_has(head, tied, NULL); /* quarters up to 40: 8 bits hold them */
     thr_head_free(head);
-    assert_error(
-        make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED, &err,
-        "the tensor blk.0.ffn_up.weight is of type Q4_K (12), and weights are read of F32, F16, BF16, Q8_0 and Q6_K: "
-        "convert the model with an output layer of one of these");
+    assert_error(make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED, &err,
+                 "the tensor blk.0.ffn_up.weight is of type Q4_K (12): weights must be F32, F16, BF16, Q8_0 or Q6_K: "
+                 "convert the model with an output layer of one of these");
     assert_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
                  "the tensor output.bias has 1 axes: a head is a matrix of words by dimensions");
     assert_error(
@@ -142,7 +141,7 @@ static void what_is_wrong_is_told(void **state) {
     put_floats(b, numbers, 64);
     write_file(b);
     assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
-                 "the tensor output.bias is no vector of biases");
+                 "the tensor output.bias is not a vector of biases");
     (void)unlink(PATH);
     assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err, PATH);
     free(b);

@@ -28,7 +28,7 @@ static void bad_weights_are_told(void **state) {
     h.weights[123 * 12 + 5] = 70000;
     h.options.dtype = THR_DTYPE_F16;
     assert_error(thr_head_create(*state, &weights, &h.options, &head, &err), THR_ERANGE, &err,
-                 "row 123 of the weights holds 70000, and f16 ends at 65504: keep the weights as f32");
+                 "row 123 of the weights holds 70000, beyond the 65504 of f16: store the weights as f32");
     h.weights[123 * 12 + 5] = 1;
 
     weights.n_rows = 0;
@@ -39,7 +39,8 @@ static void bad_weights_are_told(void **state) {
     weights.n_dims = 0;
     assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EDIM, &err, "weights of 0 dimensions");
     weights.n_dims = 12;
-    assert_error(thr_head_create(*state, NULL, &good, &head, &err), THR_EINVAL, &err, "a head is made with");
+    assert_error(thr_head_create(*state, NULL, &good, &head, &err), THR_EINVAL, &err,
+                 "the context, the weights or the pointer to the head is NULL");
     assert_null(head);
     head_drawn_free(&h);
 }
@@ -61,20 +62,21 @@ static void bad_options_of_a_build_are_told(void **state) {
     assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EINVAL, &err, "frequent word number 3, ");
     h.order[3] = 300;
     assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EINVAL, &err,
-                 "frequent word number 3, 300, is none of the head's");
+                 "frequent word number 3, 300, is out of range");
     o = good;
     o.frequent = NULL;
     o.n_places = 13;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
-                 "a hash of the largest of 13 components: 2 to 12 can be compared");
+                 "hashes of 13 components: choose 2 to 12");
     o = good;
     o.dtype = THR_DTYPE_U8;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
-                 "weights are kept as f32, f16, bf16 or i8, not as u8");
+                 "weights are stored as f32, f16, bf16 or i8, not as u8");
     o = good;
     o.n_planes = 9;
     o.frequent = NULL;
-    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "codes of 9 planes: 1 to 8");
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
+                 "codes of 9 planes: choose 1 to 8");
     o = good;
     o.size = 3;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "thr_head_build_options");
@@ -100,11 +102,11 @@ static void query_options_out_of_range_are_refused(void **state) {
     const float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
     const thr_head_answers answers = {words, NULL, NULL};
-    refuse_query(o.screen = (thr_head_screen)5, "there is no screen number 5");
-    refuse_query(o.normaliser = (thr_head_normaliser)3, "there is no normaliser number 3");
-    refuse_query(o.combine = (thr_head_combine)2, "there is no way number 2 to put hits together");
+    refuse_query(o.screen = (thr_head_screen)5, "5 is no thr_head_screen");
+    refuse_query(o.normaliser = (thr_head_normaliser)3, "3 is no thr_head_normaliser");
+    refuse_query(o.combine = (thr_head_combine)2, "2 is no thr_head_combine");
     refuse_query(o.n_frequent = 301, "301 frequent words of a head that has 300 words");
-    refuse_query(o.threshold = 0, "a threshold of 0 hits");
+    refuse_query(o.threshold = 0, "every word has 0 hits: choose a threshold");
     refuse_query((o.n_always = 2, o.always = always), "always-in word number 1 is 300, and the head has 300 words");
     refuse_query(o.n_always = 2, "2 always-in words, and no list of them");
     refuse_query(o.n_shortlist = 0, "a shortlist of 0 words of a head that has 300");
@@ -141,7 +143,7 @@ static void counts_and_states_that_do_not_fit_the_head_are_refused(void **state)
     refuse_states(head, states, 12, words, THR_ERANGE, "state 1 is longer than 2^60");
     states[17] = 0;
     refuse_states(head, states, 11, words, THR_EDIM, "states of 11 dimensions for a head of 12");
-    refuse_states(head, states, 12, NULL, THR_EINVAL, "room for words");
+    refuse_states(head, states, 12, NULL, THR_EINVAL, "the words of a query are NULL");
     assert_ok(thr_head_query(head, &rows, 300, NULL, &answers, &err), &err);
     thr_head_free(head);
     thr_head_free(NULL);
@@ -163,10 +165,10 @@ static void a_screen_that_the_head_was_built_without_is_refused(void **state) {
     thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_WTA;
     assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED, &err,
-                 "the head has no hashes: build it with bands, or take another screen");
+                 "the head has no hashes: build it with bands, or choose another screen");
     o.screen = THR_HEAD_SCREEN_PLANES;
     assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED, &err,
-                 "the head has no codes: build it with planes, or take another screen");
+                 "the head has no codes: build it with planes, or choose another screen");
     thr_head_free(head);
     head_drawn_free(&h);
 }

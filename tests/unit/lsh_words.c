@@ -45,7 +45,7 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
         thr_error err;
         const thr_status status = thr_lsh_cuckoo_build(*state, spans, 40, &slots, &table, &err);
         if (status != THR_OK) {
-            assert_error(status, THR_EUNSUPPORTED, &err, "has room for 40 band codes, whichever of 16 seeds");
+            assert_error(status, THR_EUNSUPPORTED, &err, "has no place for 40 band codes with any of 16 seeds");
             assert_null(slots);
             refused = true;
             continue;
@@ -150,12 +150,12 @@ static void what_a_file_may_not_hold_is_noticed(void **state) {
     thr_error err;
     assert_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){10, 3, 1}, &memory, &lsh, &err), &err);
     memory.words[29] = 10;
-    assert_string_equal(thr_lsh_check(&lsh), "a list has a word that is none");
+    assert_string_equal(thr_lsh_check(&lsh), "a list has a word that is out of range");
     memory.words[29] = 9;
     assert_null(thr_lsh_check(&lsh));
     memory.slots[lsh.table.n_slots - 1].first = 25;
     memory.slots[lsh.table.n_slots - 1].n = 6;
-    assert_string_equal(thr_lsh_check(&lsh), "a band code's words are not among the words");
+    assert_string_equal(thr_lsh_check(&lsh), "a band code's list is out of bounds");
     thr_lsh_free(*state, &memory);
     free(codes);
 }

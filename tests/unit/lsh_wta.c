@@ -115,12 +115,12 @@ static void wrong_shapes_are_told(void **state) {
     static const struct {
         thr_wta_shape shape;
         const char *text;
-    } CASES[] = {{{8, 1, 4, 1, 0}, "a hash of the largest of 1 components: 2 to 8"},
-                 {{8, 9, 4, 1, 0}, "a hash of the largest of 9 components: 2 to 8"},
+    } CASES[] = {{{8, 1, 4, 1, 0}, "hashes of 1 components: choose 2 to 8"},
+                 {{8, 9, 4, 1, 0}, "hashes of 9 components: choose 2 to 8"},
                  {{8, 8, 0, 1, 0}, "0 bands of hashes"},
                  {{8, 8, 65537, 1, 0}, "65537 bands"},
-                 {{8, 8, 4, 11, 0}, "11 hashes of 3 bits a band: a band has 32 bits, which is 10 of them"},
-                 {{8, 2, 65536, 32, 0}, "65536 bands of 32 hashes are too many"},
+                 {{8, 8, 4, 11, 0}, "11 hashes of 3 bits in a band: its 32 bits hold 10"},
+                 {{8, 2, 65536, 32, 0}, "65536 bands of 32 hashes are too many permutations"},
                  {{1000, 1000, 6000, 3, 0}, "6000 bands of 3 hashes of 1000 components are 18000000 components"}};
     static const uint32_t permutation[] = {0, 8};
     thr_wta wta;

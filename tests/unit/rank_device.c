@@ -441,7 +441,7 @@ static void sparse_rows_are_the_cpus(void **state) {
     thr_context *context = make_context("cuda", NULL);
     trained t = {.model = NULL};
     assert_error(try_train(context, made, NULL, &t), THR_EUNSUPPORTED, &error,
-                 "GPUs learn from dense rows, and these are sparse: take the CPU, or, of few features, dense rows");
+                 "GPUs learn from dense rows, and these are sparse: use the CPU, or, for few features, dense rows");
     assert_null(t.model);
     end(context);
     thr_rank_model_free(cpu.model);

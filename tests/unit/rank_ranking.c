@@ -188,7 +188,7 @@ static void arrays_that_make_no_sense_are_refused(void **state) {
     assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_ERANGE, &err, "row 2: value 4 is inf");
     g = good;
     g.columns[g.starts[1] + 3] = 2;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 1: column 2 stands behind 2");
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 1: column 2 comes after 2");
     g = good;
     g.columns[g.starts[1] - 1] = WIDTH;
     assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 0: column 12 of 12");
@@ -206,7 +206,7 @@ static void arrays_that_make_no_sense_are_refused(void **state) {
     g.dense[2 * WIDTH + 5] = NAN;
     thr_matrix matrix = thr_matrix_f32(g.dense, 3, WIDTH);
     assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_ERANGE, &err,
-                 "row 2: value 5 is nan, which is no finite float32");
+                 "row 2: value 5 is nan, not a finite float32");
     matrix.n_dims = 0;
     assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EDIM, &err,
                  "0 features: a ranking has 1 to 2147483647");
@@ -214,7 +214,7 @@ static void arrays_that_make_no_sense_are_refused(void **state) {
     assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
                  "features of dtype none");
     assert_error(thr_ranking_from_matrix(context, NULL, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
-                 "a ranking is made of features");
+                 "the features of a ranking are NULL");
     thr_ranking_options options;
     thr_ranking_options_init(&options);
     options.size = 3;

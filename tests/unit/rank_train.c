@@ -408,7 +408,7 @@ static void folds_judge_costs(void **state) {
                  THR_EINVAL, &err, "choose 2 to");
     const double falling[] = {1, 0.1}, negative[] = {-1, 1};
     assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){falling, first, 2, 7, 5}, &err),
-                 THR_EINVAL, &err, "C 0.1 stands behind 1: give them ascending");
+                 THR_EINVAL, &err, "C 0.1 comes after 1: give values in ascending order");
     assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
                  THR_EINVAL, &err, "C is -1: choose above 0");
     thr_ranking_free(ranking);

@@ -118,7 +118,7 @@ static void changed_weights_do_no_harm(void **state) {
     FILE *file = fopen(damaged, "wb");
     assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
     thr_tower *tower = NULL;
-    assert_error(thr_tower_open(*state, damaged, &tower, &err), THR_ECORRUPT, &err, "stands twice");
+    assert_error(thr_tower_open(*state, damaged, &tower, &err), THR_ECORRUPT, &err, "is repeated");
     assert_null(tower);
     free(bytes);
 }
@@ -146,7 +146,7 @@ static void headers_that_do_not_fit_are_explained(void **state) {
     thr_tower *tower = NULL;
     free(make_small(*state, &size));
     refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.tower\":\"2\"", THR_EVERSION, "version 2");
-    refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.power\":\"1\"", THR_EFORMAT, "is no model");
+    refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.power\":\"1\"", THR_EFORMAT, "is not a model");
     refused_with(*state, "\"n_dims\":\"2\"", "\"n_dims\":\"0\"", THR_EFORMAT, "out of range");
     refused_with(*state, "\"n_dims\":\"2\"", "\"n_dims\":\"x\"", THR_EFORMAT, "not a number");
     refused_with(*state, "\"n_dims\":\"2\"", "\"n_dims\":\"3\"", THR_ECORRUPT, "checksum");
@@ -177,7 +177,7 @@ static void tensors_that_are_not_aligned_are_refused(void **state) {
     const size_t length = end + 1 - 8;
     for (unsigned i = 0; i < 8; i++)
         moved[i] = (char)(length >> 8 * i);
-    assert_error(read_bytes(*state, moved, size + 1, &config, &fingerprint, &err), THR_EFORMAT, &err, "multiple of");
+    assert_error(read_bytes(*state, moved, size + 1, &config, &fingerprint, &err), THR_EFORMAT, &err, "is not aligned");
     free(moved);
     free(bytes);
 }

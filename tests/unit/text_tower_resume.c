@@ -91,7 +91,8 @@ static void stopped_while_reading_nothing_is_left(void **state) {
     assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, &err, "reading pairs");
     assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
     options.resume = true;
-    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND, &err, "no checkpoint");
+    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND, &err,
+                 "no checkpoint to resume from");
     thr_context_free(context);
 }
 
@@ -233,7 +234,7 @@ static void a_damaged_checkpoint_is_refused(void **state) {
     bytes = tower_read(stopped, &size);
     FILE *file = fopen(checkpoint, "wb");
     assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
-    refused(*state, &options, THR_EFORMAT, "no checkpoint");
+    refused(*state, &options, THR_EFORMAT, "not a checkpoint");
     free(bytes);
 }
 

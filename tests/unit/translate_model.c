@@ -319,11 +319,11 @@ static void another_shape_is_named(void **state) {
     }
     model *m = model_make(&SHAPES[0]);
     model_tensor(m, "combine.weight")->shape[0] = 6;
-    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'combine.weight' is of 6 x 20 numbers, where 7 x 20 are wanted");
+    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'combine.weight' has shape 6 x 20, expected 7 x 20");
     model_tensor(m, "combine.weight")->shape[0] = 7;
     model_tensor(m, "output.bias")->n_axes = 2;
     model_tensor(m, "output.bias")->shape[1] = 1;
-    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'output.bias' has 2 axes, where 1 are wanted");
+    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'output.bias' has 2 axes, expected 1");
     model_free(m);
 }
 
@@ -349,7 +349,7 @@ static void words_that_are_none_are_refused(void **state) {
     } cases[] = {
         {"<unk>\n<s>\n</s>\na\nb\nc\nd\ne\nf\n", NULL},
         {"<unk>\n<s>\n</s>\na\nb\nc\nd\ne\nf", NULL},
-        {"<unk>\n</s>\n<s>\na\nb\nc\nd\ne\nf\n", "word 1 of 'source.words' is '</s>', where <s> stands in a model"},
+        {"<unk>\n</s>\n<s>\na\nb\nc\nd\ne\nf\n", "word 1 of 'source.words' is '</s>', expected <s>"},
         {"<unk>\n<s>\n</s>\na\nb\nc\nd\ne\n", "'source.words' has fewer than the 9 words that have rows"},
         {"<unk>\n<s>\n</s>\na\nb\nc\nd\ne\nf\ng\n", "'source.words' has more than the 9 words that have rows"},
         {"<unk>\n<s>\n</s>\na\nb\nc\nb\ne\nf\n", "words 4 and 6 of 'source.words' are the same, 'b'"},
@@ -383,7 +383,7 @@ static void other_files_are_no_models(void **state) {
     refused(*state, m, NO_SKIP, THR_EFORMAT, "is no model of translations: the format of its metadata is not");
     m->format = "thresher.seq2seq";
     m->version = "2";
-    refused(*state, m, NO_SKIP, THR_EVERSION, "a model of version 2, this build knows 1: use a newer one");
+    refused(*state, m, NO_SKIP, THR_EVERSION, "a model of version 2, this build reads 1: use a newer one");
     m->version = "1";
     model_tensor(m, "attention.weight")->dtype = THR_DTYPE_I32;
     refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'attention.weight' is not of F32, F16 or BF16");

@@ -316,7 +316,8 @@ static void a_head_may_be_a_file(void **state) {
     same_answers(&built, &r);
     thr_translator_free(other);
     o.build = &build;
-    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EINVAL, &err, "a head is a file's or built");
+    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EINVAL, &err,
+                 "a head is either opened or built");
     o.build = NULL;
     for (size_t i = 0; i < 40 * 12; i++)
         model_values(m, "output.weight")[i] *= -1; /* another model of the same shape */
@@ -325,7 +326,7 @@ static void a_head_may_be_a_file(void **state) {
                  " has other weights than in unit-translate-texts.safetensors");
     dictionary(*state);
     assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
-                 "a head of 40 words of 12 dimensions, and unit-translate-texts.safetensors has 7 of 14");
+                 "a head of 40 words of 12 dimensions, but unit-translate-texts.safetensors has 7 of 14");
     assert_null(other);
     thr_translator_free(t);
     model_free(m);
@@ -343,7 +344,7 @@ static void lengths_have_limits(void **state) {
     o.max_source = 4;
     thr_translator *t = open_it(*state, &o);
     assert_error(thr_translator_translate(t, texts, NULL, 2, &r, &err), THR_EDIM, &err,
-                 "text 1 has 5 words, and 4 are the most that are translated at once: part it");
+                 "text 1 has 5 words: a text may have 4, split it");
     assert_true(r.n_texts == 0 && r.translations == NULL);
     r = translate(t, texts, 1); /* it goes on */
     assert_string_equal(r.translations[0].text, "cat");
@@ -419,12 +420,12 @@ static void options_out_of_range_are_refused(void **state) {
         double value;
         const char *part;
     } cases[] = {
-        {0, -1, "-1 words for each of the source"},
-        {0, NAN, "words for each of the source: 0 to 1000"},
+        {0, -1, "-1 words for each word of the source"},
+        {0, NAN, "words for each word of the source: choose 0 to 1000"},
         {1, 0, "translations of up to 0 words"},
         {2, 2e6, "2000000 more than their source"},
         {3, 0, "texts of up to 0 words"},
-        {4, 0, "texts are translated one at a time at least, not 0"},
+        {4, 0, "a batch has 1 text or more, not 0"},
         {5, 0, NULL /* the search's */},
         {6, 0, NULL},
     };

@@ -42,7 +42,7 @@ thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, 
     thr_head_device *device = NULL;
     *done = false;
     if (plan->answers.log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !plan->all)
-        return thr_device_refuse(head->context, "no GPU samples a normaliser: take candidates or exact, or the CPU",
+        return thr_device_refuse(head->context, "GPUs do not sample a normaliser: use candidates, exact or the CPU",
                                  err);
     THR_TRY(thr_device_enter(&head->on_device, &use, &device, err));
     if (device == NULL)

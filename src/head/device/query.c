@@ -316,7 +316,7 @@ static thr_status write_answers(const asking *a, thr_error *err) {
     const uint32_t *n_best = (const void *)(best + n * k), *n_listed = n_best + n;
     for (size_t i = 0; i < n; i++) {
         if (n_best[i] < k)
-            return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", i);
+            return thr_fail(err, THR_ERANGE, "state %zu has logits that are NaN: verify the head's file", i);
         write_answer(a, best + i * k, sums + i, i);
         if (a->plan->options->n_candidates != NULL)
             a->plan->options->n_candidates[i] = a->plan->all ? a->c->n_words : n_listed[i / a->plan->group];

@@ -40,7 +40,7 @@ thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err
                                 .seconds = cpu - READINGS * ROW_SECONDS * (double)problem->longest};
     if (problem->view.dense == NULL)
         return thr_device_refuse(context,
-                                 "GPUs learn from dense rows, and these are sparse: take the CPU, or, of few features, "
+                                 "GPUs learn from dense rows, and these are sparse: use the CPU, or, for few features, "
                                  "dense rows",
                                  err);
     THR_TRY(thr_device_enter(&solver->on_device, &use, &solver->device, err));

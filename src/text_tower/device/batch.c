@@ -45,7 +45,7 @@ static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error 
     learner->n_numbers = 0;
     if (n > UINT32_MAX)
         return thr_fail(err, THR_EUNSUPPORTED,
-                        "%u pairs have %zu words and trigrams, a GPU takes fewer than 2^32 at once: choose smaller "
+                        "%u pairs have %zu words and trigrams, and a GPU takes fewer than 2^32: choose smaller "
                         "batches or read fewer words of a text",
                         learner->n, n);
     if (n <= learner->numbers_capacity)
