@@ -26,8 +26,8 @@ typedef struct thr_out {
 } thr_out;
 
 /*
- * Returns also THR_EIO for a target that is a directory, a pipe or a device, and THR_EINVAL for an empty name. Writes
- * are not buffered in user space: write large pieces.
+ * Create the temporary file of target path. Returns also THR_EIO for a target that is a directory, a pipe or a device,
+ * and THR_EINVAL for an empty name. Writes are not buffered in user space: write large pieces.
  */
 thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err);
 thr_status thr_out_write(thr_out *out, const void *data, size_t size, thr_error *err);

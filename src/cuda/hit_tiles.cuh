@@ -63,7 +63,8 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
     for (; step < end; e++) {
         const weighted_segment segment = {
             {work[TILE_THREADS + e], work[2 * TILE_THREADS + e]}, entries[e].form, (uint32_t)entries[e].weight};
-        const uint32_t before = e == 0 ? 0u : work[e - 1], behind = work[e], stop = behind < end ? behind : end;
+        const uint32_t before = e == 0 ? 0u : work[e - 1], entry_end = work[e],
+                       stop = entry_end < end ? entry_end : end;
         for (; step < stop; step++)
             add_segment_step(op.hits, segment, step - before, start, lane, places);
     }

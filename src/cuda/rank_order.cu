@@ -22,16 +22,16 @@ __device__ __forceinline__ uint64_t key_of(double score) {
 }
 
 /*
- * Count the rows from begin to end - 1 that precede a row with this key; with behind, rows of equal key precede it,
- * too.
+ * Count the rows from begin to end - 1 that precede a row with this key; with after_equal, rows of equal key precede
+ * it, too.
  */
 __device__ __forceinline__ uint32_t n_before(const double *scores, const uint32_t *order, uint32_t begin, uint32_t end,
-                                             uint64_t key, bool behind) {
+                                             uint64_t key, bool after_equal) {
     const uint32_t from = begin;
     while (begin < end) {
         const uint32_t middle = begin + (end - begin) / 2;
         const uint64_t other = key_of(scores[order[middle]]);
-        if (other < key || (behind && other == key))
+        if (other < key || (after_equal && other == key))
             begin = middle + 1;
         else
             end = middle;

@@ -8,8 +8,7 @@
  * order, and a later call may return its failure.
  *
  * Threads: a device may be used from several threads at once, a stream from one at a time.
- * Errors:  THR_ENOMEM if device or pinned memory is exhausted; the device stays usable. THR_EDEVICE for everything
- * else;
+ * Errors:  THR_ENOMEM if device or pinned memory is exhausted; the device stays usable. THR_EDEVICE for all others;
  *          after a kernel's failure every later call returns it (the device is lost to this process).
  */
 #ifndef THR_DEVICE_DEVICE_H

@@ -57,9 +57,8 @@ typedef struct thr_hit_device_query {
 
 /*
  * List by list (HitMatch algorithm 2): add the weights of a batch's entries to sums[query * n_sums + place], where
- * n_sums is a multiple of the window. Runs add to changes at the same index: the difference between the sums from
- * that place to the end of the tile and the sums before it. Both arrays must be 0 before. changes may be NULL if no
- * entry contains runs.
+ * n_sums is a multiple of the window. Runs add to changes instead, a difference array within each tile, at the same
+ * index. Both arrays must be 0 before. changes may be NULL if no entry contains runs.
  *
  * A step of an entry is the start of a part, an id, a run, or 16 places of a bitmap; a single place is one step.
  */

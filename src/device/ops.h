@@ -9,8 +9,8 @@
  *   word w, plane p, item i:   32 bits at 4 * ((w * n_planes + p) * 128 + i)
  * then, after all words, the remaining bytes
  *   byte t, plane p, item i:   8 bits at 512 * W * n_planes + (t * n_planes + p) * 128 + i
- * so that a warp whose lanes have four items each reads 512 or 128 contiguous bytes. Bit b of a word is dimension 32
- * w + b. Items after the last one are 0. Arrays with one number an item are padded with 0 to whole tiles.
+ * so that a warp whose lanes have four items each reads 512 or 128 contiguous bytes. Bit b of a word is dimension
+ * 32 w + b. Items after the last one are 0. Arrays with one number an item are padded with 0 to whole tiles.
  *
  * Keys (keys.h) order items as answers are ordered (candidates.h), larger keys first.
  */

@@ -12,8 +12,7 @@
  *   gain_i = (2^p_i - 1) / (2^p_1 - 1), 1 for the best ad (without the division, gains would span 2^29 for 30 ads)
  *   discount_i = 1 / log2(r_i + 2)
  *   |dNDCG_ij| = |gain_i - gain_j| |discount_i - discount_j| / maxDCG
- *   |dValue_ij| = |v_i - v_j|, or |v_i - v_j| |discount_i - discount_j|, v an ad's value / the request's largest
- *   value
+ *   |dValue_ij| = |v_i - v_j|, or |v_i - v_j| |discount_i - discount_j|, v a value / the request's largest
  *
  * Differentiation treats the weights as constants: they are piecewise constant in the scores.
  */
