@@ -298,21 +298,33 @@ static void powers_are_right_and_never_fall(void **state) {
 }
 
 /* The best one ends at once; min_length, never and max_length each take another way. */
-static void bounds_and_forbidden_words_are_kept(void **state) {
-    table t = {{{0.7F, 0.2F, 0.1F}, {0.6F, 0.3F, 0.1F}, {0.6F, 0.1F, 0.3F}}};
-    const uint32_t never[] = {1};
+/* Word 0 ends a sequence. Its probability after each word is more than that of any longer sequence. */
+static table likely_ends(void) {
+    return (table){{{0.7F, 0.2F, 0.1F}, {0.6F, 0.3F, 0.1F}, {0.6F, 0.1F, 0.3F}}};
+}
+
+static void a_search_stops_when_nothing_can_become_better(void **state) {
+    table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     thr_beam_options_init(&o, 0, 0);
     thr_beam *beam = make_beam(head, &o);
-    thr_beam_result r = search_table(beam, &t);
+    const thr_beam_result r = search_table(beam, &t);
     assert_true(r.n_sequences == 1 && r.offsets[1] == 1 && r.words[0] == 0 && r.ended[0] == 1);
-    assert_int_equal(r.n_steps, 1); /* nothing that lives could be better */
+    assert_int_equal(r.n_steps, 1);
     thr_beam_free(beam);
+    thr_head_free(head);
+}
 
+static void a_sequence_has_the_least_length_and_no_forbidden_word(void **state) {
+    static const uint32_t never[] = {1};
+    table t = likely_ends();
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    thr_beam_options o;
+    thr_beam_options_init(&o, 0, 0);
     o.min_length = 3;
-    beam = make_beam(head, &o);
-    r = search_table(beam, &t);
+    thr_beam *beam = make_beam(head, &o);
+    thr_beam_result r = search_table(beam, &t);
     assert_true(r.offsets[1] == 3 && r.words[0] == 1 && r.words[1] == 1 && r.words[2] == 0);
     assert_near(r.log_probs[0], log(0.2 * 0.3 * 0.6));
     assert_near((double)r.word_log_probs[1], log(0.3));
@@ -324,28 +336,41 @@ static void bounds_and_forbidden_words_are_kept(void **state) {
     r = search_table(beam, &t);
     assert_true(r.offsets[1] == 3 && r.words[0] == 2 && r.words[1] == 2 && r.words[2] == 0);
     thr_beam_free(beam);
+    thr_head_free(head);
+}
 
+static void without_an_end_word_a_sequence_has_the_greatest_length(void **state) {
+    table t = likely_ends();
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    thr_beam_options o;
+    thr_beam_options_init(&o, 0, 0);
+    o.min_length = 3;
     o.end_word = THR_BEAM_NO_WORD;
     o.max_length = 4;
-    o.n_never = 0;
-    beam = make_beam(head, &o);
-    r = search_table(beam, &t);
+    thr_beam *beam = make_beam(head, &o);
+    const thr_beam_result r = search_table(beam, &t);
     assert_true(r.offsets[1] == 4 && r.ended[0] == 0 && r.words[3] == 0);
     thr_beam_free(beam);
+    thr_head_free(head);
+}
 
-    const uint32_t all[] = {1, 2}; /* the end word may not come before, and nothing else may */
+static void there_are_no_more_sequences_than_the_options_allow(void **state) {
+    static const uint32_t all[] = {1, 2};
+    table t = likely_ends();
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    thr_beam_options o;
     thr_beam_options_init(&o, 0, 0);
-    o.min_length = 2;
+    o.min_length = 2; /* the end word may not come first, and the other words never */
     o.never = all;
     o.n_never = 2;
-    beam = make_beam(head, &o);
-    r = search_table(beam, &t);
+    thr_beam *beam = make_beam(head, &o);
+    thr_beam_result r = search_table(beam, &t);
     assert_true(r.n_sentences == 1 && r.n_sequences == 0 && r.first_of[1] == 0 && r.offsets[0] == 0);
     thr_beam_free(beam);
 
     o.n_never = 1;
     o.n_best = 9;
-    o.max_length = 3; /* 2 0, 2 2 0, 2 2 2: all there are */
+    o.max_length = 3; /* 2 0, 2 2 0, 2 2 2 */
     beam = make_beam(head, &o);
     r = search_table(beam, &t);
     assert_int_equal(r.n_sequences, 3);
@@ -433,7 +458,10 @@ int main(void) {
         cmocka_unit_test(a_beam_of_everything_finds_the_true_best),
         cmocka_unit_test(penalties_are_those_of_their_papers),
         cmocka_unit_test(powers_are_right_and_never_fall),
-        cmocka_unit_test(bounds_and_forbidden_words_are_kept),
+        cmocka_unit_test(a_search_stops_when_nothing_can_become_better),
+        cmocka_unit_test(a_sequence_has_the_least_length_and_no_forbidden_word),
+        cmocka_unit_test(without_an_end_word_a_sequence_has_the_greatest_length),
+        cmocka_unit_test(there_are_no_more_sequences_than_the_options_allow),
         cmocka_unit_test(it_stops_early_only_where_it_is_told),
         cmocka_unit_test(answers_depend_on_the_sentence_alone),
     };

@@ -274,6 +274,36 @@ static thr_hits *open_again(thr_context *context) {
     return hits;
 }
 
+/* The first token of each updater. */
+static void add_first_tokens(thr_hits_live *live) {
+    for (uint32_t u = 0; u < UPDATERS; u++) {
+        const uint64_t id = token_id(u, 0), offsets[] = {0, 1};
+        const uint32_t feature = TOKEN + u;
+        thr_hits_changes changes;
+        thr_error err;
+        thr_hits_changes_init(&changes);
+        changes.n_added = 1;
+        changes.ids = &id;
+        changes.offsets = offsets;
+        changes.features = &feature;
+        assert_ok(thr_hits_live_update(live, &changes, &err), &err);
+    }
+}
+
+/* Swaps lists and sets values that change no answer until all updaters are done; the number of swaps. */
+static uint32_t swap_while_running(thr_context *context, world *w) {
+    uint32_t n_swaps = 0;
+    do {
+        thr_error err;
+        assert_ok(thr_hits_live_swap(w->live, open_again(context), &err), &err);
+        n_swaps++;
+        thr_hits *hits = thr_hits_live_take(w->live);
+        assert_ok(thr_hits_set_values(hits, NULL, NULL, thr_hits_get_info(hits).n_rows, &err), &err);
+        thr_hits_live_put(w->live, hits);
+    } while (atomic_load(&w->running) > 0);
+    return n_swaps;
+}
+
 static void searches_see_all_of_an_update_or_nothing(void **state) {
     uint64_t rng = test_seed() + 80;
     model *m = draw_model(GIVEN_IDS, &rng);
@@ -286,38 +316,21 @@ static void searches_see_all_of_an_update_or_nothing(void **state) {
     (void)state;
     assert_ok(thr_hits_live_create(context, build(context, m, PATH, false), &w.live, &err), &err);
     atomic_store(&w.running, UPDATERS);
-    for (uint32_t u = 0; u < UPDATERS; u++) { /* the first tokens */
-        const uint64_t id = token_id(u, 0), offsets[] = {0, 1};
-        const uint32_t feature = TOKEN + u;
-        thr_hits_changes changes;
-        thr_hits_changes_init(&changes);
-        changes.n_added = 1;
-        changes.ids = &id;
-        changes.offsets = offsets;
-        changes.features = &feature;
-        assert_ok(thr_hits_live_update(w.live, &changes, &err), &err);
-    }
+    add_first_tokens(w.live);
     for (uint32_t t = 0; t < SEARCHERS; t++)
         assert_int_equal(pthread_create(&searching[t], NULL, keep_searching, &w), 0);
     for (uint32_t u = 0; u < UPDATERS; u++) {
         updaters[u] = (updater){&w, u};
         assert_int_equal(pthread_create(&updating[u], NULL, keep_updating, &updaters[u]), 0);
     }
-    uint32_t swaps = 0;
-    do {
-        assert_ok(thr_hits_live_swap(w.live, open_again(context), &err), &err);
-        swaps++;
-        thr_hits *hits = thr_hits_live_take(w.live); /* values may be set meanwhile; these change no answer */
-        assert_ok(thr_hits_set_values(hits, NULL, NULL, thr_hits_get_info(hits).n_rows, &err), &err);
-        thr_hits_live_put(w.live, hits);
-    } while (atomic_load(&w.running) > 0);
+    const uint32_t n_swaps = swap_while_running(context, &w);
     for (uint32_t t = 0; t < SEARCHERS; t++)
         assert_int_equal(pthread_join(searching[t], NULL), 0);
     for (uint32_t u = 0; u < UPDATERS; u++)
         assert_int_equal(pthread_join(updating[u], NULL), 0);
     assert_int_equal(atomic_load(&w.failed), 0);
     assert_int_equal(atomic_load(&w.wrong), 0);
-    assert_true(atomic_load(&w.searches) >= SEARCHERS * UPDATERS && swaps > 0);
+    assert_true(atomic_load(&w.searches) >= SEARCHERS * UPDATERS && n_swaps > 0);
     thr_hits *hits = thr_hits_live_take(w.live);
     assert_int_equal(thr_hits_get_info(hits).n_items, N + UPDATERS * (UPDATES + 1)); /* none is lost */
     for (uint32_t u = 0; u < UPDATERS; u++)

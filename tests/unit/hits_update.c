@@ -198,57 +198,105 @@ static uint64_t draw_large(uint64_t first, uint64_t n, uint64_t *offsets, uint32
     return at;
 }
 
+enum { FILE_ITEMS = 150000, ADDED = 70000, ALL = FILE_ITEMS + ADDED, BEST = 200 };
+
+/* The items of the file and those that are added; without those that are removed, the items that are left. */
+typedef struct large {
+    uint64_t *offsets, *gone, n_gone;
+    uint32_t *features;
+    float *bids;
+    uint64_t *left_ids, *left_offsets, n_left;
+    uint32_t *left;
+    float *left_bids;
+} large;
+
+static large draw_all(void) {
+    large l = {.offsets = test_array(ALL + 1, sizeof *l.offsets),
+               .gone = test_array(FILE_ITEMS, sizeof *l.gone),
+               .features = test_array(3 * ALL, sizeof *l.features),
+               .bids = test_array(ALL, sizeof *l.bids),
+               .left_ids = test_array(ALL, sizeof *l.left_ids),
+               .left_offsets = test_array(ALL + 1, sizeof *l.left_offsets),
+               .left = test_array(3 * ALL, sizeof *l.left),
+               .left_bids = test_array(ALL, sizeof *l.left_bids)};
+    (void)draw_large(0, ALL, l.offsets, l.features);
+    for (uint64_t i = 0; i < ALL; i++) {
+        const uint64_t n = l.offsets[i + 1] - l.offsets[i];
+        l.bids[i] = (float)(i * 31 % 11);
+        if (i < FILE_ITEMS && (i % 977 == 0 || i % 7 == 3)) { /* most of what is best */
+            l.gone[l.n_gone++] = i;
+            continue;
+        }
+        l.left_ids[l.n_left] = i;
+        l.left_bids[l.n_left] = l.bids[i];
+        memcpy(l.left + l.left_offsets[l.n_left], l.features + l.offsets[i], n * sizeof *l.left);
+        l.left_offsets[l.n_left + 1] = l.left_offsets[l.n_left] + n;
+        l.n_left++;
+    }
+    return l;
+}
+
+static void free_large(large *l) {
+    free(l->offsets);
+    free(l->gone);
+    free(l->features);
+    free(l->bids);
+    free(l->left_ids);
+    free(l->left_offsets);
+    free(l->left);
+    free(l->left_bids);
+}
+
+/* Lists of items with bids at path; ids of their own, or their rows (NULL). */
+static thr_hits *build_large(thr_context *context, const char *path, const thr_item_features *items,
+                             const uint64_t *ids, const float *bids) {
+    thr_hits *hits = NULL;
+    thr_hits_build_options options;
+    thr_error err;
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    options.ids = ids;
+    options.n_ids = ids != NULL ? items->n_items : 0;
+    assert_ok(thr_hits_build(context, path, items, &options, &err), &err);
+    assert_ok(thr_hits_open(context, path, &hits, &err), &err);
+    assert_ok(thr_hits_set_values(hits, bids, NULL, items->n_items, &err), &err);
+    return hits;
+}
+
+/* The lists of the file with all changes. */
+static thr_hits *update_large(thr_hits *hits, const large *l) {
+    uint64_t *offsets = test_array(ADDED + 1, sizeof *offsets);
+    thr_hits *next = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    for (uint64_t i = 0; i <= ADDED; i++)
+        offsets[i] = l->offsets[FILE_ITEMS + i] - l->offsets[FILE_ITEMS];
+    thr_hits_changes_init(&changes);
+    changes.n_added = ADDED;
+    changes.ids = l->left_ids + l->n_left - ADDED;
+    changes.offsets = offsets;
+    changes.features = l->features + l->offsets[FILE_ITEMS];
+    changes.multipliers = l->bids + FILE_ITEMS;
+    changes.n_removed = l->n_gone;
+    changes.removed_ids = l->gone;
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    free(offsets);
+    return next;
+}
+
 static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
-    enum { FILE_ITEMS = 150000, ADDED = 70000, ALL = FILE_ITEMS + ADDED, BEST = 200 };
     static const uint64_t ends[] = {0, 5};
     static const uint32_t words[] = {3, 110, 170, 250, 251};
     static const float weights[] = {1, 2, -1, 2, 4};
     const thr_hits_queries queries = {1, ends, words, weights};
-    uint64_t *offsets = test_array(ALL + 1, sizeof *offsets), *ids = test_array(ALL, sizeof *ids);
-    uint64_t *left_offsets = test_array(ALL + 1, sizeof *offsets), *gone = test_array(FILE_ITEMS, sizeof *gone);
-    uint32_t *features = test_array(3 * ALL, sizeof *features), *left = test_array(3 * ALL, sizeof *left);
-    float *bids = test_array(ALL, sizeof *bids), *left_bids = test_array(ALL, sizeof *bids);
-    uint64_t found[2][BEST], n_left = 0, n_gone = 0;
+    large l = draw_all();
+    const thr_item_features of_file = {l.offsets, l.features, FILE_ITEMS}, of_left = {l.left_offsets, l.left, l.n_left};
+    thr_hits *hits = build_large(*state, PATH, &of_file, NULL, l.bids);
+    thr_hits *anew = build_large(*state, ANEW, &of_left, l.left_ids, l.left_bids);
+    thr_hits *next = update_large(hits, &l);
+    uint64_t found[2][BEST];
     float values[2][BEST];
-    thr_hits *hits = NULL, *next = NULL, *anew = NULL;
-    thr_hits_build_options options;
-    thr_hits_changes changes;
     thr_error err;
-    (void)draw_large(0, ALL, offsets, features);
-    for (uint64_t i = 0; i < ALL; i++) {
-        bids[i] = (float)(i * 31 % 11);
-        if (i < FILE_ITEMS && (i % 977 == 0 || i % 7 == 3)) { /* most of what is best */
-            gone[n_gone++] = i;
-            continue;
-        }
-        ids[n_left] = i;
-        left_bids[n_left] = bids[i];
-        memcpy(left + left_offsets[n_left], features + offsets[i], (offsets[i + 1] - offsets[i]) * sizeof *left);
-        left_offsets[n_left + 1] = left_offsets[n_left] + offsets[i + 1] - offsets[i];
-        n_left++;
-    }
-    thr_hits_build_options_init(&options);
-    options.replace = true;
-    const thr_item_features of_file = {offsets, features, FILE_ITEMS}, of_all = {left_offsets, left, n_left};
-    assert_ok(thr_hits_build(*state, PATH, &of_file, &options, &err), &err);
-    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
-    assert_ok(thr_hits_set_values(hits, bids, NULL, FILE_ITEMS, &err), &err);
-    options.ids = ids;
-    options.n_ids = n_left;
-    assert_ok(thr_hits_build(*state, ANEW, &of_all, &options, &err), &err);
-    assert_ok(thr_hits_open(*state, ANEW, &anew, &err), &err);
-    assert_ok(thr_hits_set_values(anew, left_bids, NULL, n_left, &err), &err);
-    thr_hits_changes_init(&changes);
-    changes.n_added = ADDED;
-    changes.ids = ids + n_left - ADDED;
-    for (uint64_t i = 0; i <= ADDED; i++) /* from 0 */
-        left_offsets[i] = offsets[FILE_ITEMS + i] - offsets[FILE_ITEMS];
-    changes.offsets = left_offsets;
-    changes.features = features + offsets[FILE_ITEMS];
-    changes.multipliers = bids + FILE_ITEMS;
-    changes.n_removed = n_gone;
-    changes.removed_ids = gone;
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
     assert_ok(thr_hits_search(next, &queries, BEST, NULL, found[0], values[0], &err), &err);
     assert_ok(thr_hits_search(anew, &queries, BEST, NULL, found[1], values[1], &err), &err);
     assert_memory_equal(found[0], found[1], sizeof found[0]);
@@ -262,14 +310,7 @@ static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
     thr_hits_free(hits);
     thr_hits_free(next);
     thr_hits_free(anew);
-    free(offsets);
-    free(ids);
-    free(left_offsets);
-    free(gone);
-    free(features);
-    free(left);
-    free(bids);
-    free(left_bids);
+    free_large(&l);
 }
 
 /* The items that stand beside a file are bounded, whatever they were before. */

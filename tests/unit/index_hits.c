@@ -256,9 +256,8 @@ static void a_target_lets_through_what_has_its_features(void **state) {
     tear_down(&f);
 }
 
-static void what_cannot_be_asked_is_refused(void **state) {
+static void wrong_options_and_weights_are_refused(void **state) {
     fixture f;
-    thr_index *plain = NULL;
     (void)state;
     set_up(&f);
     thr_hits_queries few = f.a.queries;
@@ -272,9 +271,10 @@ static void what_cannot_be_asked_is_refused(void **state) {
     f.options.value = (thr_hits_value)7;
     expect_status(search(&f, NULL), THR_EINVAL);
     f.options.value = THR_HITS_VALUE_SUM;
+    static const float wrong[] = {NAN, INFINITY, 1e31f};
     const float kept = f.a.weights[3];
-    for (int i = 0; i < 3; i++) {
-        f.a.weights[3] = i == 0 ? NAN : i == 1 ? INFINITY : 1e31f;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        f.a.weights[3] = wrong[i];
         expect_status(search(&f, NULL), THR_ERANGE);
         assert_non_null(strstr(error.text, "query "));
     }
@@ -282,8 +282,15 @@ static void what_cannot_be_asked_is_refused(void **state) {
     thr_radius_result *result = NULL;
     const thr_matrix queries = thr_matrix_f32(f.rows, N_QUERIES, DIMS);
     expect_status(thr_index_search_radius(f.index, &queries, 1, &f.options, &result, &error), THR_EINVAL);
-    float *huge = malloc(N * sizeof *huge);
-    assert_non_null(huge);
+    expect_ok(search(&f, NULL));
+    tear_down(&f);
+}
+
+static void values_that_overflow_are_refused_until_they_are_replaced(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    float *huge = test_array(N, sizeof *huge);
     for (uint64_t i = 0; i < N; i++)
         huge[i] = 3e38f;
     expect_ok(thr_hits_set_values(thr_index_hits(f.index), huge, NULL, N, &error));
@@ -291,12 +298,20 @@ static void what_cannot_be_asked_is_refused(void **state) {
     free(huge);
     expect_ok(thr_hits_set_values(thr_index_hits(f.index), NULL, NULL, N, &error));
     expect_ok(search(&f, NULL));
+    tear_down(&f);
+}
 
+static void an_index_without_posting_lists_has_no_features(void **state) {
+    fixture f;
+    thr_index *plain = NULL;
+    uint64_t ids[N_QUERIES * K];
+    (void)state;
+    set_up(&f);
+    const thr_matrix queries = thr_matrix_f32(f.rows, N_QUERIES, DIMS);
     test_remove_directory("index-plain");
     expect_ok(build_rows(f.context, "index-plain", f.rows, N, DIMS, NULL, &error));
     expect_ok(thr_index_open(f.context, "index-plain", &plain, &error));
     assert_null(thr_index_hits(plain));
-    uint64_t ids[N_QUERIES * K];
     expect_status(thr_index_search(plain, &queries, K, &f.options, ids, NULL, &error), THR_EUNSUPPORTED);
     thr_index_free(plain);
     test_remove_directory("index-plain");
@@ -443,7 +458,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_and_features_together_give_what_both_give_apart),
         cmocka_unit_test(a_target_lets_through_what_has_its_features),
-        cmocka_unit_test(what_cannot_be_asked_is_refused),
+        cmocka_unit_test(wrong_options_and_weights_are_refused),
+        cmocka_unit_test(values_that_overflow_are_refused_until_they_are_replaced),
+        cmocka_unit_test(an_index_without_posting_lists_has_no_features),
         cmocka_unit_test(a_second_search_asks_for_no_memory),
         cmocka_unit_test(every_failing_allocation_of_a_search_is_an_error),
         cmocka_unit_test(a_table_gives_names_and_values_go_with_it),

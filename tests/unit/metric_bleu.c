@@ -275,20 +275,43 @@ static void signatures_are_in_sacrebleus_words(void **state) {
     assert_non_null(strstr(signature, "|version:thresher-" THR_VERSION_STRING));
 }
 
-static void what_is_wrong_is_told(void **state) {
+static void texts_that_are_not_utf_8_are_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"\xFF",
-                                      "ab\x80",
-                                      "\xC3",
-                                      "\xC0\x80",
-                                      "\xE0\x80\x80",
-                                      "\xED\xA0\x80",
-                                      "\xF4\x90\x80\x80",
-                                      "\xF0\x9F\x98",
-                                      "\xF8\x88\x80\x80\x80"};
+    static const struct {
+        const char *text;
+        int byte; /* the first that is wrong */
+    } bad[] = {{"\xFF", 0},
+               {"ab\x80", 2},
+               {"\xC3", 0},
+               {"\xC0\x80", 0},
+               {"\xE0\x80\x80", 0},
+               {"\xED\xA0\x80", 0},
+               {"\xF4\x90\x80\x80", 0},
+               {"\xF0\x9F\x98", 0},
+               {"\xF8\x88\x80\x80\x80", 0}};
     const char *const two[] = {"a b", "c"};
-    char a[64], b[64], c[64];
-    uint64_t x[3], y[3], z[3];
+    char a[64], c[64];
+    uint64_t x[3], z[3];
+    thr_bleu_score s;
+    thr_error err;
+    const thr_bleu_texts h = view(two, 2, a, x);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *const texts[] = {"good", bad[i].text};
+        const thr_bleu_texts wrong = view(texts, 2, c, z);
+        char said[80];
+        (void)snprintf(said, sizeof said, "hypothesis 1 is not UTF-8 at byte %d", bad[i].byte);
+        assert_error(thr_bleu(&wrong, &h, 1, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
+        const thr_bleu_texts both[] = {h, wrong};
+        (void)snprintf(said, sizeof said, "sentence 1 of reference 2 is not UTF-8 at byte %d", bad[i].byte);
+        assert_error(thr_bleu(&h, both, 2, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
+    }
+}
+
+static void numbers_of_sentences_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    const char *const two[] = {"a b", "c"};
+    char a[64], b[64];
+    uint64_t x[3], y[3];
     thr_bleu_score s;
     thr_error err;
     const thr_bleu_texts h = view(two, 2, a, x), one = view(two, 1, b, y);
@@ -297,32 +320,33 @@ static void what_is_wrong_is_told(void **state) {
     const thr_bleu_texts refs[] = {h, one};
     assert_error(thr_bleu(&h, refs, 2, NULL, &s, NULL, &err), THR_EDIM, &err,
                  "reference 2 has 1 sentences for 2 hypotheses");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const char *const texts[] = {"good", bad[i]};
-        const thr_bleu_texts wrong = view(texts, 2, c, z);
-        char said[80];
-        (void)snprintf(said, sizeof said, "hypothesis 1 is not UTF-8 at byte %d", i == 1 ? 2 : 0);
-        assert_error(thr_bleu(&wrong, &h, 1, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
-        const thr_bleu_texts both[] = {h, wrong};
-        (void)snprintf(said, sizeof said, "sentence 1 of reference 2 is not UTF-8 at byte %d", i == 1 ? 2 : 0);
-        assert_error(thr_bleu(&h, both, 2, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
-    }
     y[0] = 2;
     y[1] = 1;
     assert_error(thr_bleu(&one, &one, 1, NULL, &s, NULL, &err), THR_EINVAL, &err,
                  "the hypotheses: the offsets of sentence 0 fall");
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
-    o.tokeniser = (thr_bleu_tokeniser)2;
-    assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, "there is no tokeniser number 2");
-    thr_bleu_options_init(&o);
-    o.smoothing = (thr_bleu_smoothing)4;
-    assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, "there is no smoothing number 4");
-    thr_bleu_options_init(&o);
-    o.smoothing_value = -1;
-    assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, "a smoothing value of -1");
-    o.size = 1;
-    assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, "thr_bleu_options has size 1");
+}
+
+/* The default options with one change to o, their copy: BLEU is refused, and the error has this part. */
+#define refuse_options(change, part)                                                                                   \
+    do {                                                                                                               \
+        thr_bleu_options o;                                                                                            \
+        thr_bleu_score s;                                                                                              \
+        thr_error err;                                                                                                 \
+        thr_bleu_options_init(&o);                                                                                     \
+        (change);                                                                                                      \
+        assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, (part));                               \
+    } while (0)
+
+static void options_out_of_range_are_refused(void **state) {
+    (void)state;
+    const char *const two[] = {"a b", "c"};
+    char a[64];
+    uint64_t x[3];
+    const thr_bleu_texts h = view(two, 2, a, x);
+    refuse_options(o.tokeniser = (thr_bleu_tokeniser)2, "there is no tokeniser number 2");
+    refuse_options(o.smoothing = (thr_bleu_smoothing)4, "there is no smoothing number 4");
+    refuse_options(o.smoothing_value = -1, "a smoothing value of -1");
+    refuse_options(o.size = 1, "thr_bleu_options has size 1");
 }
 
 int main(void) {
@@ -333,7 +357,9 @@ int main(void) {
         cmocka_unit_test(short_sentences_want_effective_order),
         cmocka_unit_test(counts_are_those_of_runs_one_by_one),
         cmocka_unit_test(signatures_are_in_sacrebleus_words),
-        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(texts_that_are_not_utf_8_are_refused),
+        cmocka_unit_test(numbers_of_sentences_that_do_not_fit_are_refused),
+        cmocka_unit_test(options_out_of_range_are_refused),
     };
     return test_run_group(tests);
 }

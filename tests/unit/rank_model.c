@@ -175,12 +175,6 @@ static void scores_are_sums_of_features(void **state) {
     assert_ok(thr_rank_model_from_weights(context, weights, DIMS - 1, &narrow, &err), &err);
     assert_error(thr_rank_model_predict(narrow, ranking, scores, &err), THR_EDIM, &err,
                  "rows of 11 features for a model of 10");
-    weights[4] = NAN;
-    thr_rank_model *none = NULL;
-    assert_error(thr_rank_model_from_weights(context, weights, DIMS, &none, &err), THR_ERANGE, &err,
-                 "feature 5 is nan");
-    assert_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, &err, "0 features");
-    assert_null(none);
     thr_rank_model_free(model);
     thr_rank_model_free(narrow);
     thr_ranking_free(ranking);
@@ -308,6 +302,18 @@ static void candidates_that_cannot_be_ordered_are_refused(void **state) {
     thr_context_free(context);
 }
 
+static void weights_that_are_no_model_are_refused(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const double weights[] = {1, 2, 3, 4, (double)NAN, 6};
+    thr_rank_model *none = NULL;
+    thr_error err;
+    assert_error(thr_rank_model_from_weights(context, weights, 6, &none, &err), THR_ERANGE, &err, "feature 5 is nan");
+    assert_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, &err, "0 features");
+    assert_null(none);
+    thr_context_free(context);
+}
+
 static void scores_that_overflow_are_told_with_their_row(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -341,6 +347,7 @@ int main(void) {
         cmocka_unit_test(damaged_tensors_are_refused),
         cmocka_unit_test(a_model_of_a_newer_version_is_refused_as_that),
         cmocka_unit_test(scores_are_sums_of_features),
+        cmocka_unit_test(weights_that_are_no_model_are_refused),
         cmocka_unit_test(scores_that_overflow_are_told_with_their_row),
         cmocka_unit_test(candidates_come_in_the_order_of_scores_and_ids),
         cmocka_unit_test(candidates_that_cannot_be_ordered_are_refused),

@@ -46,6 +46,29 @@ static void make_given(given *g, uint64_t *rng, unsigned density, size_t n_queri
 }
 
 /* Where every row belongs: of all rows, by the first row of its query, then by itself. */
+/* Row r as it was given is at this place of the view. */
+static void check_row(const thr_ranking *ranking, const given *g, size_t r, size_t place) {
+    const thr_ranking_view v = thr_ranking_get_view(ranking);
+    assert_int_equal(v.rows != NULL ? v.rows[place] : place, r);
+    assert_true(v.labels[place] == g->labels[r]);
+    if (v.dense != NULL)
+        assert_memory_equal(v.dense + place * WIDTH, g->dense + r * WIDTH, WIDTH * sizeof(float));
+    else {
+        const uint64_t n = g->starts[r + 1] - g->starts[r], at = v.sparse.starts[place];
+        assert_int_equal(v.sparse.starts[place + 1] - at, n);
+        assert_memory_equal(v.sparse.columns + at, g->columns + g->starts[r], n * sizeof(uint32_t));
+        assert_memory_equal(v.sparse.values + at, g->values + g->starts[r], n * sizeof(float));
+    }
+    size_t length = 0;
+    const char *comment = thr_ranking_comment(ranking, place, &length);
+    if (comment != NULL) {
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "row %zu", r);
+        assert_int_equal(length, strlen(expected));
+        assert_memory_equal(comment, expected, length);
+    }
+}
+
 static void check_view(const thr_ranking *ranking, const given *g, bool queries) {
     const thr_ranking_view v = thr_ranking_get_view(ranking);
     assert_int_equal(v.n_rows, g->n);
@@ -67,25 +90,7 @@ static void check_view(const thr_ranking *ranking, const given *g, bool queries)
             if (queries && g->queries[r] != g->queries[first])
                 continue;
             in_order &= r == place;
-            assert_int_equal(v.rows != NULL ? v.rows[place] : place, r);
-            assert_true(v.labels[place] == g->labels[r]);
-            if (v.dense != NULL)
-                assert_memory_equal(v.dense + place * WIDTH, g->dense + r * WIDTH, WIDTH * sizeof(float));
-            else {
-                const uint64_t n = g->starts[r + 1] - g->starts[r], at = v.sparse.starts[place];
-                assert_int_equal(v.sparse.starts[place + 1] - at, n);
-                assert_memory_equal(v.sparse.columns + at, g->columns + g->starts[r], n * sizeof(uint32_t));
-                assert_memory_equal(v.sparse.values + at, g->values + g->starts[r], n * sizeof(float));
-            }
-            size_t length = 0;
-            const char *comment = thr_ranking_comment(ranking, place, &length);
-            if (comment != NULL) {
-                char expected[32];
-                (void)snprintf(expected, sizeof expected, "row %zu", r);
-                assert_int_equal(length, strlen(expected));
-                assert_memory_equal(comment, expected, length);
-            }
-            place++;
+            check_row(ranking, g, r, place++);
         }
     }
     assert_int_equal(v.n_queries, n_queries);
@@ -171,38 +176,42 @@ static void rows_of_arrays_stand_by_query(void **state) {
     thr_context_free(context);
 }
 
-static void arrays_that_make_no_sense_are_refused(void **state) {
+/* Three rows with one change to g, their copy: they are refused, and the error has this part. */
+#define refuse_rows(change, status, part)                                                                              \
+    do {                                                                                                               \
+        given g = right;                                                                                               \
+        thr_ranking *ranking = NULL;                                                                                   \
+        thr_error err;                                                                                                 \
+        (change);                                                                                                      \
+        assert_error(from_csr(context, &g, NULL, &ranking, &err), (status), &err, (part));                             \
+        assert_null(ranking);                                                                                          \
+    } while (0)
+
+static void sparse_rows_that_make_no_sense_are_refused(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 2;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    given good, g;
-    make_given(&good, &rng, 100, 2, false);
-    good.n = 3;
+    given right;
+    make_given(&right, &rng, 100, 2, false);
+    right.n = 3;
+    refuse_rows(g.labels[1] = (double)NAN, THR_ERANGE, "row 1: the label is nan");
+    refuse_rows(g.values[g.starts[2] + 4] = INFINITY, THR_ERANGE, "row 2: value 4 is inf");
+    refuse_rows(g.columns[g.starts[1] + 3] = 2, THR_EINVAL, "row 1: column 2 comes after 2");
+    refuse_rows(g.columns[g.starts[1] - 1] = WIDTH, THR_EINVAL, "row 0: column 12 of 12");
+    refuse_rows(g.starts[0] = 1, THR_EINVAL, "row 0 starts at value 1, not at 0");
+    refuse_rows(g.starts[2] = 1, THR_EINVAL, "row 1 ends at value 1, before its start, 12");
+    refuse_rows(g.n = 0, THR_EDIM, "0 rows: a ranking has 1 to 4294967294");
+    thr_context_free(context);
+}
+
+static void dense_rows_and_options_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 2;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    given g;
+    make_given(&g, &rng, 100, 2, false);
     thr_ranking *ranking = NULL;
     thr_error err;
-    g = good;
-    g.labels[1] = (double)NAN;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_ERANGE, &err, "row 1: the label is nan");
-    g = good;
-    g.values[g.starts[2] + 4] = INFINITY;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_ERANGE, &err, "row 2: value 4 is inf");
-    g = good;
-    g.columns[g.starts[1] + 3] = 2;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 1: column 2 comes after 2");
-    g = good;
-    g.columns[g.starts[1] - 1] = WIDTH;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 0: column 12 of 12");
-    g = good;
-    g.starts[0] = 1;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 0 starts at value 1, not at 0");
-    g = good;
-    g.starts[2] = 1;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err,
-                 "row 1 ends at value 1, before its start, 12");
-    g = good;
-    g.n = 0;
-    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EDIM, &err, "0 rows: a ranking has 1 to 4294967294");
-    g = good;
     g.dense[2 * WIDTH + 5] = NAN;
     thr_matrix matrix = thr_matrix_f32(g.dense, 3, WIDTH);
     assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_ERANGE, &err,
@@ -253,7 +262,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_files_stand_by_query),
         cmocka_unit_test(rows_of_arrays_stand_by_query),
-        cmocka_unit_test(arrays_that_make_no_sense_are_refused),
+        cmocka_unit_test(sparse_rows_that_make_no_sense_are_refused),
+        cmocka_unit_test(dense_rows_and_options_that_make_no_sense_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_directory, test_directory_remove);

@@ -314,6 +314,20 @@ static test_ranking *repeat(const test_ranking *made, const double *weights, uin
 }
 
 /* A weight of 2 is a row that is there twice, of 0 one that is not there, whatever C is the cost of. */
+/* What a pair of each query costs where C is 2; a query without pairs costs nothing. The caller frees them. */
+static double *pair_costs(const test_ranking *ranking, thr_rank_scale scale) {
+    double *costs = test_array(ranking->view.n_queries, sizeof *costs);
+    for (uint64_t q = 0; q < ranking->view.n_queries; q++) {
+        const thr_ranking_view one = {
+            .offsets = ranking->offsets + q, .n_queries = 1, .labels = ranking->labels, .n_rows = ranking->view.n_rows};
+        const test_ranking query = {.view = one, .labels = ranking->labels};
+        const uint64_t own = test_pairs_count(&query), all = test_pairs_count(ranking);
+        costs[q] = scale == THR_RANK_SCALE_PAIR ? 2 : 2 / (double)(scale == THR_RANK_SCALE_MEAN ? all : own);
+        costs[q] = own != 0 ? costs[q] : 0;
+    }
+    return costs;
+}
+
 static void rows_weigh_as_often_as_they_are_there(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -330,17 +344,7 @@ static void rows_weigh_as_often_as_they_are_there(void **state) {
                 weights[r] = (double)thr_rng_below(&rng, 4);
             copies = repeat(made, weights, 4);
         } while (test_pairs_count(copies) == 0);
-        double *costs = test_array(view->n_queries, sizeof *costs);
-        for (uint64_t q = 0; q < view->n_queries; q++) {
-            const thr_ranking_view one = {.offsets = copies->offsets + q,
-                                          .n_queries = 1,
-                                          .labels = copies->labels,
-                                          .n_rows = copies->view.n_rows};
-            const test_ranking query = {.view = one, .labels = copies->labels};
-            const uint64_t own = test_pairs_count(&query), all = test_pairs_count(copies);
-            costs[q] = scale == THR_RANK_SCALE_PAIR ? 2 : 2 / (double)(scale == THR_RANK_SCALE_MEAN ? all : own);
-            costs[q] = own != 0 ? costs[q] : 0;
-        }
+        double *costs = pair_costs(copies, scale);
         const double least = test_pairs_solve(copies, costs, w);
         thr_ranking *ranking = open_ranking(context, made);
         thr_rank_options options;

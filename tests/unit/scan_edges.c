@@ -431,47 +431,54 @@ static void contexts_of_different_levels_search_at_once(void **state) {
 
 /* ---------------------------------------------------------------------------------------- memory */
 
+enum { AGAIN_DIMS = 33, AGAIN_QUERIES = 7, AGAIN_K = 10 };
+
+/* Once one query and a group were searched, further searches allocate nothing; with a margin, a few times at most. */
+static void check_second_searches(const test_target *target, const float *queries, uint32_t n_threads) {
+    test_memory memory = {0};
+    thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+    const size_t live = memory.live;
+    thr_scan *scan = NULL;
+    uint64_t found[AGAIN_QUERIES * AGAIN_K];
+    float scores[AGAIN_QUERIES * AGAIN_K];
+    thr_search_options options = defaults();
+    options.n_survivors = 300;
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    search(scan, target, queries, 1, AGAIN_K, &options, found, scores);
+    search(scan, target, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores); /* a group takes more memory */
+    const size_t calls = memory.calls;
+    for (int round = 0; round < 3; round++) {
+        search(scan, target, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores);
+        search(scan, target, queries + round * AGAIN_DIMS, 1, AGAIN_K, &options, found, NULL);
+        options.exact = round == 0 && target->shape.keep != THR_DTYPE_NONE;
+    }
+    assert_int_equal(memory.calls, calls);
+    /* The number of rows within a margin is known only after the screen, but buffers do not grow without end. */
+    options.extra = 0.5f;
+    options.exact = false;
+    for (int round = 0; round < 20; round++)
+        search(scan, target, queries, 1, AGAIN_K, &options, found, scores);
+    assert_true(memory.calls <= calls + 8 * n_threads);
+    thr_scan_free(scan);
+    assert_int_equal(memory.live, live);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
 static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
     (void)state;
-    enum { ITEMS = 5000, DIMS = 33, QUERIES = 7, K = 10 };
+    enum { ITEMS = 5000 };
     uint64_t rng = test_seed();
-    float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[QUERIES * DIMS];
-    test_gaussian(&rng, queries, QUERIES * DIMS);
+    float *rows = gaussian_rows(&rng, ITEMS, AGAIN_DIMS), queries[AGAIN_QUERIES * AGAIN_DIMS];
+    test_gaussian(&rng, queries, AGAIN_QUERIES * AGAIN_DIMS);
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++)
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
                 const uint32_t lead = n_threads == 1 ? 1 : 0;
-                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, lead, false};
+                const test_shape shape = {ITEMS, AGAIN_DIMS, 3, METRICS[m], KEEPS[keep], 0, false, lead, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
-                test_memory memory = {0};
-                thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
-                const size_t live = memory.live;
-                thr_scan *scan = NULL;
-                uint64_t found[QUERIES * K];
-                float scores[QUERIES * K];
-                thr_search_options options = defaults();
-                options.n_survivors = 300;
-                assert_ok(thr_scan_create(context, &scan, NULL), NULL);
-                search(scan, &target, queries, 1, K, &options, found, scores);
-                search(scan, &target, queries, QUERIES, K, &options, found, scores); /* a group takes more memory */
-                const size_t calls = memory.calls;
-                for (int round = 0; round < 3; round++) {
-                    search(scan, &target, queries, QUERIES, K, &options, found, scores);
-                    search(scan, &target, queries + round * DIMS, 1, K, &options, found, NULL);
-                    options.exact = round == 0 && KEEPS[keep] != THR_DTYPE_NONE;
-                }
-                assert_int_equal(memory.calls, calls);
-                /* How many rows a margin keeps on the way is not known before, but buffers do not grow for ever. */
-                options.extra = 0.5f;
-                options.exact = false;
-                for (int round = 0; round < 20; round++)
-                    search(scan, &target, queries, 1, K, &options, found, scores);
-                assert_true(memory.calls <= calls + 8 * n_threads);
-                thr_scan_free(scan);
-                assert_int_equal(memory.live, live);
-                thr_context_free(context);
-                assert_int_equal(memory.live, 0);
+                check_second_searches(&target, queries, n_threads);
                 test_target_free(&target);
             }
     free(rows);

@@ -443,6 +443,10 @@ static void options_out_of_range_are_refused(void **state) {
         assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EINVAL, &err, cases[i].part);
         assert_null(t);
     }
+}
+
+static void a_missing_model_is_not_found_and_an_open_one_describes_itself(void **state) {
+    dictionary(*state);
     thr_error err;
     thr_translator *t = NULL;
     assert_error(thr_translator_open(*state, NULL, NULL, &t, &err), THR_EINVAL, &err, NULL);
@@ -589,6 +593,7 @@ int main(void) {
         cmocka_unit_test(nul_bytes_are_refused_by_text_and_place),
         cmocka_unit_test(long_texts_are_batches_of_their_own),
         cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(a_missing_model_is_not_found_and_an_open_one_describes_itself),
         cmocka_unit_test(numbers_that_overflow_are_told),
         cmocka_unit_test(progress_is_that_of_all_texts_and_may_stop),
         cmocka_unit_test(a_second_call_like_the_first_asks_for_no_more_memory),
