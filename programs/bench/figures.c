@@ -6,6 +6,7 @@
 #include "json.h"
 #include "program.h"
 #include "scan.h"
+#include "talk.h"
 
 enum { ANONYMOUS_BYTES = 512 << 20 };
 
@@ -47,13 +48,31 @@ void bench_print(bench_scan_run *run, const bench_table *table) {
         bench_table_print(table, stdout);
 }
 
-int bench_fail(bench_scan_run *run, const char *format, ...) {
+static _Noreturn void end(bench_scan_run *run, int rc) {
+    bench_scratch_remove(run->scratch);
+    exit(rc);
+}
+
+void bench_fail(bench_scan_run *run, const char *format, ...) {
+    char text[1024];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(run->err.text, sizeof run->err.text, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    run->err.status = THR_EIO;
-    return -1;
+    prog_error("%s", text);
+    end(run, PROG_FAILED);
+}
+
+void bench_must(bench_scan_run *run, thr_status status) {
+    if (status != THR_OK)
+        end(run, prog_failed(&run->err));
+}
+
+void *bench_room(bench_scan_run *run, size_t size) {
+    void *room = calloc(1, size == 0 ? 1 : size);
+    if (room == NULL)
+        bench_fail(run, "out of memory: %zu bytes", size);
+    return room;
 }
 
 void bench_figure(bench_scan_run *run, const char *key, double value, double target, bool at_least, const char *format,

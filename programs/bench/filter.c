@@ -75,7 +75,7 @@ static bool passes(const filter_case *c, uint64_t row) {
 }
 
 /* One after the other; only rows that pass, in order, as many as there can be. */
-static int search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
+static void search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = exact;
@@ -85,8 +85,7 @@ static int search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
     float scores[N_QUERIES * K];
     for (uint64_t q = 0; q < N_QUERIES; q++) {
         const thr_matrix one = thr_matrix_f32(b->queries + q * b->n_dims, 1, b->n_dims);
-        if (thr_index_search(b->index, &one, K, &options, ids + q * K, scores + q * K, &b->run->err) != THR_OK)
-            return -1;
+        bench_must(b->run, thr_index_search(b->index, &one, K, &options, ids + q * K, scores + q * K, &b->run->err));
     }
     const double took = (bench_clock() - start) / N_QUERIES;
     double *best = exact ? &c->exact_seconds : &c->seconds;
@@ -95,16 +94,13 @@ static int search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
         const bool there = i % K < c->n_rows;
         if (there != (ids[i] != THR_NO_ID) || (there && !passes(c, ids[i])) ||
             (there && i % K > 0 && scores[i] > scores[i - 1]))
-            return bench_fail(b->run, "a search with a filter of %.17g answers what it may not",
-                              (double)c->n_rows / (double)b->n_items);
+            bench_fail(b->run, "a search with a filter of %.17g answers what it may not",
+                       (double)c->n_rows / (double)b->n_items);
     }
-    return 0;
 }
 
-static int prepare(filter_bench *b) {
-    b->queries = malloc((size_t)N_QUERIES * b->n_dims * sizeof *b->queries);
-    if (b->queries == NULL)
-        return bench_fail(b->run, "no memory for queries");
+static void prepare(filter_bench *b) {
+    b->queries = bench_room(b->run, (size_t)N_QUERIES * b->n_dims * sizeof *b->queries);
     bench_normal normal = {.seed = 2000, .n_dims = b->n_dims};
     (void)bench_normal_rows(&normal, 0, N_QUERIES, b->queries);
     for (int i = 0; i < N_FILTERS; i++) {
@@ -113,30 +109,27 @@ static int prepare(filter_bench *b) {
         c->n_rows = b->n_items;
         if (i == 0)
             continue;
-        c->words = calloc((size_t)(b->n_items / 64 + 1), sizeof *c->words);
-        if (c->words == NULL)
-            return bench_fail(b->run, "no memory for filters");
+        c->words = bench_room(b->run, (size_t)(b->n_items / 64 + 1) * sizeof *c->words);
         fill(c->words, b->n_items, FILTERS[i].share, FILTERS[i].in_runs);
         c->n_rows = thr_bitmap_count(c->words, b->n_items);
     }
-    return 0;
 }
 
 /* In turns, because the memory is shared with who knows whom. */
-static int measure(filter_bench *b) {
+static void measure(filter_bench *b) {
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < N_FILTERS; i++) {
             filter_case *c = &b->cases[i];
-            if (search(b, c, false, c->ids) != 0 || (round < EXACT_ROUNDS && search(b, c, true, c->truth) != 0))
-                return -1;
+            search(b, c, false, c->ids);
+            if (round < EXACT_ROUNDS)
+                search(b, c, true, c->truth);
         }
     for (int i = 0; i < N_FILTERS; i++) {
         filter_case *c = &b->cases[i];
         const thr_recall_rows truth = {c->truth, NULL, K}, found = {c->ids, NULL, K};
-        if (c->n_rows > 0 && thr_recall(&truth, &found, N_QUERIES, K, &c->recall, &b->run->err) != THR_OK)
-            return -1;
+        if (c->n_rows > 0)
+            bench_must(b->run, thr_recall(&truth, &found, N_QUERIES, K, &c->recall, &b->run->err));
     }
-    return 0;
 }
 
 static void print(filter_bench *b) {
@@ -163,38 +156,31 @@ static void print(filter_bench *b) {
     bench_print(b->run, &table);
 }
 
-int bench_filter(bench_scan_run *run, const char *dir) {
+void bench_filter(bench_scan_run *run, const char *dir) {
     filter_bench b = {.run = run};
-    int rc = -1;
-    if (thr_index_open(run->context, dir, &b.index, &run->err) == THR_OK) {
-        const thr_index_info info = thr_index_get_info(b.index);
-        b.n_items = info.n_items;
-        b.n_dims = info.n_dims;
-        rc = prepare(&b) != 0 || measure(&b) != 0 ? -1 : 0;
-    }
-    if (rc == 0)
-        print(&b);
+    bench_must(run, thr_index_open(run->context, dir, &b.index, &run->err));
+    const thr_index_info info = thr_index_get_info(b.index);
+    b.n_items = info.n_items;
+    b.n_dims = info.n_dims;
+    prepare(&b);
+    measure(&b);
+    print(&b);
     for (int i = 0; i < N_FILTERS; i++)
         free(b.cases[i].words);
     free(b.queries);
     thr_index_free(b.index);
-    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ the command */
 
-static int build_and_measure(bench_scan_run *run) {
+static void build_and_measure(bench_scan_run *run) {
     bench_normal normal = {.seed = run->program->globals.seed, .n_dims = DIMS};
     char dir[2048];
-    thr_reader *reader = NULL;
     (void)snprintf(dir, sizeof dir, "%s/filter", run->scratch);
     bench_say_machine(run, "filter");
-    if (thr_reader_from_function(run->context, run->values->items, DIMS, bench_normal_rows, &normal, &reader,
-                                 &run->err) != THR_OK)
-        return -1;
-    const thr_status status = thr_index_build(run->context, dir, reader, NULL, &run->err);
-    thr_reader_free(reader);
-    return status == THR_OK ? bench_filter(run, dir) : -1;
+    thr_reader *reader = bench_reader(run, run->context, run->values->items, DIMS, bench_normal_rows, &normal);
+    thr_index_free(bench_make_index(run, run->context, reader, dir, NULL));
+    bench_filter(run, dir);
 }
 
 static int run_filter(program *run, const void *values) {

@@ -65,7 +65,7 @@ static thr_head_query_options options_of(const screen_case *c) {
 }
 
 /* Queries of n states each, one batch after the other of those there are. */
-static int time_screen(head_bench *b, const bench_head *head, const screen_case *c, uint32_t n, timed *t) {
+static void time_screen(head_bench *b, const bench_head *head, const screen_case *c, uint32_t n, timed *t) {
     thr_head_query_options o = options_of(c);
     thr_head_times times;
     thr_error *err = &b->run->err;
@@ -78,22 +78,19 @@ static int time_screen(head_bench *b, const bench_head *head, const screen_case 
         const uint32_t batch = (uint32_t)round % n_batches;
         const thr_matrix states = thr_matrix_f32(head->states + (size_t)batch * n * head->n_dims, n, head->n_dims);
         const double begin = bench_clock();
-        if (thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, b->log_probs}, err) !=
-            THR_OK)
-            return -1;
+        bench_must(b->run,
+                   thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, b->log_probs}, err));
         const double between = bench_clock();
-        if (thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, NULL}, err) != THR_OK)
-            return -1;
+        bench_must(b->run, thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, NULL}, err));
         const double bare = bench_clock() - between;
         t->total = fmin(t->total, between - begin);
         t->times = bare < t->bare ? times : t->times;
         t->bare = fmin(t->bare, bare);
     }
-    return 0;
 }
 
 /* What the screen keeps of all states' words, a beam at a time, as it is timed. */
-static int measure_recall(head_bench *b, const bench_head *head, const screen_case *c, timed *t) {
+static void measure_recall(head_bench *b, const bench_head *head, const screen_case *c, timed *t) {
     const thr_head_query_options o = options_of(c);
     const uint32_t n_beams = c->screen == THR_HEAD_SCREEN_FULL ? 0 : head->n_states / BEAM;
     t->words = n_beams == 0 ? head->n_words : 0;
@@ -101,17 +98,15 @@ static int measure_recall(head_bench *b, const bench_head *head, const screen_ca
     for (uint32_t i = 0; i < n_beams; i++) {
         const thr_matrix beam = thr_matrix_f32(head->states + (size_t)i * BEAM * head->n_dims, BEAM, head->n_dims);
         thr_head_recall recall;
-        if (thr_head_measure(head->head, &beam, K, &o, &recall, &b->run->err) != THR_OK)
-            return -1;
+        bench_must(b->run, thr_head_measure(head->head, &beam, K, &o, &recall, &b->run->err));
         t->words += recall.candidates / n_beams;
         t->recall += recall.recall / n_beams;
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ Table 4 */
 
-static int measure_parts(head_bench *b, const bench_head *head) {
+static void measure_parts(head_bench *b, const bench_head *head) {
     static const screen_case cases[] = {{"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 0, NULL},
                                         {"wta, shared", THR_HEAD_SCREEN_WTA, 0, 0, 0, 0, NULL},
                                         {"wta, a state's own", THR_HEAD_SCREEN_WTA, 0, 0, 0, 1, NULL},
@@ -120,18 +115,17 @@ static int measure_parts(head_bench *b, const bench_head *head) {
                                         {"auto, shared", THR_HEAD_SCREEN_AUTO, 0, 0, 0, 0, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         timed t;
-        if (time_screen(b, head, &cases[i], BEAM, &t) != 0 || measure_recall(b, head, &cases[i], &t) != 0)
-            return -1;
+        time_screen(b, head, &cases[i], BEAM, &t);
+        measure_recall(b, head, &cases[i], &t);
         bench_row(&b->parts, "%s x %" PRIu32 " | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f",
                   prog_exact(head->n_words).text, head->n_dims, cases[i].name, t.times.screen * 1e3,
                   t.times.choose * 1e3, t.times.score * 1e3, fmax(t.total - t.bare, 0) * 1e3, t.total * 1e3, t.words);
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ speed and recall */
 
-static int measure_speed(head_bench *b, const bench_head *head) {
+static void measure_speed(head_bench *b, const bench_head *head) {
     static const screen_case full = {"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 0, NULL};
     static const screen_case cases[] = {{"frequent, T = 1000", THR_HEAD_SCREEN_FREQUENT, 0, 1000, 0, 0, NULL},
                                         {"wta, t = 2, T = 1000", THR_HEAD_SCREEN_WTA, 2, 1000, 0, 0, NULL},
@@ -143,15 +137,14 @@ static int measure_speed(head_bench *b, const bench_head *head) {
                                         {"planes, 292 words", THR_HEAD_SCREEN_PLANES, 0, 0, 292, 0, "head_planes"},
                                         {"planes, 1000 words", THR_HEAD_SCREEN_PLANES, 0, 0, 1000, 0, NULL}};
     timed all;
-    if (time_screen(b, head, &full, BEAM, &all) != 0)
-        return -1;
+    time_screen(b, head, &full, BEAM, &all);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         screen_case c = cases[i];
         timed t;
         if (c.n_frequent > head->n_words || c.n_shortlist > head->n_words)
             continue;
-        if (time_screen(b, head, &c, BEAM, &t) != 0 || measure_recall(b, head, &c, &t) != 0)
-            return -1;
+        time_screen(b, head, &c, BEAM, &t);
+        measure_recall(b, head, &c, &t);
         bench_row(&b->speed, "%s x %" PRIu32 " | %s | %.0f | %.2f | %.2f | %.4f", prog_exact(head->n_words).text,
                   head->n_dims, c.name, t.words, t.total * 1e3, all.total / t.total, t.recall);
         if (c.key != NULL && !b->figured)
@@ -161,7 +154,6 @@ static int measure_speed(head_bench *b, const bench_head *head) {
             bench_figure(b->run, "head_planes_recall", t.recall, PLANES_RECALL, true, "recall@%d of %s", (int)K,
                          c.name);
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ the grid */
@@ -169,7 +161,7 @@ static int measure_speed(head_bench *b, const bench_head *head) {
 enum { N_SCREENS = 4 };
 
 /* recalls: of each screen, which does not depend on the batch; found with the first. */
-static int measure_batch(head_bench *b, const bench_head *head, uint32_t n, double recalls[N_SCREENS]) {
+static void measure_batch(head_bench *b, const bench_head *head, uint32_t n, double recalls[N_SCREENS]) {
     static const screen_case cases[N_SCREENS] = {{"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 1, NULL},
                                                  {"wta", THR_HEAD_SCREEN_WTA, 3, 0, 0, 1, NULL},
                                                  {"planes", THR_HEAD_SCREEN_PLANES, 0, 0, 0, 1, NULL},
@@ -177,12 +169,11 @@ static int measure_batch(head_bench *b, const bench_head *head, uint32_t n, doub
     timed t[N_SCREENS];
     size_t best = 0;
     for (size_t i = 0; i < N_SCREENS; i++) {
-        if (time_screen(b, head, &cases[i], n, &t[i]) != 0)
-            return -1;
+        time_screen(b, head, &cases[i], n, &t[i]);
         if (i == N_SCREENS - 1)
             break; /* auto is one of the others */
-        if (recalls[i] < 0 && measure_recall(b, head, &cases[i], &t[i]) != 0)
-            return -1;
+        if (recalls[i] < 0)
+            measure_recall(b, head, &cases[i], &t[i]);
         recalls[i] = recalls[i] < 0 ? t[i].recall : recalls[i];
         best = t[i].total < t[best].total ? i : best;
     }
@@ -193,78 +184,63 @@ static int measure_batch(head_bench *b, const bench_head *head, uint32_t n, doub
         bench_cells(&b->grid, "%.4f", recalls[i]);
     bench_cells(&b->grid, "%s | %s | %.2f", cases[best].name,
                 t[N_SCREENS - 1].used == THR_HEAD_SCREEN_FULL ? "full" : "planes", t[0].total / t[2].total);
-    return 0;
 }
 
-static int measure_grid(head_bench *b) {
+static void measure_grid(head_bench *b) {
     static const uint32_t words[] = {128000, 256000}, dims[] = {1024, 4096}, batches[] = {1, 4, 16, 64};
     for (size_t i = 0; i < 4; i++) {
         const bench_head_shape shape = {(uint32_t)(words[i / 2] * b->values->common.items / 100), dims[i % 2], 64,
                                         b->run->program->globals.seed};
         double recalls[N_SCREENS] = {-1, -1, -1, -1};
         bench_head head;
-        int rc = bench_head_draw(b->run->context, &shape, &head, &b->run->err) == THR_OK ? 0 : -1;
-        for (size_t j = 0; rc == 0 && j < sizeof batches / sizeof *batches; j++)
-            rc = measure_batch(b, &head, batches[j], recalls);
+        bench_head_draw(b->run, &shape, &head);
+        for (size_t j = 0; j < sizeof batches / sizeof *batches; j++)
+            measure_batch(b, &head, batches[j], recalls);
         bench_head_free(&head);
-        if (rc != 0)
-            return b->run->err.status != THR_OK ? -1 : bench_fail(b->run, "no memory for a head");
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-static int measure_head(head_bench *b, const bench_head *head) {
+static void measure_head(head_bench *b, const bench_head *head) {
     if (head->n_states < BEAM)
-        return bench_fail(b->run, "%" PRIu32 " states: a beam has %d", head->n_states, (int)BEAM);
-    const int rc = measure_parts(b, head) == 0 && measure_speed(b, head) == 0 ? 0 : -1;
+        bench_fail(b->run, "%" PRIu32 " states: a beam has %d", head->n_states, (int)BEAM);
+    measure_parts(b, head);
+    measure_speed(b, head);
     b->figured = true;
-    return rc;
 }
 
-static int measure_drawn(head_bench *b) {
+static void measure_drawn(head_bench *b) {
     static const uint32_t dims[] = {1000, 500};
     for (size_t i = 0; i < 2; i++) {
         const bench_head_shape shape = {(uint32_t)(PAPER_WORDS * b->values->common.items / 100), dims[i],
                                         BEAM * BATCHES, b->run->program->globals.seed};
         bench_head head;
-        int rc = bench_head_draw(b->run->context, &shape, &head, &b->run->err) == THR_OK ? 0 : -1;
-        if (rc != 0 && b->run->err.status == THR_OK)
-            rc = bench_fail(b->run, "no memory for a head");
-        if (rc == 0)
-            rc = measure_head(b, &head);
+        bench_head_draw(b->run, &shape, &head);
+        measure_head(b, &head);
         bench_head_free(&head);
-        if (rc != 0)
-            return rc;
     }
-    return measure_grid(b);
+    measure_grid(b);
 }
 
-static int measure_given(head_bench *b) {
+static void measure_given(head_bench *b) {
     bench_head head = {.head = NULL};
     uint64_t n_states = 0;
-    uint32_t n_dims = 0;
     const head_values *v = b->values;
-    thr_error *err = &b->run->err;
-    int rc = thr_head_create_file(b->run->context, v->weights, v->tensor, NULL, &head.head, err) == THR_OK &&
-                     bench_load(b->run->context, v->states, &head.states, &n_states, &n_dims, err) == THR_OK
-                 ? 0
-                 : -1;
-    if (rc == 0) {
-        const thr_head_info info = thr_head_get_info(head.head);
-        head.n_words = info.n_words;
-        head.n_dims = n_dims;
-        head.n_states = (uint32_t)(n_states < BEAM * BATCHES ? n_states : BEAM * BATCHES);
-        rc = n_dims == info.n_dims ? measure_head(b, &head)
-                                   : bench_fail(b->run, "%s: states of %" PRIu32 " dimensions for a head of %" PRIu32,
-                                                v->states, n_dims, info.n_dims);
-    }
+    bench_scan_run *run = b->run;
+    bench_must(run, thr_head_create_file(run->context, v->weights, v->tensor, NULL, &head.head, &run->err));
+    bench_must(run, bench_load(run->context, v->states, &head.states, &n_states, &head.n_dims, &run->err));
+    const thr_head_info info = thr_head_get_info(head.head);
+    head.n_words = info.n_words;
+    head.n_states = (uint32_t)(n_states < BEAM * BATCHES ? n_states : BEAM * BATCHES);
+    if (head.n_dims != info.n_dims)
+        bench_fail(run, "%s: states of %" PRIu32 " dimensions for a head of %" PRIu32, v->states, head.n_dims,
+                   info.n_dims);
+    measure_head(b, &head);
     bench_head_free(&head);
-    return rc;
 }
 
-static int run_all(head_bench *b) {
+static void run_all(head_bench *b) {
     const bool given = b->values->weights != NULL;
     bench_table_begin(&b->parts, "Where the time goes, a beam of 12",
                       "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
@@ -284,27 +260,25 @@ static int run_all(head_bench *b) {
             "frequency, states near words drawn by Zipf's law. What a screen finds of a trained model's words "
             "is for its own states to say.\n\n",
             b->values->common.items == 100 ? "" : ", with fewer words");
-    if ((given ? measure_given(b) : measure_drawn(b)) != 0)
-        return -1;
+    if (given)
+        measure_given(b);
+    else
+        measure_drawn(b);
     bench_print(b->run, &b->parts);
     bench_print(b->run, &b->speed);
     if (!given)
         bench_print(b->run, &b->grid);
-    return 0;
 }
 
-static int sections(bench_scan_run *run) {
+static void sections(bench_scan_run *run) {
     const head_values *values = (const head_values *)(const void *)run->values;
-    head_bench *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return bench_fail(run, "no memory");
+    head_bench *b = bench_room(run, sizeof *b);
     b->run = run;
     b->values = values;
-    const int rc = (b->values->weights == NULL) == (b->values->states == NULL)
-                       ? run_all(b)
-                       : bench_fail(run, "--weights and --states go together");
+    if ((values->weights == NULL) != (values->states == NULL))
+        bench_fail(run, "--weights and --states go together");
+    run_all(b);
     free(b);
-    return rc;
 }
 
 static int run_head(program *run, const void *values) {

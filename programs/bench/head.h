@@ -22,8 +22,8 @@ typedef struct bench_head {
     uint32_t n_words, n_dims, n_states;
 } bench_head;
 
-/* Draw one and its states; THR_ENOMEM, and what thr_head_create returns. *head is to be freed in either case. */
-thr_status bench_head_draw(thr_context *context, const bench_head_shape *shape, bench_head *head, thr_error *err);
+/* Draw one and its states. */
+void bench_head_draw(bench_scan_run *run, const bench_head_shape *shape, bench_head *head);
 void bench_head_free(bench_head *head);
 
 #endif

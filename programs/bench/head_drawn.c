@@ -69,7 +69,7 @@ static void draw_states(const drawing *d, float *states) {
     }
 }
 
-static thr_status make(thr_context *context, const drawing *d, bench_head *head, thr_error *err) {
+static void make(bench_scan_run *run, const drawing *d, bench_head *head) {
     thr_head_build_options options;
     const thr_matrix weights = {d->weights, d->shape->n_words, d->shape->n_dims, THR_DTYPE_F16,
                                 d->shape->n_dims * sizeof *d->weights};
@@ -77,31 +77,28 @@ static thr_status make(thr_context *context, const drawing *d, bench_head *head,
     options.bias = d->bias;
     options.n_bias = d->shape->n_words;
     options.seed = d->shape->seed;
-    return thr_head_create(context, &weights, &options, &head->head, err);
+    bench_must(run, thr_head_create(run->context, &weights, &options, &head->head, &run->err));
 }
 
-thr_status bench_head_draw(thr_context *context, const bench_head_shape *shape, bench_head *head, thr_error *err) {
+void bench_head_draw(bench_scan_run *run, const bench_head_shape *shape, bench_head *head) {
+    const size_t n_dims = shape->n_dims;
     drawing d = {.shape = shape,
                  .topics = {shape->seed + 1, shape->n_dims},
                  .words = {shape->seed + 2, shape->n_dims},
-                 .noise = {shape->seed + 3, shape->n_dims}};
-    thr_status status = THR_ENOMEM;
-    *head = (bench_head){NULL, malloc((size_t)shape->n_states * shape->n_dims * sizeof(float)), shape->n_words,
-                         shape->n_dims, shape->n_states};
-    d.topic = malloc(shape->n_dims * sizeof *d.topic);
-    d.own = malloc(shape->n_dims * sizeof *d.own);
-    d.weights = malloc((size_t)shape->n_words * shape->n_dims * sizeof *d.weights);
-    d.bias = malloc(shape->n_words * sizeof *d.bias);
-    if (head->states != NULL && d.topic != NULL && d.own != NULL && d.weights != NULL && d.bias != NULL) {
-        draw_words(&d);
-        draw_states(&d, head->states);
-        status = make(context, &d, head, err);
-    }
+                 .noise = {shape->seed + 3, shape->n_dims},
+                 .topic = bench_room(run, n_dims * sizeof *d.topic),
+                 .own = bench_room(run, n_dims * sizeof *d.own),
+                 .weights = bench_room(run, shape->n_words * n_dims * sizeof *d.weights),
+                 .bias = bench_room(run, shape->n_words * sizeof *d.bias)};
+    *head = (bench_head){NULL, bench_room(run, shape->n_states * n_dims * sizeof(float)), shape->n_words, shape->n_dims,
+                         shape->n_states};
+    draw_words(&d);
+    draw_states(&d, head->states);
+    make(run, &d, head);
     free(d.topic);
     free(d.own);
     free(d.weights);
     free(d.bias);
-    return status;
 }
 
 void bench_head_free(bench_head *head) {

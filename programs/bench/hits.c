@@ -14,9 +14,8 @@
 #include "talk.h"
 
 enum {
-    K = 100,
+    K = BENCH_HITS_K,
     N_FEATURES = 200000,
-    PER_ITEM = 20,
     MOST_FEATURES = 1000,
     N_QUERIES = 4,
     ROUNDS = 4,
@@ -55,19 +54,7 @@ typedef struct hits_bench {
 
 /* ------------------------------------------------------------------------------------------------ building */
 
-static int build(hits_bench *b, const char *path, thr_hits_order order, thr_context *context, double *seconds) {
-    const thr_item_features items = {b->catalogue.offsets, b->catalogue.features, b->catalogue.n_items};
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
-    options.order = order;
-    options.replace = true;
-    const double start = bench_clock();
-    const thr_status status = thr_hits_build(context, path, &items, &options, &b->run->err);
-    *seconds = bench_clock() - start;
-    return status == THR_OK ? 0 : -1;
-}
-
-static int build_all(hits_bench *b) {
+static void build_all(hits_bench *b) {
     static bench_table table;
     thr_context *two = b->run->program->context; /* of all threads */
     char path[1100];
@@ -77,16 +64,10 @@ static int build_all(hits_bench *b) {
     (void)snprintf(path, sizeof path, "%s/ads.hits", b->run->scratch);
     for (int order = 1; order >= 0; order--) {
         double seconds = INFINITY;
-        for (int round = 0; round < 2; round++) {
-            double took;
-            if (build(b, path, (thr_hits_order)order, two, &took) != 0)
-                return -1;
-            seconds = fmin(seconds, took);
-        }
+        for (int round = 0; round < 2; round++)
+            seconds = fmin(seconds, bench_hits_build(b->run, two, &b->catalogue, path, (thr_hits_order)order));
         thr_hits_free(b->hits);
-        b->hits = NULL;
-        if (thr_hits_open(b->run->context, path, &b->hits, &b->run->err) != THR_OK)
-            return -1;
+        b->hits = bench_hits_open(b->run, path);
         const thr_hits_info info = thr_hits_get_info(b->hits);
         const double bytes = (double)info.list_bytes / (double)info.n_postings;
         const double ids = 100.0 * (double)info.n_ids / (double)info.n_postings;
@@ -103,15 +84,17 @@ static int build_all(hits_bench *b) {
         }
     }
     bench_print(b->run, &table);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ searching */
 
-static int search(hits_bench *b, int size, int q, uint64_t *ids, float *values) {
-    const uint64_t ends[] = {0, SIZES[size]};
-    const thr_hits_queries queries = {1, ends, b->features[size][q], b->weights[size][q]};
-    return thr_hits_search(b->hits, &queries, K, NULL, ids, values, &b->run->err) == THR_OK ? 0 : -1;
+static bench_hits_query query_of(const hits_bench *b, int size, int q) {
+    return (bench_hits_query){b->features[size][q], b->weights[size][q], SIZES[size]};
+}
+
+static void search(hits_bench *b, int size, int q, bench_hits_answer *a) {
+    const bench_hits_query query = query_of(b, size, q);
+    bench_hits_ask(b->run, b->hits, &query, NULL, a);
 }
 
 /* Sums in double of the weights as they were given, from the rows themselves. */
@@ -134,45 +117,40 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Every value is the exact sum of its item, and no item that was left out is better, up to the rounding of weights. */
-static int check(hits_bench *b, int size, int q) {
-    uint64_t ids[K];
-    float values[K];
+static void check(hits_bench *b, int size, int q) {
+    bench_hits_answer a;
     add_exactly(b, size, q);
-    if (search(b, size, q, ids, values) != 0)
-        return -1;
+    search(b, size, q, &a);
     double total = 0;
     for (uint32_t i = 0; i < SIZES[size]; i++)
         total += fabs((double)b->weights[size][q][i]);
     const double tolerance = total * SIZES[size] * 0x1p-30 + 1e-6 * total;
     for (int i = 0; i < K; i++)
-        if (fabs(b->exact[ids[i]] - (double)values[i]) > tolerance)
-            return bench_fail(b->run, "item %" PRIu64 " is said to have %g, but has %g", ids[i], (double)values[i],
-                              b->exact[ids[i]]);
+        if (fabs(b->exact[a.ids[i]] - (double)a.values[i]) > tolerance)
+            bench_fail(b->run, "item %" PRIu64 " is said to have %g, but has %g", a.ids[i], (double)a.values[i],
+                       b->exact[a.ids[i]]);
     for (int w = 0; w < N_WAYS; w++) {
         WAYS[w].add(&b->ways, b->features[size][q], b->weights[size][q], SIZES[size], b->sums);
         for (uint64_t i = 0; i < b->catalogue.n_items; i++)
             if (fabs(b->exact[i] - (double)b->sums[i]) > tolerance)
-                return bench_fail(b->run, "%s: item %" PRIu64 " has %g, not %g", WAYS[w].name, i, (double)b->sums[i],
-                                  b->exact[i]);
+                bench_fail(b->run, "%s: item %" PRIu64 " has %g, not %g", WAYS[w].name, i, (double)b->sums[i],
+                           b->exact[i]);
     }
     qsort(b->exact, b->catalogue.n_items, sizeof *b->exact, compare);
-    return b->exact[K - 1] <= (double)values[K - 1] + tolerance
-               ? 0
-               : bench_fail(b->run, "the %d-th best item has %g, not %g", K, b->exact[K - 1], (double)values[K - 1]);
+    if (b->exact[K - 1] > (double)a.values[K - 1] + tolerance)
+        bench_fail(b->run, "the %d-th best item has %g, not %g", K, b->exact[K - 1], (double)a.values[K - 1]);
 }
 
 /* In turns, the best round of each query. */
-static int measure(hits_bench *b, int size) {
-    uint64_t ids[K];
-    float values[K];
+static void measure(hits_bench *b, int size) {
+    bench_hits_answer a;
     for (int q = 0; q < N_QUERIES; q++) {
         double ours = INFINITY, others[N_WAYS];
         for (int w = 0; w < N_WAYS; w++)
             others[w] = INFINITY;
         for (int round = 0; round < ROUNDS; round++) {
             double start = bench_clock();
-            if (search(b, size, q, ids, values) != 0)
-                return -1;
+            search(b, size, q, &a);
             ours = fmin(ours, bench_clock() - start);
             for (int w = 0; w < N_WAYS; w++) {
                 start = bench_clock();
@@ -186,7 +164,6 @@ static int measure(hits_bench *b, int size) {
         for (uint32_t i = 0; i < SIZES[size]; i++)
             b->touched[size] += (double)thr_hits_feature_items(b->hits, b->features[size][q][i]) / N_QUERIES;
     }
-    return 0;
 }
 
 /* The fastest way that multiplies rows of the whole matrix, ours in C or a peer's. */
@@ -198,26 +175,16 @@ static double fastest_rows(const hits_bench *b, int size) {
     return seconds;
 }
 
-static int run_peers(hits_bench *b) {
-    static uint32_t features[N_QUERIES * MOST_FEATURES];
-    static float weights[N_QUERIES * MOST_FEATURES];
-    int rc = bench_hits_export(b->run->scratch, &b->catalogue);
-    for (int size = 0; size < N_SIZES && rc == 0; size++) {
-        for (int q = 0; q < N_QUERIES; q++) {
-            memcpy(features + (size_t)q * SIZES[size], b->features[size][q], SIZES[size] * sizeof *features);
-            memcpy(weights + (size_t)q * SIZES[size], b->weights[size][q], SIZES[size] * sizeof *weights);
-        }
-        bench_way_csr(&b->ways, b->features[size][0], b->weights[size][0], SIZES[size], b->sums);
-        rc = bench_hits_export_queries(b->run->scratch, SIZES[size], N_QUERIES, features, weights, b->sums,
-                                       b->catalogue.n_items);
+static void run_peers(hits_bench *b) {
+    bench_hits_export(b->run, &b->catalogue);
+    for (int size = 0; size < N_SIZES; size++) {
+        bench_hits_query queries[N_QUERIES];
+        for (int q = 0; q < N_QUERIES; q++)
+            queries[q] = query_of(b, size, q);
+        bench_way_csr(&b->ways, queries[0].features, queries[0].weights, SIZES[size], b->sums);
+        bench_hits_export_queries(b->run, queries, N_QUERIES, b->sums, b->catalogue.n_items);
     }
-    if (rc != 0)
-        return bench_fail(b->run, "%s: the matrix could not be written for the peers", b->run->scratch);
-    b->n_peers = bench_hits_peers(b->run->scratch, &b->catalogue, N_QUERIES, SIZES, N_SIZES, b->peers, MOST_PEERS);
-    if (b->n_peers < 0)
-        return bench_fail(b->run,
-                          "programs/bench/peers/hits.py failed: it is run at the top of the source tree, with numpy");
-    return 0;
+    b->n_peers = bench_hits_peers(b->run, &b->catalogue, N_QUERIES, SIZES, b->peers, MOST_PEERS);
 }
 
 static void print_searches(hits_bench *b) {
@@ -245,61 +212,51 @@ static void print_searches(hits_bench *b) {
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-static int draw(hits_bench *b) {
+static void draw(hits_bench *b) {
     const uint64_t seed = b->run->program->globals.seed;
     uint64_t rng = seed + 1;
-    if (bench_catalogue_draw(&b->catalogue, b->run->values->items, N_FEATURES, PER_ITEM, seed) != 0 ||
-        bench_ways_make(&b->ways, &b->catalogue) != 0)
-        return bench_fail(b->run, "no memory for %" PRIu64 " items", b->run->values->items);
-    b->sums = malloc((b->catalogue.n_items + 65536) * sizeof *b->sums);
-    b->exact = malloc(b->catalogue.n_items * sizeof *b->exact);
-    if (b->sums == NULL || b->exact == NULL)
-        return bench_fail(b->run, "no memory for sums");
+    b->catalogue = bench_catalogue_draw(b->run, b->run->values->items, N_FEATURES, seed);
+    bench_ways_make(b->run, &b->ways, &b->catalogue);
+    b->sums = bench_room(b->run, (b->catalogue.n_items + 65536) * sizeof *b->sums);
+    b->exact = bench_room(b->run, b->catalogue.n_items * sizeof *b->exact);
     for (int size = 0; size < N_SIZES; size++)
         for (int q = 0; q < N_QUERIES; q++)
-            (void)bench_catalogue_query(&b->catalogue, &rng, b->features[size][q], b->weights[size][q], SIZES[size]);
-    return 0;
+            bench_catalogue_query(&b->catalogue, &rng, b->features[size][q], b->weights[size][q], SIZES[size]);
 }
 
-static int run_all(hits_bench *b) {
-    if (draw(b) != 0)
-        return -1;
+static void run_all(hits_bench *b) {
+    draw(b);
     bench_say_machine(b->run, "hits");
     bench_say(b->run,
               "A synthetic catalogue: %s items of %d features each, of %s by Zipf's law; a query has the features of "
               "items drawn at random, and weights about normal.\n\n",
-              prog_exact(b->catalogue.n_items).text, PER_ITEM, prog_exact(N_FEATURES).text);
-    if (build_all(b) != 0)
-        return -1;
-    for (int size = 0; size < N_SIZES; size++)
-        if (check(b, size, 0) != 0 || measure(b, size) != 0)
-            return -1;
-    if (b->run->values->peers && run_peers(b) != 0)
-        return -1;
+              prog_exact(b->catalogue.n_items).text, BENCH_PER_ITEM, prog_exact(N_FEATURES).text);
+    build_all(b);
+    for (int size = 0; size < N_SIZES; size++) {
+        check(b, size, 0);
+        measure(b, size);
+    }
+    if (b->run->values->peers)
+        run_peers(b);
     print_searches(b);
-    if (bench_hits_fused(b->run, &b->catalogue) != 0)
-        return -1;
+    bench_hits_fused(b->run, &b->catalogue);
     bench_hits_query queries[N_SIZES];
     for (int size = 0; size < N_SIZES; size++)
-        queries[size] = (bench_hits_query){b->features[size][0], b->weights[size][0], SIZES[size]};
-    if (bench_hits_updates(b->run, b->hits, &b->catalogue, queries, N_SIZES) != 0)
-        return -1;
-    return bench_hits_swap(b->run, b->catalogue.n_items / 10);
+        queries[size] = query_of(b, size, 0);
+    bench_hits_updates(b->run, b->hits, &b->catalogue, queries, N_SIZES);
+    bench_hits_swap(b->run, b->catalogue.n_items / 10);
 }
 
-static int sections(bench_scan_run *run) {
-    hits_bench *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return bench_fail(run, "no memory");
+static void sections(bench_scan_run *run) {
+    hits_bench *b = bench_room(run, sizeof *b);
     b->run = run;
-    const int rc = run_all(b);
+    run_all(b);
     thr_hits_free(b->hits);
     bench_ways_free(&b->ways);
     bench_catalogue_free(&b->catalogue);
     free(b->sums);
     free(b->exact);
     free(b);
-    return rc;
 }
 
 static int run_hits(program *run, const void *values) {

@@ -12,17 +12,37 @@
 /* Items with features by Zipf's law, the same for the same seed. */
 typedef struct bench_catalogue {
     uint64_t n_items, n_postings;
-    uint32_t n_features, per_item;
+    uint32_t n_features;
     uint64_t *offsets; /* CSR */
     uint32_t *features;
 } bench_catalogue;
 
-/* Every item has per_item different ones of n_features; the r-th most popular one is drawn with a weight of 1 / r. */
-int bench_catalogue_draw(bench_catalogue *c, uint64_t n_items, uint32_t n_features, uint32_t per_item, uint64_t seed);
+/* Every item has 20 different ones of n_features; the r-th most popular one is drawn with a weight of 1 / r. */
+enum { BENCH_PER_ITEM = 20 };
+bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint32_t n_features, uint64_t seed);
 void bench_catalogue_free(bench_catalogue *c);
 
 /* A query: the features of some items, drawn at random, until there are n different ones; weights about normal. */
-int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n);
+void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n);
+
+/* Build posting lists of it, which takes so many seconds; open some; the best 100 of a query. */
+double bench_hits_build(bench_scan_run *run, thr_context *context, const bench_catalogue *c, const char *path,
+                        thr_hits_order order);
+thr_hits *bench_hits_open(bench_scan_run *run, const char *path);
+
+typedef struct bench_hits_query {
+    const uint32_t *features;
+    const float *weights;
+    uint32_t n; /* features of the one query */
+} bench_hits_query;
+
+enum { BENCH_HITS_K = 100 };
+typedef struct bench_hits_answer {
+    uint64_t ids[BENCH_HITS_K];
+    float values[BENCH_HITS_K];
+} bench_hits_answer;
+void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query *query,
+                    const thr_hits_search_options *options, bench_hits_answer *a);
 
 /* ----------------------------------------------------------------------------------------------- hits_ways.c */
 
@@ -37,7 +57,7 @@ typedef struct bench_ways {
     float *dense; /* a weight for every feature, 0 but in a query */
 } bench_ways;
 
-int bench_ways_make(bench_ways *ways, const bench_catalogue *c);
+void bench_ways_make(bench_scan_run *run, bench_ways *ways, const bench_catalogue *c);
 void bench_ways_free(bench_ways *ways);
 
 /* Rows of CSR times a dense vector of weights. */
@@ -51,25 +71,19 @@ void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *
 
 /* -------------------------------------------------------------------------------------------- hits_updates.c */
 
-typedef struct bench_hits_query {
-    const uint32_t *features;
-    const float *weights;
-    uint32_t n; /* features of the one query */
-} bench_hits_query;
-
 /* Updates of a file of the catalogue, and searches for some queries with them and without. */
-int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
-                       int n_queries);
+void bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+                        int n_queries);
 
 /* ----------------------------------------------------------------------------------------------- hits_swap.c */
 
 /* Searches by 64 threads while files are built and swapped. */
-int bench_hits_swap(bench_scan_run *run, uint64_t n_items);
+void bench_hits_swap(bench_scan_run *run, uint64_t n_items);
 
 /* ---------------------------------------------------------------------------------------------- hits_fused.c */
 
 /* The catalogue's items with vectors: both in one pass. */
-int bench_hits_fused(bench_scan_run *run, const bench_catalogue *c);
+void bench_hits_fused(bench_scan_run *run, const bench_catalogue *c);
 
 /* ---------------------------------------------------------------------------------------------- hits_peers.c */
 
@@ -80,13 +94,14 @@ typedef struct bench_hits_peer {
     double seconds;
 } bench_hits_peer;
 
-/* Write the matrix into a directory; and queries, with the sums of the first. -1 where that fails. */
-int bench_hits_export(const char *dir, const bench_catalogue *c);
-int bench_hits_export_queries(const char *dir, uint32_t size, uint32_t n_queries, const uint32_t *features,
-                              const float *weights, const float *sums, uint64_t n_items);
-
-/* Run programs/bench/peers/hits.py over what was written; how many lines it gave, at most `most`, or -1. */
-int bench_hits_peers(const char *dir, const bench_catalogue *c, uint32_t n_queries, const uint32_t *sizes, int n_sizes,
+/*
+ * Write the matrix into the scratch directory; and queries of one size, with the sums of the first. Then run
+ * programs/bench/peers/hits.py over them: how many lines it gave, at most `most`.
+ */
+void bench_hits_export(bench_scan_run *run, const bench_catalogue *c);
+void bench_hits_export_queries(bench_scan_run *run, const bench_hits_query *queries, uint32_t n_queries,
+                               const float *sums, uint64_t n_items);
+int bench_hits_peers(bench_scan_run *run, const bench_catalogue *c, uint32_t n_queries, const uint32_t sizes[2],
                      bench_hits_peer *peers, int most);
 
 #endif

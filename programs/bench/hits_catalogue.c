@@ -35,25 +35,19 @@ static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t
     }
 }
 
-static int make_alias(alias_table *t, uint32_t n) {
-    if (n == 0)
-        return -1;
-    double *shares = malloc(n * sizeof *shares), sum = 0;
-    uint32_t *small = malloc(n * sizeof *small), *large = malloc(n * sizeof *large);
-    t->n = n;
-    t->alias = malloc(n * sizeof *t->alias);
-    t->keep = malloc(n * sizeof *t->keep);
-    const int rc = shares && small && large && t->alias && t->keep ? 0 : -1;
+static alias_table make_alias(bench_scan_run *run, uint32_t n) {
+    double *shares = bench_room(run, n * sizeof *shares), sum = 0;
+    uint32_t *small = bench_room(run, n * sizeof *small), *large = bench_room(run, n * sizeof *large);
+    alias_table t = {n, bench_room(run, n * sizeof *t.alias), bench_room(run, n * sizeof *t.keep)};
     for (uint32_t i = 0; i < n; i++)
         sum += 1 / (i + 1.0);
-    for (uint32_t i = 0; i < n && rc == 0; i++)
+    for (uint32_t i = 0; i < n; i++)
         shares[i] = n / (i + 1.0) / sum;
-    if (rc == 0)
-        fill_alias(t, shares, small, large);
+    fill_alias(&t, shares, small, large);
     free(shares);
     free(small);
     free(large);
-    return rc;
+    return t;
 }
 
 /* Popular features get numbers anywhere: n is no multiple of the prime. */
@@ -70,19 +64,18 @@ static bool stands(const uint32_t *features, uint32_t n, uint32_t feature) {
     return found;
 }
 
-int bench_catalogue_draw(bench_catalogue *c, uint64_t n_items, uint32_t n_features, uint32_t per_item, uint64_t seed) {
-    alias_table t = {0};
-    *c = (bench_catalogue){.n_items = n_items,
-                           .n_features = n_features,
-                           .per_item = per_item,
-                           .n_postings = n_items * per_item,
-                           .offsets = malloc((n_items + 1) * sizeof *c->offsets),
-                           .features = malloc(n_items * per_item * sizeof *c->features)};
-    int rc = c->offsets == NULL || c->features == NULL ? -1 : make_alias(&t, n_features);
-    for (uint64_t i = 0; rc == 0 && i <= n_items; i++)
-        c->offsets[i] = i * per_item;
-    for (uint64_t i = 0; rc == 0 && i < n_items; i++) {
-        uint32_t *features = c->features + i * per_item, n = 0;
+bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint32_t n_features, uint64_t seed) {
+    const uint32_t per_item = BENCH_PER_ITEM;
+    alias_table t = make_alias(run, n_features);
+    bench_catalogue c = {.n_items = n_items,
+                         .n_features = n_features,
+                         .n_postings = n_items * per_item,
+                         .offsets = bench_room(run, (n_items + 1) * sizeof *c.offsets),
+                         .features = bench_room(run, n_items * per_item * sizeof *c.features)};
+    for (uint64_t i = 0; i <= n_items; i++)
+        c.offsets[i] = i * per_item;
+    for (uint64_t i = 0; i < n_items; i++) {
+        uint32_t *features = c.features + i * per_item, n = 0;
         while (n < per_item) {
             const uint32_t feature = draw(&t, &seed);
             if (!stands(features, n, feature))
@@ -91,7 +84,7 @@ int bench_catalogue_draw(bench_catalogue *c, uint64_t n_items, uint32_t n_featur
     }
     free(t.alias);
     free(t.keep);
-    return rc;
+    return c;
 }
 
 void bench_catalogue_free(bench_catalogue *c) {
@@ -100,12 +93,12 @@ void bench_catalogue_free(bench_catalogue *c) {
     *c = (bench_catalogue){.n_items = 0};
 }
 
-int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n) {
+void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n) {
     uint32_t found = 0;
     while (found < n) {
         const uint64_t item = bench_random(rng) % c->n_items;
-        for (uint32_t f = 0; f < c->per_item && found < n; f++) {
-            const uint32_t feature = c->features[item * c->per_item + f];
+        for (uint32_t f = 0; f < BENCH_PER_ITEM && found < n; f++) {
+            const uint32_t feature = c->features[item * BENCH_PER_ITEM + f];
             if (!stands(features, found, feature))
                 features[found++] = feature;
         }
@@ -116,5 +109,29 @@ int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *fea
             sum += (float)(bench_random(rng) >> 40) * 0x1p-24f;
         weights[i] = sum;
     }
-    return 0;
+}
+
+double bench_hits_build(bench_scan_run *run, thr_context *context, const bench_catalogue *c, const char *path,
+                        thr_hits_order order) {
+    const thr_item_features items = {c->offsets, c->features, c->n_items};
+    thr_hits_build_options options;
+    thr_hits_build_options_init(&options);
+    options.order = order;
+    options.replace = true;
+    const double start = bench_clock();
+    bench_must(run, thr_hits_build(context, path, &items, &options, &run->err));
+    return bench_clock() - start;
+}
+
+thr_hits *bench_hits_open(bench_scan_run *run, const char *path) {
+    thr_hits *hits = NULL;
+    bench_must(run, thr_hits_open(run->context, path, &hits, &run->err));
+    return hits;
+}
+
+void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query *query,
+                    const thr_hits_search_options *options, bench_hits_answer *a) {
+    const uint64_t ends[] = {0, query->n};
+    const thr_hits_queries queries = {1, ends, query->features, query->weights};
+    bench_must(run, thr_hits_search(hits, &queries, BENCH_HITS_K, options, a->ids, a->values, &run->err));
 }

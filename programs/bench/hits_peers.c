@@ -7,59 +7,58 @@
 
 #include "hits.h"
 
-static int save(const char *dir, const char *name, const void *data, size_t size) {
+static void save(bench_scan_run *run, const char *name, const void *data, size_t size) {
     char path[1200];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    (void)snprintf(path, sizeof path, "%s/%s", run->scratch, name);
     FILE *file = fopen(path, "wb");
-    if (file == NULL)
-        return -1;
-    const bool written = fwrite(data, 1, size, file) == size;
-    return fclose(file) == 0 && written ? 0 : -1;
+    const bool written = file != NULL && fwrite(data, 1, size, file) == size;
+    if (file == NULL || fclose(file) != 0 || !written)
+        bench_fail(run, "%s: could not be written", path);
 }
 
-int bench_hits_export(const char *dir, const bench_catalogue *c) {
-    return save(dir, "offsets.u64", c->offsets, (c->n_items + 1) * sizeof *c->offsets) != 0 ||
-                   save(dir, "features.u32", c->features, c->n_postings * sizeof *c->features) != 0
-               ? -1
-               : 0;
+void bench_hits_export(bench_scan_run *run, const bench_catalogue *c) {
+    save(run, "offsets.u64", c->offsets, (c->n_items + 1) * sizeof *c->offsets);
+    save(run, "features.u32", c->features, c->n_postings * sizeof *c->features);
 }
 
-int bench_hits_export_queries(const char *dir, uint32_t size, uint32_t n_queries, const uint32_t *features,
-                              const float *weights, const float *sums, uint64_t n_items) {
+void bench_hits_export_queries(bench_scan_run *run, const bench_hits_query *queries, uint32_t n_queries,
+                               const float *sums, uint64_t n_items) {
     char name[64];
-    const size_t n = (size_t)size * n_queries;
-    (void)snprintf(name, sizeof name, "%" PRIu32 ".u32", size);
-    int rc = save(dir, name, features, n * sizeof *features);
-    (void)snprintf(name, sizeof name, "%" PRIu32 ".f32", size);
-    rc |= save(dir, name, weights, n * sizeof *weights);
-    (void)snprintf(name, sizeof name, "%" PRIu32 ".sums.f32", size);
-    return rc | save(dir, name, sums, n_items * sizeof *sums);
+    const size_t size = queries[0].n;
+    uint32_t *features = bench_room(run, n_queries * size * sizeof *features);
+    float *weights = bench_room(run, n_queries * size * sizeof *weights);
+    for (uint32_t q = 0; q < n_queries; q++) {
+        memcpy(features + q * size, queries[q].features, size * sizeof *features);
+        memcpy(weights + q * size, queries[q].weights, size * sizeof *weights);
+    }
+    (void)snprintf(name, sizeof name, "%zu.u32", size);
+    save(run, name, features, n_queries * size * sizeof *features);
+    (void)snprintf(name, sizeof name, "%zu.f32", size);
+    save(run, name, weights, n_queries * size * sizeof *weights);
+    (void)snprintf(name, sizeof name, "%zu.sums.f32", size);
+    save(run, name, sums, n_items * sizeof *sums);
+    free(features);
+    free(weights);
 }
 
-int bench_hits_peers(const char *dir, const bench_catalogue *c, uint32_t n_queries, const uint32_t *sizes, int n_sizes,
+int bench_hits_peers(bench_scan_run *run, const bench_catalogue *c, uint32_t n_queries, const uint32_t sizes[2],
                      bench_hits_peer *peers, int most) {
     char command[1600], line[256];
-    int n = 0,
-        at = snprintf(command, sizeof command, "%s programs/bench/peers/hits.py '%s' %" PRIu64 " %" PRIu32 " %" PRIu32,
-                      getenv("PYTHON") != NULL ? "\"$PYTHON\"" : "python3", dir, c->n_items, c->n_features, n_queries);
-    for (int i = 0; i < n_sizes; i++)
-        at += snprintf(command + at, sizeof command - (size_t)at, " %" PRIu32, sizes[i]);
-    if (strchr(dir, '\'') != NULL)
-        return -1;
+    int n = 0;
+    (void)snprintf(command, sizeof command,
+                   "%s programs/bench/peers/hits.py '%s' %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
+                   getenv("PYTHON") != NULL ? "\"$PYTHON\"" : "python3", run->scratch, c->n_items, c->n_features,
+                   n_queries, sizes[0], sizes[1]);
+    if (strchr(run->scratch, '\'') != NULL)
+        bench_fail(run, "%s: a quote in the scratch directory's name", run->scratch);
     (void)fflush(NULL);
     FILE *output = popen(command, "r"); // NOLINT(cert-env33-c)
-    if (output == NULL)
-        return -1;
-    while (n < most && fgets(line, sizeof line, output) != NULL) {
+    while (output != NULL && n < most && fgets(line, sizeof line, output) != NULL) {
         bench_hits_peer *p = &peers[n];
-        char *size = strchr(line, '\t'), *seconds = size == NULL ? NULL : strchr(size + 1, '\t');
-        if (seconds == NULL)
-            continue;
-        *size++ = *seconds++ = '\0';
-        (void)snprintf(p->name, sizeof p->name, "%.79s", line);
-        p->size = (uint32_t)strtoul(size, NULL, 10);
-        p->seconds = strtod(seconds, NULL);
-        n++;
+        n += sscanf(line, "%79[^\t]\t%" SCNu32 "\t%lf", // NOLINT(cert-err34-c)
+                    p->name, &p->size, &p->seconds) == 3;
     }
-    return pclose(output) == 0 ? n : -1;
+    if (output == NULL || pclose(output) != 0)
+        bench_fail(run, "programs/bench/peers/hits.py failed: it is run at the top of the source tree, with numpy");
+    return n;
 }

@@ -12,14 +12,9 @@
 
 #include "hits.h"
 
-enum { THREADS = 64, K = 100, N_FEATURES = 200, MOST = 1 << 14 };
+enum { THREADS = 64, K = BENCH_HITS_K, N_FEATURES = 200, MOST = 1 << 14 };
 
 static const double SECONDS = 6, PAUSE = 0.05;
-
-typedef struct answer {
-    uint64_t ids[K];
-    float values[K];
-} answer;
 
 typedef struct swap_bench {
     bench_scan_run *run;
@@ -27,11 +22,10 @@ typedef struct swap_bench {
     char paths[3][1100]; /* two that are searched, and one that is built meanwhile */
     uint32_t features[N_FEATURES];
     float weights[N_FEATURES];
-    answer right[2];
+    bench_hits_answer right[2];
     thr_hits_live *live;
     atomic_bool done;
-    atomic_uint wrong;
-    atomic_uint failed_builds, builds;
+    atomic_uint wrong, builds;
     uint64_t n_swaps;
 } swap_bench;
 
@@ -42,13 +36,14 @@ typedef struct searcher {
     size_t n;
 } searcher;
 
-static bool search(thr_hits *hits, const swap_bench *b, answer *a) {
+/* Of threads: an error of the bench's own would be everybody's. */
+static bool search(thr_hits *hits, const swap_bench *b, bench_hits_answer *a) {
     static const uint64_t ends[] = {0, N_FEATURES};
     const thr_hits_queries queries = {1, ends, b->features, b->weights};
     return thr_hits_search(hits, &queries, K, NULL, a->ids, a->values, NULL) == THR_OK;
 }
 
-static bool are_equal(const answer *a, const answer *b) {
+static bool are_equal(const bench_hits_answer *a, const bench_hits_answer *b) {
     bool equal = true;
     for (int i = 0; i < K; i++)
         equal = equal && a->ids[i] == b->ids[i] && a->values[i] == b->values[i];
@@ -59,7 +54,7 @@ static void *keep_searching(void *arg) {
     searcher *s = arg;
     swap_bench *b = s->bench;
     while (!atomic_load(&b->done) && s->n < MOST) {
-        answer a;
+        bench_hits_answer a;
         const double start = bench_clock();
         thr_hits *hits = thr_hits_live_take(b->live);
         const bool good = search(hits, b, &a);
@@ -71,39 +66,22 @@ static void *keep_searching(void *arg) {
     return NULL;
 }
 
-static thr_status build_file(swap_bench *b, int side, const char *path, thr_error *err) {
-    const bench_catalogue *c = &b->catalogues[side];
-    const thr_item_features items = {c->offsets, c->features, c->n_items};
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
-    options.replace = true;
-    return thr_hits_build(b->run->context, path, &items, &options, err);
-}
-
-static int build(swap_bench *b, int side) {
-    return build_file(b, side, b->paths[side], &b->run->err) == THR_OK ? 0 : -1;
-}
-
 static void *keep_building(void *arg) {
     swap_bench *b = arg;
     do {
-        thr_error err;
-        atomic_fetch_add(&b->failed_builds, build_file(b, 0, b->paths[2], &err) != THR_OK);
+        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[0], b->paths[2], THR_HITS_ORDER_FEATURES);
         atomic_fetch_add(&b->builds, 1);
     } while (!atomic_load(&b->done));
     return NULL;
 }
 
-static int open_and_swap(swap_bench *b, int side) {
+static void open_and_swap(swap_bench *b, int side) {
+    thr_error err; /* run's belongs to the thread that builds */
     thr_hits *next = NULL;
-    if (thr_hits_open(b->run->context, b->paths[side], &next, &b->run->err) != THR_OK)
-        return -1;
-    if (thr_hits_live_swap(b->live, next, &b->run->err) != THR_OK) {
-        thr_hits_free(next);
-        return -1;
-    }
+    if (thr_hits_open(b->run->context, b->paths[side], &next, &err) != THR_OK ||
+        thr_hits_live_swap(b->live, next, &err) != THR_OK)
+        bench_fail(b->run, "%s", err.text);
     b->n_swaps++;
-    return 0;
 }
 
 static void wait_for(double seconds) {
@@ -118,109 +96,93 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* p50 and p99 of all searches, in seconds; how many there were. */
-static int run_phase(swap_bench *b, searcher *searchers, bool swapping, double *p50, double *p99, size_t *n) {
-    int rc = 0, started = 0;
-    atomic_store(&b->done, false);
-    for (; started < THREADS; started++) {
-        searchers[started].bench = b;
-        searchers[started].n = 0;
-        if (pthread_create(&searchers[started].thread, NULL, keep_searching, &searchers[started]) != 0)
-            break;
-    }
+/* How many searches there were, and p50 and p99 of their seconds. */
+typedef struct phase {
+    size_t n;
+    double p50, p99;
+} phase;
+
+static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
+    phase p = {.n = 0};
     pthread_t builder;
-    const bool building = swapping && pthread_create(&builder, NULL, keep_building, b) == 0;
+    atomic_store(&b->done, false);
+    for (int t = 0; t < THREADS; t++) {
+        searchers[t].bench = b;
+        searchers[t].n = 0;
+        if (pthread_create(&searchers[t].thread, NULL, keep_searching, &searchers[t]) != 0)
+            bench_fail(b->run, "no %d threads", THREADS);
+    }
+    if (swapping && pthread_create(&builder, NULL, keep_building, b) != 0)
+        bench_fail(b->run, "no thread to build");
     const double start = bench_clock();
-    while (rc == 0 && bench_clock() - start < SECONDS) {
+    while (bench_clock() - start < SECONDS) {
         wait_for(PAUSE);
         if (swapping)
-            rc = open_and_swap(b, (int)(b->n_swaps + 1) % 2);
+            open_and_swap(b, (int)(b->n_swaps + 1) % 2);
     }
     atomic_store(&b->done, true);
-    *n = 0;
-    for (int t = 0; t < started; t++) {
+    double *all = bench_room(b->run, sizeof(double) * THREADS * MOST);
+    for (int t = 0; t < THREADS; t++) {
         (void)pthread_join(searchers[t].thread, NULL);
-        *n += searchers[t].n;
+        memcpy(all + p.n, searchers[t].times, searchers[t].n * sizeof *all);
+        p.n += searchers[t].n;
     }
-    if (building)
+    if (swapping)
         (void)pthread_join(builder, NULL);
-    if (swapping && (!building || atomic_load(&b->failed_builds) > 0))
-        rc = bench_fail(b->run, "%s: could not be built meanwhile", b->paths[2]);
-    double *all = malloc((*n + 1) * sizeof *all);
-    if (started < THREADS || all == NULL || *n == 0)
-        rc = bench_fail(b->run, "no %d threads, or no memory for their times", THREADS);
-    size_t at = 0;
-    for (int t = 0; t < started && rc == 0; t++, at += searchers[t - 1].n)
-        memcpy(all + at, searchers[t].times, searchers[t].n * sizeof *all);
-    if (rc == 0) {
-        qsort(all, *n, sizeof *all, compare);
-        *p50 = all[*n / 2];
-        *p99 = all[*n * 99 / 100];
-    }
+    qsort(all, p.n, sizeof *all, compare);
+    p.p50 = all[p.n / 2];
+    p.p99 = all[p.n * 99 / 100];
     free(all);
-    return rc;
+    return p;
 }
 
-static void report(swap_bench *b, const double p50[2], const double p99[2], const size_t n[2]) {
+static void report(swap_bench *b, const phase phases[2]) {
     static bench_table table;
     bench_table_begin(&table, "64 threads that search half a million items for 200 features, best 100",
                       "while | searches | p50, ms | p99, ms");
-    for (int phase = 0; phase < 2; phase++) {
-        bench_row(&table, phase == 0 ? "nothing else happens" : "a file is built, %llu swaps",
+    for (int i = 0; i < 2; i++) {
+        bench_row(&table, i == 0 ? "nothing else happens" : "a file is built, %llu swaps",
                   (unsigned long long)b->n_swaps);
-        bench_cells(&table, "%zu | %.1f | %.1f", n[phase], p50[phase] * 1e3, p99[phase] * 1e3);
+        bench_cells(&table, "%zu | %.1f | %.1f", phases[i].n, phases[i].p50 * 1e3, phases[i].p99 * 1e3);
     }
     bench_print(b->run, &table);
     bench_figure(b->run, "hits_swap_wrong", atomic_load(&b->wrong), 0, false,
-                 "failed or mixed answers of %zu while lists were swapped", n[1]);
-    bench_figure(b->run, "hits_swap_p99", p99[1] / p99[0], 2, false, "p99 of 64 searching threads, swapping over not");
+                 "failed or mixed answers of %zu while lists were swapped", phases[1].n);
+    bench_figure(b->run, "hits_swap_p99", phases[1].p99 / phases[0].p99, 2, false,
+                 "p99 of 64 searching threads, swapping over not");
 }
 
-static int measure(swap_bench *b) {
-    searcher *searchers = calloc(THREADS, sizeof *searchers);
-    thr_hits *hits = NULL;
-    double p50[2] = {0}, p99[2] = {0};
-    size_t n[2] = {0};
-    int rc = searchers == NULL ? bench_fail(b->run, "no memory for threads") : 0;
-    for (int side = 1; side >= 0 && rc == 0; side--) {
-        thr_hits_free(hits);
-        hits = NULL;
-        rc = build(b, side);
-        if (rc == 0)
-            rc = thr_hits_open(b->run->context, b->paths[side], &hits, &b->run->err) == THR_OK ? 0 : -1;
-        if (rc == 0 && !search(hits, b, &b->right[side]))
-            rc = bench_fail(b->run, "a search failed");
+static void measure(swap_bench *b) {
+    searcher *searchers = bench_room(b->run, THREADS * sizeof *searchers);
+    phase phases[2];
+    thr_hits *hits[2];
+    for (int side = 0; side < 2; side++) {
+        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[side], b->paths[side], THR_HITS_ORDER_FEATURES);
+        hits[side] = bench_hits_open(b->run, b->paths[side]);
+        if (!search(hits[side], b, &b->right[side]))
+            bench_fail(b->run, "a search failed");
     }
-    if (rc == 0 && thr_hits_live_create(b->run->context, hits, &b->live, &b->run->err) != THR_OK)
-        rc = -1;
-    if (b->live == NULL)
-        thr_hits_free(hits);
-    for (int phase = 0; phase < 2 && rc == 0; phase++)
-        rc = run_phase(b, searchers, phase == 1, &p50[phase], &p99[phase], &n[phase]);
-    if (rc == 0)
-        report(b, p50, p99, n);
+    thr_hits_free(hits[1]);
+    bench_must(b->run, thr_hits_live_create(b->run->context, hits[0], &b->live, &b->run->err));
+    for (int i = 0; i < 2; i++)
+        phases[i] = run_phase(b, searchers, i == 1);
+    report(b, phases);
     thr_hits_live_free(b->live);
     free(searchers);
-    return rc;
 }
 
-int bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
-    swap_bench *b = calloc(1, sizeof *b);
+void bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
+    swap_bench *b = bench_room(run, sizeof *b);
     uint64_t rng = 3;
-    if (b == NULL)
-        return bench_fail(run, "no memory");
     b->run = run;
-    int rc = 0;
     (void)snprintf(b->paths[2], sizeof b->paths[2], "%s/live-next.hits", run->scratch);
-    for (int side = 0; side < 2 && rc == 0; side++) {
+    for (int side = 0; side < 2; side++) {
         (void)snprintf(b->paths[side], sizeof b->paths[side], "%s/live-%d.hits", run->scratch, side);
-        rc = bench_catalogue_draw(&b->catalogues[side], n_items, 50000, 20, 11 + (uint64_t)side);
+        b->catalogues[side] = bench_catalogue_draw(run, n_items, 50000, 11 + (uint64_t)side);
     }
-    if (rc == 0)
-        (void)bench_catalogue_query(&b->catalogues[0], &rng, b->features, b->weights, N_FEATURES);
-    rc = rc == 0 ? measure(b) : bench_fail(run, "no memory for two catalogues");
+    bench_catalogue_query(&b->catalogues[0], &rng, b->features, b->weights, N_FEATURES);
+    measure(b);
     for (int side = 0; side < 2; side++)
         bench_catalogue_free(&b->catalogues[side]);
     free(b);
-    return rc;
 }

@@ -10,12 +10,7 @@
 
 #include "hits.h"
 
-enum { K = 100, BATCH = 1000, BATCHES = 10, N = BATCH * BATCHES, ROUNDS = 5 };
-
-typedef struct answer {
-    uint64_t ids[K];
-    float values[K];
-} answer;
+enum { K = BENCH_HITS_K, BATCH = 1000, BATCHES = 10, N = BATCH * BATCHES, ROUNDS = 5 };
 
 typedef struct updates_bench {
     bench_scan_run *run;
@@ -39,7 +34,7 @@ static void draw_removed(updates_bench *b) {
         b->left[b->removed[i] / 64] &= ~(UINT64_C(1) << b->removed[i] % 64);
 }
 
-static int update(updates_bench *b, int batch) {
+static void update(updates_bench *b, int batch) {
     const uint64_t first = (uint64_t)batch * BATCH, *offsets = b->more.offsets + first;
     uint64_t ids[BATCH], ends[BATCH + 1];
     thr_hits_changes changes;
@@ -56,73 +51,52 @@ static int update(updates_bench *b, int batch) {
     changes.n_removed = BATCH;
     changes.removed_ids = b->removed + first;
     const double start = bench_clock();
-    if (thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &b->run->err) != THR_OK)
-        return -1;
+    bench_must(b->run, thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &b->run->err));
     thr_hits_free(b->updated);
     b->seconds[batch] = bench_clock() - start;
     b->updated = next;
-    return 0;
 }
 
-static int build_added(updates_bench *b) {
-    const thr_item_features items = {b->more.offsets, b->more.features, N};
-    thr_hits_build_options options;
-    char path[1100];
-    (void)snprintf(path, sizeof path, "%s/added.hits", b->run->scratch);
-    thr_hits_build_options_init(&options);
-    options.replace = true;
-    return thr_hits_build(b->run->context, path, &items, &options, &b->run->err) == THR_OK &&
-                   thr_hits_open(b->run->context, path, &b->added, &b->run->err) == THR_OK
-               ? 0
-               : -1;
-}
-
-static int search(updates_bench *b, thr_hits *hits, int size, const uint64_t *filter, answer *a) {
-    const uint64_t ends[] = {0, b->queries[size].n};
-    const thr_hits_queries queries = {1, ends, b->queries[size].features, b->queries[size].weights};
+static void search(updates_bench *b, thr_hits *hits, int size, const uint64_t *filter, bench_hits_answer *a) {
     thr_hits_search_options options;
     thr_hits_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = b->n_items;
-    return thr_hits_search(hits, &queries, K, &options, a->ids, a->values, &b->run->err) == THR_OK ? 0 : -1;
+    bench_hits_ask(b->run, hits, &b->queries[size], &options, a);
 }
 
-static int check(updates_bench *b, int size) {
-    answer found, file, added;
-    if (search(b, b->updated, size, NULL, &found) != 0 || search(b, b->file, size, b->left, &file) != 0 ||
-        search(b, b->added, size, NULL, &added) != 0)
-        return -1;
+static void check(updates_bench *b, int size) {
+    bench_hits_answer found, file, added;
+    search(b, b->updated, size, NULL, &found);
+    search(b, b->file, size, b->left, &file);
+    search(b, b->added, size, NULL, &added);
     for (size_t i = 0, f = 0, a = 0; i < K; i++) {
         const bool is_added = added.values[a] > file.values[f];
         const uint64_t id = is_added ? b->n_items + added.ids[a] : file.ids[f];
         const float value = is_added ? added.values[a] : file.values[f];
         if (found.ids[i] != id || found.values[i] != value) /* to the bit */
-            return bench_fail(b->run, "after updates, number %zu is item %llu with %g, not %llu with %g", i,
-                              (unsigned long long)found.ids[i], (double)found.values[i], (unsigned long long)id,
-                              (double)value);
+            bench_fail(b->run, "after updates, number %zu is item %llu with %g, not %llu with %g", i,
+                       (unsigned long long)found.ids[i], (double)found.values[i], (unsigned long long)id,
+                       (double)value);
         *(is_added ? &a : &f) += 1;
     }
-    return 0;
 }
 
 /* In turns, the best round of each. */
-static int measure(updates_bench *b, int size, double *alone, double *changed) {
-    answer a;
+static void measure(updates_bench *b, int size, double *alone, double *changed) {
+    bench_hits_answer a;
     *alone = *changed = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
         double start = bench_clock();
-        if (search(b, b->file, size, NULL, &a) != 0)
-            return -1;
+        search(b, b->file, size, NULL, &a);
         *alone = fmin(*alone, bench_clock() - start);
         start = bench_clock();
-        if (search(b, b->updated, size, NULL, &a) != 0)
-            return -1;
+        search(b, b->updated, size, NULL, &a);
         *changed = fmin(*changed, bench_clock() - start);
     }
-    return 0;
 }
 
-static int report(updates_bench *b, int n_sizes) {
+static void report(updates_bench *b, int n_sizes) {
     static bench_table table;
     bench_table_begin(&table, "Updates: 1,000 items added and 1,000 removed at a time; one thread",
                       "what | ms | over the file alone");
@@ -137,8 +111,8 @@ static int report(updates_bench *b, int n_sizes) {
     }
     for (int size = 0; size < n_sizes; size++) {
         double alone, changed;
-        if (check(b, size) != 0 || measure(b, size, &alone, &changed) != 0)
-            return -1;
+        check(b, size);
+        measure(b, size, &alone, &changed);
         for (int side = 0; side < 2; side++) {
             bench_row(&table, "a query of %u features, %s | %.2f | %.2f", b->queries[size].n,
                       side == 0 ? "the file alone" : "10,000 added and 10,000 removed",
@@ -146,33 +120,29 @@ static int report(updates_bench *b, int n_sizes) {
         }
     }
     bench_print(b->run, &table);
-    return 0;
 }
 
-int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
-                       int n_queries) {
-    updates_bench *b = calloc(1, sizeof *b);
-    int rc = 0;
-    if (b == NULL)
-        return bench_fail(run, "no memory");
-    *b = (updates_bench){.run = run, .file = hits, .queries = queries, .n_items = c->n_items};
-    b->left = calloc(c->n_items / 64 + 1, sizeof *b->left);
-    if (c->n_items < 2 * N)
+void bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+                        int n_queries) {
+    if (c->n_items < 2 * N) {
         bench_say(run, "Too few items for %d to be removed: updates are not measured.\n\n", N);
-    else if (b->left == NULL || bench_catalogue_draw(&b->more, N, c->n_features, c->per_item, 21) != 0)
-        rc = bench_fail(run, "no memory for items to add");
-    if (rc == 0 && c->n_items >= 2 * N) {
-        draw_removed(b);
-        rc = build_added(b);
-        for (int batch = 0; batch < BATCHES && rc == 0; batch++)
-            rc = update(b, batch);
-        if (rc == 0)
-            rc = report(b, n_queries);
+        return;
     }
+    updates_bench *b = bench_room(run, sizeof *b);
+    char path[1100];
+    (void)snprintf(path, sizeof path, "%s/added.hits", run->scratch);
+    *b = (updates_bench){.run = run, .file = hits, .queries = queries, .n_items = c->n_items};
+    b->left = bench_room(run, (c->n_items / 64 + 1) * sizeof *b->left);
+    b->more = bench_catalogue_draw(run, N, c->n_features, 21);
+    draw_removed(b);
+    (void)bench_hits_build(run, run->context, &b->more, path, THR_HITS_ORDER_FEATURES);
+    b->added = bench_hits_open(run, path);
+    for (int batch = 0; batch < BATCHES; batch++)
+        update(b, batch);
+    report(b, n_queries);
     thr_hits_free(b->updated);
     thr_hits_free(b->added);
     bench_catalogue_free(&b->more);
     free(b->left);
     free(b);
-    return rc;
 }

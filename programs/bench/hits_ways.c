@@ -34,21 +34,17 @@ static void fill_windows(bench_ways *w) {
     }
 }
 
-int bench_ways_make(bench_ways *w, const bench_catalogue *c) {
-    uint64_t *next = malloc(c->n_features * sizeof *next);
+void bench_ways_make(bench_scan_run *run, bench_ways *w, const bench_catalogue *c) {
+    uint64_t *next = bench_room(run, c->n_features * sizeof *next);
     *w = (bench_ways){.catalogue = c, .n_windows = (uint32_t)((c->n_items + WINDOW - 1) / WINDOW)};
-    w->starts = calloc(c->n_features + 1, sizeof *w->starts);
-    w->items = malloc(c->n_postings * sizeof *w->items);
-    w->window_starts = malloc((size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
-    w->local = malloc(c->n_postings * sizeof *w->local);
-    w->dense = calloc(c->n_features, sizeof *w->dense);
-    const bool good = next && w->starts && w->items && w->window_starts && w->local && w->dense;
-    if (good) {
-        fill_columns(w, next);
-        fill_windows(w);
-    }
+    w->starts = bench_room(run, (c->n_features + 1) * sizeof *w->starts);
+    w->items = bench_room(run, c->n_postings * sizeof *w->items);
+    w->window_starts = bench_room(run, (size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
+    w->local = bench_room(run, c->n_postings * sizeof *w->local);
+    w->dense = bench_room(run, c->n_features * sizeof *w->dense);
+    fill_columns(w, next);
+    fill_windows(w);
     free(next);
-    return good ? 0 : -1;
 }
 
 void bench_ways_free(bench_ways *w) {

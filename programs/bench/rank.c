@@ -15,7 +15,7 @@
 #include "rank.h"
 #include "talk.h"
 
-enum { N_SHAPES = 2, ROUNDS = 3, READ_BYTES = 512 << 20 };
+enum { N_SHAPES = 2, ROUNDS = 3 };
 
 static const bench_rank_shape SHAPES[N_SHAPES] = {{"MQ2007-list", 741539, 1017, 46, 1268, false},
                                                   {"MSLR-WEB30K", 2300000, 18919, 136, 5, true}};
@@ -36,29 +36,26 @@ typedef struct rank_bench {
 
 /* ------------------------------------------------------------------------------------------------ reading */
 
-static int open_file(rank_bench *b, bool cache, thr_ranking **ranking, double *seconds) {
+static void open_file(rank_bench *b, bool cache, thr_ranking **ranking, double *seconds) {
     thr_ranking_options options;
     thr_ranking_options_init(&options);
     options.without_comments = true;
     options.cache = cache;
     const double start = bench_clock();
-    const thr_status status = thr_ranking_open(b->run->context, b->path, &options, ranking, &b->run->err);
+    bench_must(b->run, thr_ranking_open(b->run->context, b->path, &options, ranking, &b->run->err));
     *seconds = bench_clock() - start;
-    return status == THR_OK ? 0 : -1;
 }
 
 /* The best of some rounds; the first makes the cache, or finds the file in the system's memory. */
-static int time_open(rank_bench *b, bool cache, double *seconds) {
+static void time_open(rank_bench *b, bool cache, double *seconds) {
     *seconds = INFINITY;
     for (int round = 0; round <= ROUNDS; round++) {
         thr_ranking *ranking = NULL;
         double took;
-        if (open_file(b, cache, &ranking, &took) != 0)
-            return -1;
+        open_file(b, cache, &ranking, &took);
         thr_ranking_free(ranking);
         *seconds = round == 0 ? INFINITY : fmin(*seconds, took);
     }
-    return 0;
 }
 
 /* Malloc and free that know how much there is and how much there was at most: in front of a block stands its size. */
@@ -90,7 +87,7 @@ static void untrack(void *user, void *memory) {
 }
 
 /* The most memory that reading takes, the mapped file left out. */
-static int measure_memory(rank_bench *b, size_t *most) {
+static void measure_memory(rank_bench *b, size_t *most) {
     tracker t = {0, 0};
     thr_context *context = NULL;
     thr_ranking *ranking = NULL;
@@ -101,22 +98,21 @@ static int measure_memory(rank_bench *b, size_t *most) {
     options.allocator = (thr_allocator){track, untrack, &t};
     thr_ranking_options_init(&how);
     how.without_comments = true;
-    thr_status status = thr_context_create(&options, &context, &b->run->err);
+    bench_must(b->run, thr_context_create(&options, &context, &b->run->err));
     const size_t before = t.live;
-    if (status == THR_OK)
-        status = thr_ranking_open(context, b->path, &how, &ranking, &b->run->err);
+    bench_must(b->run, thr_ranking_open(context, b->path, &how, &ranking, &b->run->err));
     *most = t.most - before;
     thr_ranking_free(ranking);
     thr_context_free(context);
-    return status == THR_OK ? 0 : -1;
 }
 
-static int measure_reading(rank_bench *b, int shape) {
+static void measure_reading(rank_bench *b, int shape) {
     const double matrix = (double)b->examples.offsets[b->n_written] * b->shape.n_features * sizeof(float);
     size_t most;
     double parse, load;
-    if (time_open(b, false, &parse) != 0 || measure_memory(b, &most) != 0 || time_open(b, true, &load) != 0)
-        return -1;
+    time_open(b, false, &parse);
+    measure_memory(b, &most);
+    time_open(b, true, &load);
     bench_row(&b->reading, "%s | %s | %s | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
               prog_exact(b->examples.offsets[b->n_written]).text, prog_bytes((double)b->text_bytes).text, parse,
               (double)b->text_bytes / parse * 1e-6, load, matrix / load * 1e-9, (double)most / matrix);
@@ -124,22 +120,20 @@ static int measure_reading(rank_bench *b, int shape) {
                  true, "text read, MB/s, %s", b->shape.name);
     bench_figure(b->run, shape == 0 ? "rank_memory_list" : "rank_memory_web", (double)most / matrix, 1.3, false,
                  "memory of reading over the float32 matrix, %s", b->shape.name);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ training */
 
-static int train(rank_bench *b, thr_context *context, const thr_ranking *ranking, thr_rank_report *report) {
+static void train(rank_bench *b, thr_context *context, const thr_ranking *ranking, thr_rank_report *report) {
     thr_rank_options options;
     thr_rank_model *model = NULL;
     thr_rank_options_init(&options);
     options.c = C;
     options.epsilon = EPSILON;
-    const thr_status status = thr_rank_train(context, ranking, &options, &model, report, &b->run->err);
+    bench_must(b->run, thr_rank_train(context, ranking, &options, &model, report, &b->run->err));
     thr_rank_model_free(model);
-    if (status == THR_OK && !report->converged)
-        return bench_fail(b->run, "%s: the gradient did not become small enough", b->shape.name);
-    return status == THR_OK ? 0 : -1;
+    if (!report->converged)
+        bench_fail(b->run, "%s: the gradient did not become small enough", b->shape.name);
 }
 
 static void report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
@@ -153,49 +147,40 @@ static void report_training(rank_bench *b, const char *device, const thr_rank_re
 }
 
 /* The same on a GPU, where there is one: it must come to the same objective. */
-static int train_on_gpu(rank_bench *b, const thr_ranking *ranking, const thr_rank_report *wanted) {
+static void train_on_gpu(rank_bench *b, const thr_ranking *ranking, const thr_rank_report *wanted) {
     thr_context_options options;
     thr_context *context = NULL;
     thr_rank_report report;
     uint32_t n_gpus = 0;
     if (thr_device_count(&n_gpus, NULL) != THR_OK || n_gpus == 0)
-        return 0;
+        return;
     thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = "cuda:0";
-    if (thr_context_create(&options, &context, &b->run->err) != THR_OK)
-        return -1;
-    int rc = train(b, context, ranking, &report);
-    if (rc == 0 && report.objective != wanted->objective)
-        rc = bench_fail(b->run, "%s: the objective is %.17g, on a GPU %.17g", b->shape.name, wanted->objective,
-                        report.objective);
-    if (rc == 0)
-        report_training(b, ", a GPU", &report);
+    bench_must(b->run, thr_context_create(&options, &context, &b->run->err));
+    train(b, context, ranking, &report);
+    if (report.objective != wanted->objective)
+        bench_fail(b->run, "%s: the objective is %.17g, on a GPU %.17g", b->shape.name, wanted->objective,
+                   report.objective);
+    report_training(b, ", a GPU", &report);
     thr_context_free(context);
-    return rc;
 }
 
 /* All examples, from memory. */
-static int measure_training(rank_bench *b, int shape) {
+static void measure_training(rank_bench *b, int shape) {
     const bench_examples *e = &b->examples;
     const thr_matrix rows = thr_matrix_f32(e->values, b->shape.n_rows, b->shape.n_features);
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     thr_ranking *ranking = NULL;
     thr_rank_report report;
-    if (thr_ranking_from_matrix(b->run->context, &rows, e->labels, e->queries, &ranking, &b->run->err) != THR_OK)
-        return -1;
-    int rc = train(b, b->run->context, ranking, &report);
-    if (rc == 0) {
-        report_training(b, "", &report);
-        rc = train_on_gpu(b, ranking, &report);
-    }
+    bench_must(b->run, thr_ranking_from_matrix(b->run->context, &rows, e->labels, e->queries, &ranking, &b->run->err));
+    train(b, b->run->context, ranking, &report);
+    report_training(b, "", &report);
+    train_on_gpu(b, ranking, &report);
     thr_ranking_free(ranking);
-    if (rc != 0)
-        return -1;
     const double rate = matrix * (double)report.n_products / report.product_seconds;
     bench_figure(b->run, shape == 0 ? "rank_product_list" : "rank_product_web", rate / b->bandwidth, 0.7, true,
                  "bytes of X a second in products with the Hessian over a plain read's, %s", b->shape.name);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ both ways */
@@ -219,55 +204,39 @@ static void report_both(rank_bench *b, const thr_rank_report *ours, const bench_
 }
 
 /* The file's examples, read by each. */
-static int measure_both(rank_bench *b, int shape) {
+static void measure_both(rank_bench *b, int shape) {
     bench_classic_result theirs;
     thr_rank_report ours;
     thr_ranking *ranking = NULL;
     double read_s;
-    if (open_file(b, false, &ranking, &read_s) != 0)
-        return -1;
-    const int rc = train(b, b->run->context, ranking, &ours);
+    open_file(b, false, &ranking, &read_s);
+    train(b, b->run->context, ranking, &ours);
     thr_ranking_free(ranking);
-    if (rc != 0)
-        return -1;
-    if (bench_classic_train(b->path, C, EPSILON, NULL, &theirs) != 0)
-        return bench_fail(b->run, "%s: no memory for the classic way", b->path);
+    bench_classic_train(b->run, b->path, C, EPSILON, NULL, &theirs);
     if (fabs(theirs.objective - ours.objective) > CLOSE * ours.objective)
-        return bench_fail(b->run, "%s: the objective is %.10g, by the classic way %.10g", b->shape.name, ours.objective,
-                          theirs.objective);
+        bench_fail(b->run, "%s: the objective is %.10g, by the classic way %.10g", b->shape.name, ours.objective,
+                   theirs.objective);
     report_both(b, &ours, &theirs, read_s, shape);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-static int run_shape(rank_bench *b, int shape) {
+static void run_shape(rank_bench *b, int shape) {
     b->shape = SHAPES[shape];
     const double share = (double)b->run->values->items / 100;
     b->shape.n_rows = (uint64_t)((double)b->shape.n_rows * share);
     b->shape.n_queries = (uint64_t)ceil((double)b->shape.n_queries * share);
-    if (bench_examples_draw(&b->examples, &b->shape, b->run->program->globals.seed) != 0)
-        return bench_fail(b->run, "no memory for %" PRIu64 " rows", b->shape.n_rows);
+    b->examples = bench_examples_draw(b->run, &b->shape);
     b->n_written = (uint64_t)ceil((double)b->shape.n_queries * CLASSIC_SHARES[shape]);
     (void)snprintf(b->path, sizeof b->path, "%s/rank%d.svm", b->run->scratch, shape);
-    if (bench_examples_write(&b->examples, b->n_written, b->path, &b->text_bytes) != 0)
-        return bench_fail(b->run, "%s: could not be written", b->path);
-    if (measure_reading(b, shape) != 0 || measure_training(b, shape) != 0 || measure_both(b, shape) != 0)
-        return -1;
+    b->text_bytes = bench_examples_write(b->run, &b->examples, b->n_written, b->path);
+    measure_reading(b, shape);
+    measure_training(b, shape);
+    measure_both(b, shape);
     bench_examples_free(&b->examples);
-    return 0;
 }
 
-static double plain_read(void) {
-    void *memory = bench_memory(READ_BYTES);
-    if (memory == NULL)
-        return 0;
-    const double rate = bench_read_bandwidth(memory, READ_BYTES);
-    bench_memory_free(memory, READ_BYTES);
-    return rate;
-}
-
-static int run_all(rank_bench *b) {
+static void run_all(rank_bench *b) {
     bench_table_begin(&b->reading, "Reading SVMlight text, and the cache beside it",
                       "examples | rows | text | read, s | MB/s | cache, s | GB/s of float32 | memory over it");
     bench_table_begin(&b->training, "Training from memory",
@@ -276,9 +245,9 @@ static int run_all(rank_bench *b) {
     bench_table_begin(&b->classic, "Beside the classic way, from the same file",
                       "examples | rows | way | read, s | solve, s | Newton steps, products | objective | solve over "
                       "ours | whole over ours");
-    b->bandwidth = plain_read();
+    b->bandwidth = bench_anonymous_bandwidth();
     if (!(b->bandwidth > 0))
-        return bench_fail(b->run, "no memory to read");
+        bench_fail(b->run, "no memory to read");
     bench_say_machine(b->run, "rank");
     bench_say(b->run,
               "Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
@@ -286,25 +255,21 @@ static int run_all(rank_bench *b) {
               "over labels.\n\n",
               b->run->values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
     for (int shape = 0; shape < N_SHAPES; shape++)
-        if (run_shape(b, shape) != 0)
-            return -1;
+        run_shape(b, shape);
     bench_print(b->run, &b->reading);
     bench_print(b->run, &b->training);
     bench_print(b->run, &b->classic);
-    return 0;
 }
 
-static int sections(bench_scan_run *run) {
-    if (run->values->plot != NULL)
-        return bench_rank_convergence(run, SHAPES, CLASSIC_SHARES, N_SHAPES, C);
-    rank_bench *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return bench_fail(run, "no memory");
+static void sections(bench_scan_run *run) {
+    if (run->values->plot != NULL) {
+        bench_rank_convergence(run, SHAPES, CLASSIC_SHARES, N_SHAPES, C);
+        return;
+    }
+    rank_bench *b = bench_room(run, sizeof *b);
     b->run = run;
-    const int rc = run_all(b);
-    bench_examples_free(&b->examples);
+    run_all(b);
     free(b);
-    return rc;
 }
 
 static int run_rank(program *run, const void *values) {

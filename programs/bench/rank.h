@@ -26,13 +26,13 @@ typedef struct bench_examples {
 
 /*
  * Values from 0 to 1, a query's around means of its own; labels are places in the order of a linear score with noise,
- * put into levels. The same for the same seed. -1 where memory lacks.
+ * put into levels. The same for the same seed.
  */
-int bench_examples_draw(bench_examples *e, const bench_rank_shape *shape, uint64_t seed);
+bench_examples bench_examples_draw(bench_scan_run *run, const bench_rank_shape *shape);
 void bench_examples_free(bench_examples *e);
 
-/* The first n_queries as an SVMlight file; -1 where it cannot be written. *bytes: its size. */
-int bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path, uint64_t *bytes);
+/* The first n_queries as an SVMlight file, of so many bytes. */
+uint64_t bench_examples_write(bench_scan_run *run, const bench_examples *e, uint64_t n_queries, const char *path);
 
 /* -------------------------------------------------------------------------------------------- rank_classic.c */
 
@@ -55,14 +55,14 @@ typedef struct bench_rank_course {
 } bench_rank_course;
 void bench_rank_course_add(bench_rank_course *course, double seconds, double objective);
 
-/* -1 where the file cannot be read, or memory lacks. course, without the time of reading, may be NULL. */
-int bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
-                        bench_classic_result *result);
+/* course, without the time of reading, may be NULL. */
+void bench_classic_train(bench_scan_run *run, const char *path, double c, double epsilon, bench_rank_course *course,
+                         bench_classic_result *result);
 
 /* --------------------------------------------------------------------------------------------- rank_course.c */
 
 /* Curves and a table of how near each solver is to the least of f, on shares of the shapes and on MQ2007. */
-int bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
-                           double c);
+void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
+                            double c);
 
 #endif

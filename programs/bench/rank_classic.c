@@ -19,6 +19,7 @@ typedef struct placed {
 } placed;
 
 typedef struct classic {
+    bench_scan_run *run;
     node *nodes;
     size_t n_nodes, nodes_room;
     size_t *starts; /* of rows */
@@ -39,65 +40,55 @@ typedef struct classic {
 
 /* ------------------------------------------------------------------------------------------------ reading */
 
-static bool grow(void **memory, size_t *room, size_t needed, size_t size) {
+static void grow(classic *m, void **memory, size_t *room, size_t needed, size_t size) {
     if (needed <= *room)
-        return true;
-    const size_t wanted = needed + needed / 2 + 1024;
-    void *larger = realloc(*memory, wanted * size);
-    if (larger == NULL)
-        return false;
-    *memory = larger;
-    *room = wanted;
-    return true;
+        return;
+    *room = needed + needed / 2 + 1024;
+    *memory = realloc(*memory, *room * size);
+    if (*memory == NULL)
+        bench_fail(m->run, "out of memory for the classic way");
 }
 
-static bool add_node(classic *m, int index, double value) {
-    if (!grow((void **)&m->nodes, &m->nodes_room, m->n_nodes + 1, sizeof *m->nodes))
-        return false;
+static void add_node(classic *m, int index, double value) {
+    grow(m, (void **)&m->nodes, &m->nodes_room, m->n_nodes + 1, sizeof *m->nodes);
     m->nodes[m->n_nodes++] = (node){index, value};
-    return true;
 }
 
-static bool read_line(classic *m, char *line) {
+static void read_line(classic *m, char *line) {
     char *rest = NULL, *word = strtok_r(line, " \t\n", &rest);
     if (word == NULL || word[0] == '#')
-        return true;
-    const size_t room = m->rows_room;
-    size_t again = room, third = room;
-    if (!grow((void **)&m->starts, &m->rows_room, m->n + 1, sizeof *m->starts) ||
-        !grow((void **)&m->labels, &again, m->n + 1, sizeof *m->labels) ||
-        !grow((void **)&m->queries, &third, m->n + 1, sizeof *m->queries))
-        return false;
+        return;
+    size_t again = m->rows_room, third = again;
+    grow(m, (void **)&m->starts, &m->rows_room, m->n + 1, sizeof *m->starts);
+    grow(m, (void **)&m->labels, &again, m->n + 1, sizeof *m->labels);
+    grow(m, (void **)&m->queries, &third, m->n + 1, sizeof *m->queries);
     m->starts[m->n] = m->n_nodes;
     m->labels[m->n] = strtod(word, NULL);
     while ((word = strtok_r(NULL, " \t\n", &rest)) != NULL && word[0] != '#') {
         char *colon = strchr(word, ':');
         if (colon == NULL)
-            return false;
+            bench_fail(m->run, "%s: not a number and a value", word);
         if (strncmp(word, "qid", 3) == 0) {
             m->queries[m->n] = strtol(colon + 1, NULL, 10);
             continue;
         }
         const int index = (int)strtol(word, NULL, 10);
         m->n_features = (uint32_t)index > m->n_features ? (uint32_t)index : m->n_features;
-        if (!add_node(m, index, strtod(colon + 1, NULL)))
-            return false;
+        add_node(m, index, strtod(colon + 1, NULL));
     }
     m->n++;
-    return add_node(m, -1, 0);
+    add_node(m, -1, 0);
 }
 
-static bool read_file(classic *m, const char *path) {
+static void read_file(classic *m, const char *path) {
     FILE *file = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
-    bool good = file != NULL;
-    while (good && getline(&line, &room, file) >= 0)
-        good = read_line(m, line);
+    while (file != NULL && getline(&line, &room, file) >= 0)
+        read_line(m, line);
     free(line);
-    if (file != NULL)
-        (void)fclose(file);
-    return good && m->n > 0;
+    if (file == NULL || fclose(file) != 0 || m->n == 0 || m->n_features == 0)
+        bench_fail(m->run, "%s: could not be read", path);
 }
 
 /* ------------------------------------------------------------------------------------------------ queries */
@@ -108,17 +99,13 @@ static int by_key(const void *a, const void *b) {
 }
 
 /* The file has a query's rows together. */
-static bool prepare(classic *m) {
-    m->query_starts = malloc((m->n + 1) * sizeof *m->query_starts);
-    m->levels = malloc(m->n * sizeof *m->levels);
-    m->order = malloc(m->n * sizeof *m->order);
-    m->z = malloc(m->n * sizeof *m->z);
-    m->t = malloc(m->n * sizeof *m->t);
-    m->r = malloc(m->n * sizeof *m->r);
-    m->plus = malloc(m->n * sizeof *m->plus);
-    m->minus = malloc(m->n * sizeof *m->minus);
-    if (!m->query_starts || !m->levels || !m->order || !m->z || !m->t || !m->r || !m->plus || !m->minus)
-        return false;
+static void prepare(classic *m) {
+    m->query_starts = bench_room(m->run, (m->n + 1) * sizeof *m->query_starts);
+    m->levels = bench_room(m->run, m->n * sizeof *m->levels);
+    m->order = bench_room(m->run, m->n * sizeof *m->order);
+    double **const vectors[] = {&m->z, &m->t, &m->r, &m->plus, &m->minus};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = bench_room(m->run, m->n * sizeof(double));
     for (size_t i = 0; i < m->n; i++)
         if (i == 0 || m->queries[i] != m->queries[i - 1])
             m->query_starts[m->n_queries++] = i;
@@ -135,9 +122,8 @@ static bool prepare(classic *m) {
             m->levels[m->order[first + i].row] = level;
         }
     }
-    m->counts = malloc((m->longest + 2) * sizeof *m->counts);
-    m->sums = malloc((m->longest + 2) * sizeof *m->sums);
-    return m->counts != NULL && m->sums != NULL;
+    m->counts = bench_room(m->run, (m->longest + 2) * sizeof *m->counts);
+    m->sums = bench_room(m->run, (m->longest + 2) * sizeof *m->sums);
 }
 
 /* ------------------------------------------------------------------------------------------------ the tree */
@@ -310,21 +296,20 @@ static double next_radius(double delta, double length, double slope, double got,
     return fmax(delta, fmin(alpha * length, 4 * delta));
 }
 
-static void note(bench_rank_course *course, double start, double objective) {
-    if (course != NULL)
-        bench_rank_course_add(course, bench_clock() - start, objective);
+void bench_rank_course_add(bench_rank_course *course, double seconds, double objective) {
+    if (course == NULL || course->n == BENCH_RANK_STEPS)
+        return;
+    course->seconds[course->n] = seconds;
+    course->objectives[course->n++] = objective;
 }
 
 static void solve(classic *m, region *p, double epsilon, double start, bench_rank_course *course,
                   bench_classic_result *result) {
     enum { MOST_STEPS = 1000 };
     const size_t n = m->n_features;
-    double *w = calloc(n, sizeof *w), f, first;
-    if (w == NULL)
-        return;
-    f = value_at(m, w);
+    double *w = bench_room(m->run, n * sizeof *w), f = value_at(m, w), first;
     gradient_at(m, w, p->g);
-    note(course, start, f);
+    bench_rank_course_add(course, bench_clock() - start, f);
     first = p->delta = sqrt(inner(p->g, p->g, n));
     for (uint32_t step = 1; step <= MOST_STEPS; step++) {
         result->n_products += step_within(m, p);
@@ -340,7 +325,7 @@ static void solve(classic *m, region *p, double epsilon, double start, bench_ran
             memcpy(w, p->w, n * sizeof *w);
             f = after;
             gradient_at(m, w, p->g);
-            note(course, start, f);
+            bench_rank_course_add(course, bench_clock() - start, f);
             if (sqrt(inner(p->g, p->g, n)) <= epsilon * first)
                 break;
         } else {
@@ -356,28 +341,22 @@ static void solve(classic *m, region *p, double epsilon, double start, bench_ran
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-int bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
-                        bench_classic_result *result) {
-    classic m = {.c = c};
+void bench_classic_train(bench_scan_run *run, const char *path, double c, double epsilon, bench_rank_course *course,
+                         bench_classic_result *result) {
+    classic m = {.run = run, .c = c};
     *result = (bench_classic_result){.n_steps = 0};
     double start = bench_clock();
-    bool good = read_file(&m, path);
+    read_file(&m, path);
     result->read_s = bench_clock() - start;
     start = bench_clock();
-    good = good && m.n_features > 0 && prepare(&m);
-    double *memory = good ? malloc(6 * (size_t)m.n_features * sizeof *memory) : NULL;
-    if (memory != NULL) {
-        double *places[6];
-        for (size_t i = 0; i < 6; i++)
-            places[i] = memory + i * m.n_features;
-        region p = {places[0], places[1], places[2], places[3], places[4], places[5], 0};
-        solve(&m, &p, epsilon, start, course, result);
-    }
+    prepare(&m);
+    const size_t d = m.n_features;
+    double *v = bench_room(run, 6 * d * sizeof *v);
+    region p = {v, v + d, v + 2 * d, v + 3 * d, v + 4 * d, v + 5 * d, 0};
+    solve(&m, &p, epsilon, start, course, result);
     result->solve_s = bench_clock() - start;
-    good = memory != NULL && result->n_steps > 0;
-    void *const all[] = {memory, m.nodes, m.starts, m.labels, m.queries, m.query_starts, m.levels, m.order,
-                         m.z,    m.t,     m.r,      m.plus,   m.minus,   m.counts,       m.sums};
+    void *const all[] = {v,   m.nodes, m.starts, m.labels, m.queries, m.query_starts, m.levels, m.order,
+                         m.z, m.t,     m.r,      m.plus,   m.minus,   m.counts,       m.sums};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
-    return good ? 0 : -1;
 }

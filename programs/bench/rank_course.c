@@ -37,20 +37,13 @@ typedef struct course_bench {
     int n_plots;
 } course_bench;
 
-void bench_rank_course_add(bench_rank_course *course, double seconds, double objective) {
-    if (course->n == BENCH_RANK_STEPS)
-        return;
-    course->seconds[course->n] = seconds;
-    course->objectives[course->n++] = objective;
-}
-
 /* ------------------------------------------------------------------------------------------------ runs */
 
 static void note_step(void *user, const thr_rank_step *step) {
     bench_rank_course_add(user, step->seconds, step->objective);
 }
 
-static int run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_method method, bench_rank_course *course) {
+static void run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_method method, bench_rank_course *course) {
     thr_rank_options options;
     thr_rank_model *model = NULL;
     thr_rank_options_init(&options);
@@ -59,34 +52,30 @@ static int run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_method
     options.method = method;
     options.on_step = note_step;
     options.on_step_user = course;
-    const thr_status status = thr_rank_train(b->run->context, ranking, &options, &model, NULL, &b->run->err);
+    bench_must(b->run, thr_rank_train(b->run->context, ranking, &options, &model, NULL, &b->run->err));
     thr_rank_model_free(model);
-    return status == THR_OK ? 0 : -1;
 }
 
 /* A round of one solver: of the steps that are there already the lesser time stays. */
-static int run_round(course_bench *b, const thr_ranking *ranking, const char *path, int solver) {
+static void run_round(course_bench *b, const thr_ranking *ranking, const char *path, int solver) {
     bench_rank_course round = {.n = 0}, *kept = &b->courses[solver];
     bench_classic_result result;
-    if (solver < 2 && run_ours(b, ranking, (thr_rank_method)solver, &round) != 0)
-        return -1;
-    if (solver == 2 && bench_classic_train(path, b->c, EPSILON, &round, &result) != 0)
-        return bench_fail(b->run, "%s: no memory for the classic way", path);
+    if (solver < 2)
+        run_ours(b, ranking, (thr_rank_method)solver, &round);
+    else
+        bench_classic_train(b->run, path, b->c, EPSILON, &round, &result);
     for (int i = 0; i < round.n && kept->n != 0; i++) {
         if (i >= kept->n || round.objectives[i] != kept->objectives[i])
-            return bench_fail(b->run, "%s, %s: step %d is not what it was in the round before", b->name,
-                              SOLVERS[solver], i);
+            bench_fail(b->run, "%s, %s: step %d is not what it was in the round before", b->name, SOLVERS[solver], i);
         round.seconds[i] = fmin(round.seconds[i], kept->seconds[i]);
     }
     *kept = round;
-    return 0;
 }
 
-static int run_solvers(course_bench *b, const thr_ranking *ranking, const char *path) {
+static void run_solvers(course_bench *b, const thr_ranking *ranking, const char *path) {
     for (int round = 0; round < ROUNDS; round++)
         for (int solver = 0; solver < N_SOLVERS; solver++)
-            if (run_round(b, ranking, path, solver) != 0)
-                return -1;
+            run_round(b, ranking, path, solver);
     for (int solver = 0; solver < N_SOLVERS; solver++) {
         const bench_rank_course *course = &b->courses[solver];
         double *least = &b->least[solver];
@@ -94,10 +83,8 @@ static int run_solvers(course_bench *b, const thr_ranking *ranking, const char *
         for (int i = 1; i < course->n; i++)
             *least = fmin(*least, course->objectives[i]);
         if (fabs(*least / b->least[0] - 1) > CLOSE)
-            return bench_fail(b->run, "%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver],
-                              *least);
+            bench_fail(b->run, "%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver], *least);
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ report */
@@ -124,20 +111,20 @@ static void add_rows(course_bench *b) {
     }
 }
 
-static int write_csv(const course_bench *b, const char *path) {
+static void write_csv(const course_bench *b, const char *path) {
     FILE *file = fopen(path, "w");
-    if (file == NULL)
-        return -1;
-    (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
-    for (int solver = 0; solver < N_SOLVERS; solver++)
-        for (int i = 0; i < b->courses[solver].n; i++)
+    for (int solver = -1; file != NULL && solver < N_SOLVERS; solver++) {
+        if (solver < 0)
+            (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
+        for (int i = 0; solver >= 0 && i < b->courses[solver].n; i++)
             (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->courses[solver].seconds[i],
                           b->courses[solver].objectives[i], above(b, solver, i));
-    const int failed = ferror(file);
-    return fclose(file) != 0 || failed ? -1 : 0;
+    }
+    if (file == NULL || ferror(file) || fclose(file) != 0)
+        bench_fail(b->run, "%s: could not be written", path);
 }
 
-static int write_plot(const course_bench *b, const char *path) {
+static void write_plot(const course_bench *b, const char *path) {
     static prog_plot plot;
     char title[120];
     (void)snprintf(title, sizeof title, "%s: how far above the least objective", b->name);
@@ -147,123 +134,98 @@ static int write_plot(const course_bench *b, const char *path) {
         for (int i = 0; i < b->courses[solver].n && (i == 0 || above(b, solver, i - 1) > DRAWN); i++)
             prog_plot_point(series, b->courses[solver].seconds[i], fmax(above(b, solver, i), DRAWN));
     }
-    return prog_plot_write(&plot, path);
+    if (prog_plot_write(&plot, path) != 0)
+        bench_fail(b->run, "%s: could not be written", path);
 }
 
-static int write_files(course_bench *b) {
+static void write_files(course_bench *b) {
     char path[1200];
     (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", b->dir, b->name);
-    if (write_csv(b, path) != 0)
-        return bench_fail(b->run, "%s: could not be written", path);
+    write_csv(b, path);
     (void)snprintf(path, sizeof path, "%s/convergence-%s.svg", b->dir, b->name);
-    if (write_plot(b, path) != 0)
-        return bench_fail(b->run, "%s: could not be written", path);
+    write_plot(b, path);
     b->plots[b->n_plots++] = b->name;
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ examples */
 
-/* Where the rows of a ranking are: rows of both kinds of solver, a file for the one that reads no other. */
-static int measure(course_bench *b, const char *name, const bench_examples *e, double c) {
+/* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
+static void measure(course_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
+    bench_scan_run *run = b->run;
     thr_ranking *ranking = NULL;
     char path[1100];
-    uint64_t bytes;
     b->name = name;
     b->c = c;
     memset(b->courses, 0, sizeof b->courses);
-    (void)snprintf(path, sizeof path, "%s/course.svm", b->run->scratch);
-    if (bench_examples_write(e, e->shape.n_queries, path, &bytes) != 0)
-        return bench_fail(b->run, "%s: could not be written", path);
-    if (thr_ranking_from_matrix(b->run->context, &rows, e->labels, e->queries, &ranking, &b->run->err) != THR_OK)
-        return -1;
-    const int rc = run_solvers(b, ranking, path);
+    (void)snprintf(path, sizeof path, "%s/course.svm", run->scratch);
+    (void)bench_examples_write(run, e, e->shape.n_queries, path);
+    bench_must(run, thr_ranking_from_matrix(run->context, &rows, e->labels, e->queries, &ranking, &run->err));
+    run_solvers(b, ranking, path);
     thr_ranking_free(ranking);
-    if (rc != 0)
-        return -1;
     add_rows(b);
-    return write_files(b);
+    write_files(b);
 }
 
-static int measure_drawn(course_bench *b, const bench_rank_shape *shape, double share, double c) {
-    bench_examples e;
+static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double share, double c) {
     bench_rank_shape less = *shape;
     less.n_rows = (uint64_t)((double)shape->n_rows * share);
     less.n_queries = (uint64_t)ceil((double)shape->n_queries * share);
-    if (bench_examples_draw(&e, &less, b->run->program->globals.seed) != 0) {
-        bench_examples_free(&e);
-        return bench_fail(b->run, "no memory for %" PRIu64 " rows", less.n_rows);
-    }
-    const int rc = measure(b, shape->name, &e, c);
+    bench_examples e = bench_examples_draw(b->run, &less);
+    measure(b, shape->name, &e, c);
     bench_examples_free(&e);
-    return rc;
 }
 
 /* The public set, where it is there; C as the paper has it. */
-static int measure_real(course_bench *b, const char *data) {
+static void measure_real(course_bench *b, const char *data) {
     char path[1100];
     thr_ranking *ranking = NULL;
-    uint64_t *queries;
     (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", data);
     const thr_status status = thr_ranking_open(b->run->context, path, NULL, &ranking, &b->run->err);
     if (status == THR_ENOTFOUND) {
         prog_note("%s is not there: MQ2007 is left out; --data says where the public data is", path);
-        b->run->err = (thr_error){.status = THR_OK};
-        return 0;
+        return;
     }
-    if (status != THR_OK)
-        return -1;
+    bench_must(b->run, status);
     const thr_ranking_view view = thr_ranking_get_view(ranking);
-    queries = malloc(view.n_rows * sizeof *queries);
-    int rc = -1;
-    if (queries == NULL || view.dense == NULL) {
-        rc = bench_fail(b->run, queries == NULL ? "no memory" : "%s: not dense", path);
-    } else {
-        for (uint64_t q = 0; q < view.n_queries; q++)
-            for (uint64_t i = view.offsets[q]; i < view.offsets[q + 1]; i++)
-                queries[i] = view.queries[q];
-        const bench_examples e = {
-            .shape = {.n_rows = view.n_rows, .n_queries = view.n_queries, .n_features = view.n_features},
-            .values = (float *)(uintptr_t)view.dense,
-            .labels = (double *)(uintptr_t)view.labels,
-            .queries = queries,
-            .offsets = (uint64_t *)(uintptr_t)view.offsets};
-        rc = measure(b, "MQ2007", &e, 1);
-    }
+    uint64_t *queries = bench_room(b->run, view.n_rows * sizeof *queries);
+    if (view.dense == NULL)
+        bench_fail(b->run, "%s: not dense", path);
+    for (uint64_t q = 0; q < view.n_queries; q++)
+        for (uint64_t i = view.offsets[q]; i < view.offsets[q + 1]; i++)
+            queries[i] = view.queries[q];
+    const bench_examples e = {
+        .shape = {.n_rows = view.n_rows, .n_queries = view.n_queries, .n_features = view.n_features},
+        .values = (float *)(uintptr_t)view.dense,
+        .labels = (double *)(uintptr_t)view.labels,
+        .queries = queries,
+        .offsets = (uint64_t *)(uintptr_t)view.offsets};
+    measure(b, "MQ2007", &e, 1);
     free(queries);
     thr_ranking_free(ranking);
-    return rc;
 }
 
-int bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
-                           double c) {
-    course_bench *b = calloc(1, sizeof *b);
-    int rc = 0;
-    if (b == NULL)
-        return bench_fail(run, "no memory");
+void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
+                            double c) {
+    course_bench *b = bench_room(run, sizeof *b);
     b->run = run;
     b->dir = run->values->plot;
     bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
                       "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
     if (mkdir(b->dir, 0777) != 0 && errno != EEXIST)
-        rc = bench_fail(run, "%s: no directory can be made there", b->dir);
-    if (rc == 0)
-        rc = measure_real(b, run->values->data);
-    for (int i = 0; i < n_shapes && rc == 0; i++)
-        rc = measure_drawn(b, &shapes[i], shares[i] * (double)run->values->items / 100, c);
-    if (rc == 0) {
-        bench_say_machine(run, "rank --convergence");
-        bench_say(run,
-                  "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
-                  "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
-                  "MSLR-WEB30K's shape a tenth of the rows.\n\n",
-                  c);
-        bench_print(run, &b->table);
-        for (int i = 0; i < b->n_plots; i++)
-            bench_say(run, "![Convergence on %s](convergence-%s.svg)\n\n", b->plots[i], b->plots[i]);
-        prog_note("Written: %s/convergence-*.csv and .svg", b->dir);
-    }
+        bench_fail(run, "%s: no directory can be made there", b->dir);
+    measure_real(b, run->values->data);
+    for (int i = 0; i < n_shapes; i++)
+        measure_drawn(b, &shapes[i], shares[i] * (double)run->values->items / 100, c);
+    bench_say_machine(run, "rank --convergence");
+    bench_say(run,
+              "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
+              "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
+              "MSLR-WEB30K's shape a tenth of the rows.\n\n",
+              c);
+    bench_print(run, &b->table);
+    for (int i = 0; i < b->n_plots; i++)
+        bench_say(run, "![Convergence on %s](convergence-%s.svg)\n\n", b->plots[i], b->plots[i]);
+    prog_note("Written: %s/convergence-*.csv and .svg", b->dir);
     free(b);
-    return rc;
 }

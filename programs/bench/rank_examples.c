@@ -54,31 +54,29 @@ static void draw_rows(bench_examples *e, uint64_t seed, const double *weights, d
     }
 }
 
-int bench_examples_draw(bench_examples *e, const bench_rank_shape *shape, uint64_t seed) {
+bench_examples bench_examples_draw(bench_scan_run *run, const bench_rank_shape *shape) {
+    const uint64_t seed = run->program->globals.seed;
     uint64_t state = seed + 1, longest = 0;
-    *e = (bench_examples){.shape = *shape};
-    e->values = malloc(shape->n_rows * shape->n_features * sizeof *e->values);
-    e->labels = malloc(shape->n_rows * sizeof *e->labels);
-    e->queries = malloc(shape->n_rows * sizeof *e->queries);
-    e->offsets = malloc((shape->n_queries + 1) * sizeof *e->offsets);
-    double *weights = malloc(shape->n_features * sizeof *weights), *means = malloc(shape->n_features * sizeof *means);
-    bool good = e->values && e->labels && e->queries && e->offsets && weights && means;
-    for (uint64_t q = 0; q <= shape->n_queries && good; q++) {
-        e->offsets[q] = q * shape->n_rows / shape->n_queries;
-        const uint64_t n = q == 0 ? 0 : e->offsets[q] - e->offsets[q - 1];
+    bench_examples e = {.shape = *shape,
+                        .values = bench_room(run, shape->n_rows * shape->n_features * sizeof *e.values),
+                        .labels = bench_room(run, shape->n_rows * sizeof *e.labels),
+                        .queries = bench_room(run, shape->n_rows * sizeof *e.queries),
+                        .offsets = bench_room(run, (shape->n_queries + 1) * sizeof *e.offsets)};
+    double *weights = bench_room(run, shape->n_features * sizeof *weights);
+    double *means = bench_room(run, shape->n_features * sizeof *means);
+    for (uint64_t q = 0; q <= shape->n_queries; q++) {
+        e.offsets[q] = q * shape->n_rows / shape->n_queries;
+        const uint64_t n = q == 0 ? 0 : e.offsets[q] - e.offsets[q - 1];
         longest = n > longest ? n : longest;
     }
-    scored *rows = good ? malloc((longest + 1) * sizeof *rows) : NULL;
-    good = good && rows != NULL;
-    if (good) {
-        for (uint32_t f = 0; f < shape->n_features; f++)
-            weights[f] = uniform(&state) * 2 - 1;
-        draw_rows(e, seed, weights, means, rows);
-    }
+    scored *rows = bench_room(run, (longest + 1) * sizeof *rows);
+    for (uint32_t f = 0; f < shape->n_features; f++)
+        weights[f] = uniform(&state) * 2 - 1;
+    draw_rows(&e, seed, weights, means, rows);
     free(rows);
     free(weights);
     free(means);
-    return good ? 0 : -1;
+    return e;
 }
 
 void bench_examples_free(bench_examples *e) {
@@ -89,18 +87,17 @@ void bench_examples_free(bench_examples *e) {
     *e = (bench_examples){.values = NULL};
 }
 
-int bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path, uint64_t *bytes) {
+uint64_t bench_examples_write(bench_scan_run *run, const bench_examples *e, uint64_t n_queries, const char *path) {
     FILE *file = fopen(path, "w");
     const uint32_t d = e->shape.n_features;
-    if (file == NULL)
-        return -1;
-    for (uint64_t i = 0; i < e->offsets[n_queries]; i++) {
+    for (uint64_t i = 0; file != NULL && i < e->offsets[n_queries]; i++) {
         (void)fprintf(file, "%g qid:%llu", e->labels[i], (unsigned long long)e->queries[i]);
         for (uint32_t f = 0; f < d; f++)
             (void)fprintf(file, " %u:%.6f", f + 1, (double)e->values[i * d + f]);
         (void)fputs(" # docid = none\n", file);
     }
-    *bytes = (uint64_t)ftell(file);
-    const int failed = ferror(file);
-    return fclose(file) != 0 || failed ? -1 : 0;
+    const long bytes = file != NULL ? ftell(file) : -1;
+    if (file == NULL || ferror(file) || fclose(file) != 0 || bytes < 0)
+        bench_fail(run, "%s: could not be written", path);
+    return (uint64_t)bytes;
 }

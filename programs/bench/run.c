@@ -13,24 +13,18 @@ void bench_say_machine(bench_scan_run *run, const char *command) {
               thr_isa_name(thr_context_isa(run->context)));
 }
 
-int bench_run(struct program *run_program, const bench_scan_values *values, int (*sections)(bench_scan_run *run)) {
+int bench_run(struct program *run_program, const bench_scan_values *values, void (*sections)(bench_scan_run *run)) {
     bench_scan_run run = {.program = run_program, .values = values};
     thr_context_options o;
     thr_context_options_init(&o);
     o.n_threads = 1;
     o.allocator = bench_counting_allocator(&run.allocations);
-    if (thr_context_create(&o, &run.context, &run.err) != THR_OK)
-        return prog_failed(&run.err);
-    int rc = bench_scratch_make(values->scratch, run.scratch, sizeof run.scratch);
-    if (rc != 0)
-        prog_error("%s: no directory can be made there: name another with --scratch", run.scratch);
-    else
-        rc = sections(&run);
-    if (rc == 0)
-        bench_print_figures(&run);
-    else if (run.err.status != THR_OK)
-        (void)prog_failed(&run.err);
+    bench_must(&run, thr_context_create(&o, &run.context, &run.err));
+    if (bench_scratch_make(values->scratch, run.scratch, sizeof run.scratch) != 0)
+        bench_fail(&run, "%s: no directory can be made there: name another with --scratch", run.scratch);
+    sections(&run);
+    bench_print_figures(&run);
     bench_scratch_remove(run.scratch);
     thr_context_free(run.context);
-    return rc == 0 ? PROG_DONE : PROG_FAILED;
+    return PROG_DONE;
 }

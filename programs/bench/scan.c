@@ -55,23 +55,17 @@ static double time_search(bench_scan_run *run, thr_index *index, const thr_searc
         (void)bench_normal_rows(&normal, (uint64_t)i, 1, query);
         const thr_matrix rows = thr_matrix_f32(query, 1, n_dims);
         const double start = bench_clock();
-        if (thr_index_search(index, &rows, K, options_in, ids, scores, &run->err) != THR_OK)
-            return NAN;
+        bench_must(run, thr_index_search(index, &rows, K, options_in, ids, scores, &run->err));
         const double took = bench_clock() - start;
         best = took < best ? took : best;
         for (int j = 1; j < K; j++)
             if (!(scores[j] <= scores[j - 1]) || ids[j] == ids[j - 1])
-                return NAN;
+                bench_fail(run, "answers are not in order or hold an item twice");
     }
     return best;
 }
 
-/* A search failed, and said why, or its answer was no ranking. */
-static int bench_wrong(bench_scan_run *run, const char *dir) {
-    return run->err.status != THR_OK ? -1 : bench_fail(run, "%s: answers are not in order or hold an item twice", dir);
-}
-
-static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
+static void bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     const uint32_t n_dims = SHAPES[shape].n_dims, bits = SHAPES[shape].bits;
     bench_normal normal = {.seed = run->program->globals.seed, .n_dims = n_dims};
     /* Far more codes than a cache holds, or the plain read would be one of the cache. */
@@ -79,19 +73,13 @@ static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     const uint64_t items = run->values->items > enough ? run->values->items : enough;
     char dir[4096];
     (void)snprintf(dir, sizeof dir, "%s/scan%d", run->scratch, shape);
-    thr_reader *reader = NULL;
-    thr_index *index = NULL;
     thr_index_build_options build;
     thr_index_build_options_init(&build);
     build.item_bits = build.lead_bits = bits; /* all planes are read */
     build.keep = THR_DTYPE_NONE;
     build.calibration_queries = 0;
-    int rc = -1;
-    if (thr_reader_from_function(run->context, items, n_dims, bench_normal_rows, &normal, &reader, &run->err) !=
-            THR_OK ||
-        thr_index_build(run->context, dir, reader, &build, &run->err) != THR_OK ||
-        thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
-        goto out;
+    thr_index *index = bench_make_index(
+        run, run->context, bench_reader(run, run->context, items, n_dims, bench_normal_rows, &normal), dir, &build);
     thr_search_options search;
     thr_search_options_init(&search);
     size_t size = 0;
@@ -110,23 +98,18 @@ static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
               (double)info.n_items / took * 1e-6, rate * 1e-9, read * 1e-9, rate / read,
               rate / run->anonymous_bandwidth);
     run->scan_share[shape] = rate / read;
-    rc = took > 0 ? 0 : bench_wrong(run, dir);
-out:
     thr_index_free(index);
-    thr_reader_free(reader);
     bench_scratch_remove(dir);
-    return rc;
 }
 
-static int bench_shapes(bench_scan_run *run) {
+static void bench_shapes(bench_scan_run *run) {
     static bench_table table;
     bench_table_begin(&table, "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
                       "codes | items | bytes an item | ms a query | M items/s | GB/s of codes | GB/s plain read | "
                       "share | of huge pages");
     run->anonymous_bandwidth = bench_anonymous_bandwidth();
     for (int shape = 0; shape < N_SHAPES; shape++)
-        if (bench_shape(run, &table, shape) != 0)
-            return -1;
+        bench_shape(run, &table, shape);
     bench_print(run, &table);
     bench_say(
         run,
@@ -137,7 +120,6 @@ static int bench_shapes(bench_scan_run *run) {
         bench_figure(run, "scan_share_of_read_bandwidth", run->scan_share[shape], TARGET_BANDWIDTH, true,
                      "full-plane scan of %u d x %u bits with selection, over plain read", SHAPES[shape].n_dims,
                      SHAPES[shape].bits);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- build, open */
@@ -177,7 +159,7 @@ static int build_in_child(void *arg) {
 }
 
 /* Open, first answer, close; the best of some. */
-static int bench_open(bench_scan_run *run, const char *dir) {
+static void bench_open(bench_scan_run *run, const char *dir) {
     double best = INFINITY;
     for (int repeat = 0; repeat < 7; repeat++) {
         float query[BUILD_DIMS];
@@ -187,28 +169,23 @@ static int bench_open(bench_scan_run *run, const char *dir) {
         const thr_matrix rows = thr_matrix_f32(query, 1, BUILD_DIMS);
         thr_index *index = NULL;
         const double start = bench_clock();
-        if (thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
-            return -1;
-        const thr_status status = thr_index_search(index, &rows, K, NULL, ids, NULL, &run->err);
+        bench_must(run, thr_index_open(run->context, dir, &index, &run->err));
+        bench_must(run, thr_index_search(index, &rows, K, NULL, ids, NULL, &run->err));
         const double took = bench_clock() - start;
         best = took < best ? took : best;
         thr_index_free(index);
-        if (status != THR_OK)
-            return -1;
     }
     bench_figure(run, "open_and_first_query_ms", best * 1e3, TARGET_OPEN_MS, false,
                  "open an index of 1 M x 200 items and answer the first query, page cache warm, ms");
-    return 0;
 }
 
 /* The exact scan of far more vectors than a cache holds. */
-static int bench_exact(bench_scan_run *run, const char *dir) {
+static void bench_exact(bench_scan_run *run, const char *dir) {
     thr_index *index = NULL;
     thr_search_options exact;
     thr_search_options_init(&exact);
     exact.exact = true;
-    if (thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
-        return -1;
+    bench_must(run, thr_index_open(run->context, dir, &index, &run->err));
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     const double took = time_search(run, index, &exact, BUILD_DIMS, 7);
@@ -220,10 +197,9 @@ static int bench_exact(bench_scan_run *run, const char *dir) {
               took * 1e3, rate * 1e-9, read * 1e-9);
     bench_figure(run, "exact_share_of_read_bandwidth", rate / read, TARGET_EXACT_BANDWIDTH, true,
                  "exact float scan of 1 M x 200 over plain read of the same file");
-    return took > 0 ? 0 : bench_wrong(run, dir);
 }
 
-static int bench_build(bench_scan_run *run) {
+static void bench_build(bench_scan_run *run) {
     /* A calibration maps the files, which counts as memory: time and memory without it, then the time with it. */
     static const struct {
         thr_dtype keep;
@@ -238,7 +214,7 @@ static int bench_build(bench_scan_run *run) {
     (void)snprintf(dir, sizeof dir, "%s/build", run->scratch);
     const bench_normal normal = {.seed = run->program->globals.seed, .n_dims = BUILD_DIMS};
     if (bench_save_normal_fbin(file, &normal, BUILD_ROWS) != 0)
-        return bench_fail(run, "%s: cannot be written", file);
+        bench_fail(run, "%s: cannot be written", file);
     double seconds = 0, beyond = 0;
     for (int i = 0; i < 4; i++) {
         build_work work = {run, file, dir, BUILDS[i].keep, BUILDS[i].calibrated};
@@ -248,14 +224,13 @@ static int bench_build(bench_scan_run *run) {
             uint64_t bytes = 0;
             const double start = bench_clock();
             if (bench_in_child(build_in_child, &work, &bytes) != 0)
-                return bench_fail(run, "%s: the build failed", dir);
+                bench_fail(run, "%s: the build failed", dir);
             const double took = bench_clock() - start;
             best = took < best ? took : best;
             peak = bytes > peak ? bytes : peak;
         }
         thr_index *index = NULL;
-        if (thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
-            return -1;
+        bench_must(run, thr_index_open(run->context, dir, &index, &run->err));
         const thr_index_info info = thr_index_get_info(index);
         thr_index_free(index);
         bench_row(&table, "%s | %s | %.2f | %.2f | %.0f | %.0f | %.0f", thr_dtype_name(work.keep),
@@ -273,23 +248,24 @@ static int bench_build(bench_scan_run *run) {
                  "its peak memory beyond the codes, MB");
     (void)remove(file);
 
-    const int rc = bench_open(run, dir) != 0 || bench_exact(run, dir) != 0 || bench_filter(run, dir) != 0 ? -1 : 0;
+    bench_open(run, dir);
+    bench_exact(run, dir);
+    bench_filter(run, dir);
     bench_scratch_remove(dir);
-    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-static int bench_sections(bench_scan_run *run) {
+static void bench_sections(bench_scan_run *run) {
     bench_say_machine(run, "scan");
     /* The build is first: a child's peak memory counts what the parent held when it was made. */
-    if (bench_build(run) != 0 || bench_shapes(run) != 0 || bench_real(run) != 0)
-        return -1;
+    bench_build(run);
+    bench_shapes(run);
+    bench_real(run);
     const uint64_t library = bench_library_size();
     if (library > 0)
         bench_figure(run, "library_kb", (double)library * 1e-3, (double)TARGET_LIBRARY_BYTES * 1e-3, false,
                      "size of libthresher.so as it is loaded here, kB");
-    return 0;
 }
 
 static int bench_scan(program *run, const void *values) {

@@ -46,7 +46,7 @@ typedef struct bench_scan_run {
 /* --------------------------------------------------------------------------------------------------- run.c */
 
 /* Make a context of one thread and a scratch directory, run the sections, print the figures; answers an exit code. */
-int bench_run(struct program *program, const bench_scan_values *values, int (*sections)(bench_scan_run *run));
+int bench_run(struct program *program, const bench_scan_values *values, void (*sections)(bench_scan_run *run));
 
 /* The title, and what it was measured on. */
 void bench_say_machine(bench_scan_run *run, const char *command);
@@ -63,8 +63,14 @@ double bench_anonymous_bandwidth(void);
 void bench_say(bench_scan_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bench_print(bench_scan_run *run, const bench_table *table);
 
-/* Put an error of the bench's own into run; answers -1. */
-int bench_fail(bench_scan_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* End the program with a message; the scratch directory is removed. */
+_Noreturn void bench_fail(bench_scan_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* End the program unless status, which a call of the library returned beside run->err, is THR_OK. */
+void bench_must(bench_scan_run *run, thr_status status);
+
+/* Zeroed memory. Without any the program ends. */
+void *bench_room(bench_scan_run *run, size_t size);
 
 /* Note a figure; the text says what it is. */
 void bench_figure(bench_scan_run *run, const char *key, double value, double target, bool at_least, const char *format,
@@ -73,14 +79,22 @@ void bench_figure(bench_scan_run *run, const char *key, double value, double tar
 /* The closing table of figures and targets, or the JSON object. */
 void bench_print_figures(bench_scan_run *run);
 
+/* ----------------------------------------------------------------------------------------------- index.c */
+
+/* A reader of n rows that fill makes; and an index of what a reader has, which is freed, built in dir and opened. */
+thr_reader *bench_reader(bench_scan_run *run, thr_context *context, uint64_t n, uint32_t n_dims, thr_rows_fn fill,
+                         void *user);
+thr_index *bench_make_index(bench_scan_run *run, thr_context *context, thr_reader *reader, const char *dir,
+                            const thr_index_build_options *options);
+
 /* ------------------------------------------------------------------------------------------- scan_real.c */
 
 /* Search over the exact scan on real vectors, allocations on the query path, and the peers. */
-int bench_real(bench_scan_run *run);
+void bench_real(bench_scan_run *run);
 
 /* ------------------------------------------------------------------------------------------------ filter.c */
 
 /* Searches of the index in dir, which holds bench_normal's rows and vectors, with filters of several kinds. */
-int bench_filter(bench_scan_run *run, const char *dir);
+void bench_filter(bench_scan_run *run, const char *dir);
 
 #endif

@@ -36,8 +36,7 @@ static double time_queries(bench_scan_run *run, thr_index *index, const real_dat
         const double start = bench_clock();
         for (uint64_t q = 0; q < data->n_queries; q++) {
             const thr_matrix one = thr_matrix_f32(data->queries + q * data->n_dims, 1, data->n_dims);
-            if (thr_index_search(index, &one, K, options, ids + q * K, NULL, &run->err) != THR_OK)
-                return NAN;
+            bench_must(run, thr_index_search(index, &one, K, options, ids + q * K, NULL, &run->err));
         }
         const double took = (bench_clock() - start) / (double)data->n_queries;
         best = took < best ? took : best;
@@ -48,26 +47,24 @@ static double time_queries(bench_scan_run *run, thr_index *index, const real_dat
     return best;
 }
 
-static int load(bench_scan_run *run, real_data *data) {
+/* False where there are no such files. */
+static bool load(bench_scan_run *run, real_data *data) {
     char path[2][4096];
     for (int xz = 1; xz >= 0; xz--) {
         (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
         (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
         const thr_status status =
             bench_load(run->context, path[0], &data->base, &data->n_base, &data->n_dims, &run->err);
-        if (status == THR_OK)
-            return bench_load(run->context, path[1], &data->queries, &data->n_queries, &data->n_dims, &run->err) ==
-                           THR_OK
-                       ? 0
-                       : -1;
-        free(data->base);
-        data->base = NULL;
-        if (status != THR_ENOTFOUND && status != THR_EUNSUPPORTED)
-            return -1;
+        if (status == THR_ENOTFOUND || status == THR_EUNSUPPORTED) {
+            free(data->base);
+            continue;
+        }
+        bench_must(run, status);
+        bench_must(run, bench_load(run->context, path[1], &data->queries, &data->n_queries, &data->n_dims, &run->err));
+        return true;
     }
     bench_say(run, "Left out: no real vectors at %s (see --data).\n\n", path[0]);
-    run->err.status = THR_OK;
-    return 1;
+    return false;
 }
 
 typedef struct real_best {
@@ -76,21 +73,17 @@ typedef struct real_best {
     uint64_t count;
 } real_best;
 
-static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, prog_series *curve,
-                      double *exact_s, double *read, real_best *best) {
+static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, prog_series *curve,
+                       double *exact_s, double *read, real_best *best) {
     char dir[2048];
     (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
     thr_reader *reader = NULL;
-    thr_index *index = NULL;
     thr_index_build_options build;
     thr_index_build_options_init(&build);
     build.item_bits = bits;
-    int rc = -1;
-    if (thr_reader_from_matrix(run->context, &rows, &reader, &run->err) != THR_OK ||
-        thr_index_build(run->context, dir, reader, &build, &run->err) != THR_OK ||
-        thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
-        goto out;
+    bench_must(run, thr_reader_from_matrix(run->context, &rows, &reader, &run->err));
+    thr_index *index = bench_make_index(run, run->context, reader, dir, &build);
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
@@ -108,22 +101,15 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
         options.n_candidates = COUNTS[i];
         const double took = time_queries(run, index, data, &options, data->answers);
         double recall = 0;
-        if (!(took > 0))
-            goto out;
-        if (thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err) != THR_OK)
-            goto out;
+        bench_must(run, thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err));
         prog_plot_point(curve, recall, 1 / took);
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
             *best = (real_best){exact / took, recall, took * 1e3, bits, COUNTS[i]};
     }
-    rc = exact > 0 ? 0 : -1;
-out:
     thr_index_free(index);
-    thr_reader_free(reader);
     bench_scratch_remove(dir);
-    return rc;
 }
 
 /* The peers are programs of their own: they read the same vectors, and print rows of the table. */
@@ -159,7 +145,7 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
     bench_say(run, "\n");
 }
 
-static int measure(bench_scan_run *run, real_data *data) {
+static void measure(bench_scan_run *run, real_data *data) {
     static bench_table table;
     bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
                       "bits | candidates | recall@10 | ms a query | queries/s | times exact");
@@ -173,12 +159,11 @@ static int measure(bench_scan_run *run, real_data *data) {
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         char name[32];
         (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
-        if (bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &exact, &read, &best) != 0)
-            return -1;
+        bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &exact, &read, &best);
     }
     prog_plot_point(prog_plot_series(&plot, "exact float scan"), 1, 1 / exact);
     if (run->values->plot != NULL && prog_plot_write(&plot, run->values->plot) != 0)
-        return bench_fail(run, "%s: cannot be written", run->values->plot);
+        bench_fail(run, "%s: cannot be written", run->values->plot);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / exact;
     const char *slash = strrchr(run->values->data, '/');
@@ -201,21 +186,17 @@ static int measure(bench_scan_run *run, real_data *data) {
                  "allocations in %llu queries after warm-up", (unsigned long long)run->queries_counted);
     if (run->values->peers)
         bench_peers(run, data);
-    return 0;
 }
 
-int bench_real(bench_scan_run *run) {
+void bench_real(bench_scan_run *run) {
     real_data data = {0};
-    int rc = load(run, &data);
-    if (rc == 0) {
-        data.truth = calloc((size_t)data.n_queries * K, sizeof *data.truth);
-        data.answers = calloc((size_t)data.n_queries * K, sizeof *data.answers);
-        rc =
-            data.truth == NULL || data.answers == NULL ? bench_fail(run, "no memory for answers") : measure(run, &data);
-    }
+    if (!load(run, &data))
+        return;
+    data.truth = bench_room(run, (size_t)data.n_queries * K * sizeof *data.truth);
+    data.answers = bench_room(run, (size_t)data.n_queries * K * sizeof *data.answers);
+    measure(run, &data);
     free(data.base);
     free(data.queries);
     free(data.truth);
     free(data.answers);
-    return rc < 0 ? -1 : 0;
 }

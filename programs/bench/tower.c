@@ -41,7 +41,7 @@ static void keep_best(void *user, const thr_tower_epoch *epoch) {
 }
 
 /* Examples a second in the best of some epochs. The model stays. */
-static int time_training(tower_bench *b, const char *pairs, double *rate) {
+static void time_training(tower_bench *b, const char *pairs, double *rate) {
     thr_tower_train_options options;
     thr_tower_report report;
     thr_tower_train_options_init(&options);
@@ -57,7 +57,7 @@ static int time_training(tower_bench *b, const char *pairs, double *rate) {
     options.on_epoch_user = rate;
     *rate = 0;
     b->batch = options.batch;
-    return thr_tower_train(b->run->context, pairs, b->model, &options, &report, &b->run->err) == THR_OK ? 0 : -1;
+    bench_must(b->run, thr_tower_train(b->run->context, pairs, b->model, &options, &report, &b->run->err));
 }
 
 /* ------------------------------------------------------------------------------------------------ encoding */
@@ -68,38 +68,33 @@ typedef struct texts {
     float *codes;
 } texts;
 
-static int add_text(texts *t, const char *text, size_t length) {
+static void add_text(tower_bench *b, texts *t, const char *text, size_t length) {
     if (t->n == t->room) {
-        char **grown = realloc(t->texts, (2 * t->room + 4096) * sizeof *grown);
-        if (grown == NULL)
-            return -1;
-        t->texts = grown;
         t->room = 2 * t->room + 4096;
+        t->texts = realloc(t->texts, t->room * sizeof *t->texts);
+        if (t->texts == NULL)
+            bench_fail(b->run, "out of memory for texts");
     }
-    t->texts[t->n] = strdup(text);
+    t->texts[t->n++] = memcpy(bench_room(b->run, length + 1), text, length);
     t->n_bytes += length;
-    return t->texts[t->n++] == NULL ? -1 : 0;
 }
 
 /* A column of a file of pairs, and room for the texts' codes. */
-static int read_texts(tower_bench *b, const char *pairs, int column, uint32_t n_dims, texts *t) {
+static void read_texts(tower_bench *b, const char *pairs, int column, uint32_t n_dims, texts *t) {
     char path[MOST_PATH + 16];
     thr_reader *reader = NULL;
-    const char *line = "";
+    const char *line = NULL;
     size_t length;
-    int rc = 0;
     (void)snprintf(path, sizeof path, "%s:%d", pairs, column);
-    if (thr_reader_open(b->run->context, path, &reader, &b->run->err) != THR_OK)
-        return -1;
-    while (rc == 0 && line != NULL) {
-        if (thr_reader_next_line(reader, &line, &length, &b->run->err) != THR_OK)
-            rc = -1;
-        else if (line != NULL && add_text(t, line, length) != 0)
-            rc = bench_fail(b->run, "%s: no memory for its texts", path);
+    bench_must(b->run, thr_reader_open(b->run->context, path, &reader, &b->run->err));
+    for (;;) {
+        bench_must(b->run, thr_reader_next_line(reader, &line, &length, &b->run->err));
+        if (line == NULL)
+            break;
+        add_text(b, t, line, length);
     }
     thr_reader_free(reader);
-    t->codes = malloc((t->n * n_dims + 1) * sizeof *t->codes);
-    return rc != 0 || t->codes != NULL ? rc : bench_fail(b->run, "no memory for codes");
+    t->codes = bench_room(b->run, t->n * n_dims * sizeof *t->codes);
 }
 
 static void free_texts(texts *t) {
@@ -110,16 +105,15 @@ static void free_texts(texts *t) {
 }
 
 /* Texts a second, all in one call, the best of some. */
-static int time_encoding(tower_bench *b, const thr_tower *tower, thr_side side, const texts *t, double *rate) {
+static void time_encoding(tower_bench *b, const thr_tower *tower, thr_side side, const texts *t, double *rate) {
     double best = INFINITY;
     for (int pass = 0; pass < PASSES; pass++) {
         const double start = bench_clock();
-        if (thr_tower_encode(tower, side, (const char *const *)t->texts, NULL, t->n, t->codes, &b->run->err) != THR_OK)
-            return -1;
+        bench_must(b->run,
+                   thr_tower_encode(tower, side, (const char *const *)t->texts, NULL, t->n, t->codes, &b->run->err));
         best = fmin(best, bench_clock() - start);
     }
     *rate = (double)t->n / best;
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ queries */
@@ -148,21 +142,15 @@ static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *
     return n;
 }
 
-static int build_codes(tower_bench *b, const texts *items, uint32_t n_dims, thr_index **index) {
-    const uint64_t n = b->values->quick ? QUICK_CODES : MILLION;
+static thr_index *build_codes(tower_bench *b, const texts *items, uint32_t n_dims) {
     more_codes more = {.codes = items->codes, .n = items->n, .n_dims = n_dims};
     thr_index_build_options options;
-    thr_reader *reader = NULL;
     thr_context *context = b->run->context;
     thr_index_build_options_init(&options);
     options.model = b->model;
-    thr_status status = thr_reader_from_function(context, n, n_dims, more_rows, &more, &reader, &b->run->err);
-    if (status == THR_OK)
-        status = thr_index_build(context, b->dir, reader, &options, &b->run->err);
-    if (status == THR_OK)
-        status = thr_index_open(context, b->dir, index, &b->run->err);
-    thr_reader_free(reader);
-    return status == THR_OK ? 0 : -1;
+    thr_reader *reader =
+        bench_reader(b->run, context, b->values->quick ? QUICK_CODES : MILLION, n_dims, more_rows, &more);
+    return bench_make_index(b->run, context, reader, b->dir, &options);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -171,7 +159,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Text to the best K, one query after the other; seconds of each call, ascending. The answers must be in order. */
-static int time_queries(tower_bench *b, thr_index *index, const texts *queries, double *seconds, size_t n) {
+static void time_queries(tower_bench *b, thr_index *index, const texts *queries, double *seconds, size_t n) {
     const thr_tower *tower = thr_index_tower(index);
     const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
     static uint64_t ids[K];
@@ -179,19 +167,16 @@ static int time_queries(tower_bench *b, thr_index *index, const texts *queries, 
     for (size_t q = 0; q < n; q++) {
         float code[1024];
         const double start = bench_clock();
-        if (thr_tower_encode(tower, THR_SIDE_QUERY, (const char *const *)queries->texts + q, NULL, 1, code,
-                             &b->run->err) != THR_OK)
-            return -1;
+        bench_must(b->run, thr_tower_encode(tower, THR_SIDE_QUERY, (const char *const *)queries->texts + q, NULL, 1,
+                                            code, &b->run->err));
         const thr_matrix one = thr_matrix_f32(code, 1, n_dims);
-        if (thr_index_search(index, &one, K, NULL, ids, scores, &b->run->err) != THR_OK)
-            return -1;
+        bench_must(b->run, thr_index_search(index, &one, K, NULL, ids, scores, &b->run->err));
         seconds[q] = bench_clock() - start;
         for (size_t i = 1; i < K; i++)
             if (!(scores[i] <= scores[i - 1]) || ids[i] == ids[i - 1])
-                return bench_fail(b->run, "an answer is not in order or holds an item twice");
+                bench_fail(b->run, "an answer is not in order or holds an item twice");
     }
     qsort(seconds, n, sizeof *seconds, by_value);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ a data set */
@@ -202,54 +187,43 @@ typedef struct speeds {
     double p50_ms, p99_ms;
 } speeds;
 
-static int measure_queries(tower_bench *b, const texts *queries, const texts *items, uint32_t n_dims, speeds *s) {
-    thr_index *index = NULL;
+static void measure_queries(tower_bench *b, const texts *queries, const texts *items, uint32_t n_dims, speeds *s) {
     const size_t n = queries->n < MOST_QUERIES ? queries->n : MOST_QUERIES;
     static double seconds[MOST_QUERIES];
-    int rc = build_codes(b, items, n_dims, &index);
+    thr_index *index = build_codes(b, items, n_dims);
     s->p50_ms = s->p99_ms = INFINITY;
-    for (int pass = 0; rc == 0 && pass < 2; pass++) { /* the first one also warms up */
-        rc = time_queries(b, index, queries, seconds, n);
+    for (int pass = 0; pass < 2; pass++) { /* the first one also warms up */
+        time_queries(b, index, queries, seconds, n);
         s->p50_ms = fmin(s->p50_ms, seconds[n / 2] * 1e3);
         s->p99_ms = fmin(s->p99_ms, seconds[n - 1 - n / 100] * 1e3);
     }
     thr_index_free(index);
     bench_scratch_remove(b->dir);
-    return rc;
 }
 
-static int measure_texts(tower_bench *b, const char *pairs, texts *queries, texts *items, speeds *s) {
+static void measure_texts(tower_bench *b, const char *pairs, texts *queries, texts *items, speeds *s) {
     thr_tower *tower = NULL;
-    if (thr_tower_open(b->run->context, b->model, &tower, &b->run->err) != THR_OK)
-        return -1;
+    bench_must(b->run, thr_tower_open(b->run->context, b->model, &tower, &b->run->err));
     const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
-    int rc = read_texts(b, pairs, 1, n_dims, queries);
-    if (rc == 0)
-        rc = read_texts(b, pairs, 2, n_dims, items);
-    if (rc == 0)
-        rc = time_encoding(b, tower, THR_SIDE_QUERY, queries, &s->queries);
-    if (rc == 0)
-        rc = time_encoding(b, tower, THR_SIDE_ITEM, items, &s->items);
-    if (rc == 0)
-        rc = measure_queries(b, queries, items, n_dims, s);
+    read_texts(b, pairs, 1, n_dims, queries);
+    read_texts(b, pairs, 2, n_dims, items);
+    time_encoding(b, tower, THR_SIDE_QUERY, queries, &s->queries);
+    time_encoding(b, tower, THR_SIDE_ITEM, items, &s->items);
+    measure_queries(b, queries, items, n_dims, s);
     thr_tower_free(tower);
-    return rc;
 }
 
-static int measure_set(tower_bench *b, const char *name) {
+static void measure_set(tower_bench *b, const char *name) {
     char path[MOST_PATH];
     texts queries = {0}, items = {0};
     speeds s = {0};
     (void)snprintf(path, sizeof path, "%s/%s.train.tsv", b->values->common.data, name);
-    int rc = time_training(b, path, &s.examples);
+    time_training(b, path, &s.examples);
     (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", b->values->common.data, name);
-    if (rc == 0)
-        rc = measure_texts(b, path, &queries, &items, &s);
+    measure_texts(b, path, &queries, &items, &s);
     const double query_length = (double)queries.n_bytes / (double)queries.n;
     free_texts(&queries);
     free_texts(&items);
-    if (rc != 0)
-        return rc;
     bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, s.examples, query_length,
               s.queries, (double)items.n_bytes / (double)items.n, s.items, s.p50_ms, s.p99_ms);
     bench_figure(b->run, "encode_texts_per_s", s.queries, TARGET_ENCODE, true,
@@ -257,10 +231,9 @@ static int measure_set(tower_bench *b, const char *name) {
     bench_figure(b->run, "query_p50_ms", s.p50_ms, TARGET_QUERY_MS, false,
                  "p50 of a text query to the best 1,000 of %s codes, %s, ms",
                  prog_exact(b->values->quick ? QUICK_CODES : MILLION).text, name);
-    return 0;
 }
 
-static int sections(bench_scan_run *run) {
+static void sections(bench_scan_run *run) {
     static tower_bench bench;
     tower_bench *b = &bench;
     char names[256], *next = NULL;
@@ -273,15 +246,14 @@ static int sections(bench_scan_run *run) {
     (void)snprintf(names, sizeof names, "%s", b->values->sets);
     bench_say_machine(run, "tower");
     for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
-        if (measure_set(b, name) != 0)
-            return -1;
+        measure_set(b, name);
     bench_print(run, &b->table);
     bench_say(run,
               "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
               "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
               "up, the same with one sign in eight turned.\n\n",
               b->batch, EPOCHS, PASSES);
-    return bench_tower_scan(run, b->values, b->model);
+    bench_tower_scan(run, b->values, b->model);
 }
 
 static int run_tower(program *run, const void *values) {

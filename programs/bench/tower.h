@@ -13,6 +13,6 @@ typedef struct bench_tower_values {
 } bench_tower_values;
 
 /* tower_scan.c: a search of as many random codes of 16 bytes as there is room for. */
-int bench_tower_scan(bench_scan_run *run, const bench_tower_values *values, const char *model_path);
+void bench_tower_scan(bench_scan_run *run, const bench_tower_values *values, const char *model_path);
 
 #endif

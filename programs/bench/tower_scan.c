@@ -50,23 +50,8 @@ static uint64_t how_many(const bench_scan_run *run, const bench_tower_values *va
     return most < (double)QUICK_CODES ? QUICK_CODES : (uint64_t)most;
 }
 
-static int build(bench_scan_run *run, const char *model_path, const char *dir, uint64_t n) {
-    uint64_t seed = run->program->globals.seed;
-    thr_context *context = run->program->context; /* of all CPUs: a build is not what is measured */
-    thr_index_build_options options;
-    thr_reader *reader = NULL;
-    thr_index_build_options_init(&options);
-    options.model = model_path;
-    options.segment_rows = SEGMENT_CODES;
-    thr_status status = thr_reader_from_function(context, n, DIMS, random_rows, &seed, &reader, &run->err);
-    if (status == THR_OK)
-        status = thr_index_build(context, dir, reader, &options, &run->err);
-    thr_reader_free(reader);
-    return status == THR_OK ? 0 : -1;
-}
-
 /* In turns, because the memory is shared with who knows whom. */
-static int measure(bench_scan_run *run, const char *dir, thr_index *index) {
+static void measure(bench_scan_run *run, const char *dir, thr_index *index) {
     static uint64_t ids[K];
     static float scores[K];
     static const char *const texts[ROUNDS] = {"wireless doorbell", "convert a video", "list files", "kitchen faucet"};
@@ -75,13 +60,11 @@ static int measure(bench_scan_run *run, const char *dir, thr_index *index) {
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     for (int round = -1; round < ROUNDS; round++) { /* the first one brings all codes into memory */
-        if (thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &texts[round < 0 ? 0 : round], NULL, 1, code,
-                             &run->err) != THR_OK)
-            return -1;
+        bench_must(run, thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &texts[round < 0 ? 0 : round], NULL, 1,
+                                         code, &run->err));
         const thr_matrix query = thr_matrix_f32(code, 1, DIMS);
         const double start = bench_clock();
-        if (thr_index_search(index, &query, K, NULL, ids, scores, &run->err) != THR_OK)
-            return -1;
+        bench_must(run, thr_index_search(index, &query, K, NULL, ids, scores, &run->err));
         if (round < 0)
             continue;
         took = fmin(took, bench_clock() - start);
@@ -98,21 +81,22 @@ static int measure(bench_scan_run *run, const char *dir, thr_index *index) {
         read * 1e-9);
     bench_figure(run, "scan_share_of_read_bandwidth", rate * bytes / read, TARGET_SHARE, true,
                  "search of %s codes of 16 bytes, k = 1,000, over plain read", prog_exact(info.n_items).text);
-    return 0;
 }
 
-int bench_tower_scan(bench_scan_run *run, const bench_tower_values *values, const char *model_path) {
+void bench_tower_scan(bench_scan_run *run, const bench_tower_values *values, const char *model_path) {
     const uint64_t n = how_many(run, values);
+    uint64_t seed = run->program->globals.seed;
+    thr_context *context = run->program->context; /* of all CPUs: a build is not what is measured */
+    thr_index_build_options options;
     char dir[1100];
-    thr_index *index = NULL;
     (void)snprintf(dir, sizeof dir, "%s/scan", run->scratch);
     prog_note("building an index of %s random codes", prog_exact(n).text);
-    int rc = build(run, model_path, dir, n);
-    if (rc == 0)
-        rc = thr_index_open(run->context, dir, &index, &run->err) == THR_OK ? 0 : -1;
-    if (rc == 0)
-        rc = measure(run, dir, index);
+    thr_index_build_options_init(&options);
+    options.model = model_path;
+    options.segment_rows = SEGMENT_CODES;
+    thr_reader *reader = bench_reader(run, context, n, DIMS, random_rows, &seed);
+    thr_index *index = bench_make_index(run, context, reader, dir, &options);
+    measure(run, dir, index);
     thr_index_free(index);
     bench_scratch_remove(dir);
-    return rc;
 }
