@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - files of posting lists from what items have: an order, the lists in it, ids, and all of it written. */
+/*
+ * build.c - builds a file of posting lists from the features of items: orders the items, builds lists and ids, and
+ * writes the file.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -31,7 +34,7 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
     return thr_out_check_kind(path, thr_hits_kind.magic, sizeof thr_hits_kind.magic, "a file of posting lists", err);
 }
 
-/* The rows by ascending id, and whether each stands once. */
+/* The rows by ascending id. THR_EDUPLICATE if an id is repeated. */
 static thr_status order_ids(thr_context *context, const uint64_t *ids, uint32_t n, uint32_t **order, thr_error *err) {
     THR_TRY(thr_alloc(context, n, sizeof **order, order, "the order of ids", err));
     THR_TRY(thr_radix_order(context, ids, n, *order, err));
@@ -80,7 +83,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
         THR_TRY_OUT(thr_progress_step(&progress, items->n_items / 2, err));
     }
     THR_TRY_OUT(thr_lists_build(context, items, rows, &built, err));
-    THR_TRY_OUT(thr_progress_end(&progress, items->n_items, err)); /* what is published is not stopped any more */
+    THR_TRY_OUT(thr_progress_end(&progress, items->n_items, err)); /* a complete file is not cancelled any more */
     contents.lists = built.lists;
     contents.rows = rows;
     contents.id_order = id_order;
@@ -111,9 +114,9 @@ thr_status thr_hits_build(thr_context *context, const char *path, const thr_item
 
 /* ------------------------------------------------------------------------------------------------ pairs */
 
-/* Pairs by row, in their order within each. */
+/* Gather the features of pairs by row; within a row they keep their order. */
 static void gather_rows(const thr_hits_pairs *pairs, uint64_t *offsets, uint32_t *gathered) {
-    uint64_t *next = offsets + 1, sum = 0; /* next[i] is at first where i's next feature goes, at last its end */
+    uint64_t *next = offsets + 1, sum = 0; /* next[i]: first where row i's next feature goes, in the end its end */
     for (uint64_t p = 0; p < pairs->n_pairs; p++)
         next[pairs->rows[p]]++;
     for (uint64_t i = 0; i < pairs->n_items; i++) {

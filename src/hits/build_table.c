@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build_table.c - a file of posting lists from a table of items and their features, as text.
+ * build_table.c - builds a file of posting lists from a text table of items and their features.
  *
- * At its end it is known whether all names and words are numbers, which then are meant, and words are numbered anew in
- * order, so that a file's words can be looked up by halving.
+ * Only at the end of the table is it known whether all names, or all words, are numbers; such numbers become ids and
+ * feature numbers. Words get numbers in ascending order, so that a file's words can be found by binary search.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 typedef struct table {
     thr_hits_rows rows;
-    /* What becomes of them: either, or neither, where names and words are numbers. */
+    /* Results: ids, or names with word_offsets; NULL where not used. */
     uint64_t *ids;
     uint64_t *word_offsets;
     char *word_bytes;
@@ -41,7 +41,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const numbered *)a)->text, ((const numbered *)b)->text);
 }
 
-/* In ascending order into word_offsets and word_bytes; numbers[old] is the new number. */
+/* Write the words in ascending order to word_offsets and word_bytes; numbers[old] is a word's new number. */
 static thr_status sort_words(table *t, uint32_t *numbers, thr_error *err) {
     const thr_dictionary *d = &t->rows.words;
     numbered *sorted = NULL;
@@ -66,7 +66,7 @@ out:
     return status;
 }
 
-/* Words become what they are numbered by. */
+/* Replace the words' numbers in the rows: by the numbers that the words are, or by their sorted numbers. */
 static thr_status number_words(table *t, thr_error *err) {
     thr_status status = THR_OK;
     uint32_t *numbers = NULL;

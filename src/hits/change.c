@@ -75,7 +75,7 @@ static thr_status take_numbers(const thr_hits_changes *g, thr_hit_change *change
     return THR_OK;
 }
 
-/* Words of the delta before keep their numbers. */
+/* Number the words of the added items. Words of the delta before keep their numbers. */
 static thr_status take_words(const thr_hits *hits, thr_hit_change *change, thr_error *err) {
     const thr_hits_changes *g = change->given;
     const uint64_t n = g->n_added > 0 ? g->offsets[g->n_added] : 0;
@@ -135,12 +135,12 @@ static void touch_removed(thr_hits *hits, thr_hit_change *change) {
         const bool there = hits->info.has_names ? thr_hits_find_name(hits, g->removed_names[i], &row, &id)
                                                 : thr_hits_find_row(hits, id = g->removed_ids[i], &row);
         change->n_missing += !there;
-        if (there || !hits->info.has_names) /* an id that is not there is remembered all the same */
+        if (there || !hits->info.has_names) /* the removal of an unknown id is kept too: newer lists may have it */
             touch(change, id, g->n_added + i);
     }
 }
 
-/* The ids of all that is touched, in order; each added once. */
+/* Collect the ids of all added and removed items in ascending order. THR_EDUPLICATE if an id is added twice. */
 static thr_status touch_all(thr_hits *hits, thr_hit_change *change, thr_error *err) {
     const thr_hits_changes *g = change->given;
     THR_TRY(thr_alloc(hits->context, (size_t)(g->n_added + g->n_removed), sizeof *change->touched, &change->touched,
@@ -153,7 +153,7 @@ static thr_status touch_all(thr_hits *hits, thr_hit_change *change, thr_error *e
     }
     touch_removed(hits, change);
     THR_TRY(thr_radix_sort(hits->context, change->touched, change->n_touched, err));
-    for (size_t i = 1; i < change->n_touched; i++) /* of one id, added items come first */
+    for (size_t i = 1; i < change->n_touched; i++) /* among equal ids, added items come first */
         if (change->touched[i].key == change->touched[i - 1].key && change->touched[i].row < g->n_added)
             return thr_fail(err, THR_EDUPLICATE, "id %" PRIu64 " is added twice: as number %" PRIu64 " and %" PRIu64,
                             change->touched[i].key, change->touched[i - 1].row, change->touched[i].row);

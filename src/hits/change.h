@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * change.h - what an update asks for, checked and made numbers: names become ids, words become features, and what
- * was added before and is neither replaced nor removed is kept.
+ * change.h - the changes of an update, checked and resolved: names become ids, words become feature numbers, and the
+ * added items of the delta before that are neither replaced nor removed are listed.
  */
 #ifndef THR_HITS_CHANGE_H
 #define THR_HITS_CHANGE_H
@@ -12,23 +12,23 @@
 #include "base/radix.h"
 #include "hits/lookup.h"
 
-/* Zeroed before it is made. */
+/* Initialise with zeros. */
 typedef struct thr_hit_change {
-    const thr_hits_changes *given; /* borrowed, as are values and offsets of added items */
+    const thr_hits_changes *given; /* borrowed, as are the values and offsets of added items */
     uint64_t *ids;                 /* of added items */
-    const uint32_t *features;      /* given ones, or numbers of words */
+    const uint32_t *features;      /* as given, or numbers of words */
     uint32_t *numbers;             /* of words, or NULL */
     thr_keyed
-        *touched; /* by ascending id: added items, row their number; and removed ones, row n_added + their number */
+        *touched; /* by ascending id: added items with row their number, removed ones with row n_added + their number */
     size_t n_touched;
-    uint32_t *kept; /* which items of the delta before stay, ascending */
+    uint32_t *kept; /* items of the delta before that stay, ascending */
     uint32_t n_kept;
-    thr_dictionary words; /* that the file has not: number i is feature n_features + i */
-    uint64_t next_id;     /* of names that no item has */
-    uint64_t n_missing;   /* removed ones that were not there */
+    thr_dictionary words; /* that the file has not; number i is feature n_features + i */
+    uint64_t next_id;     /* for names that no item has */
+    uint64_t n_missing;   /* removed items that did not exist */
 } thr_hit_change;
 
-/* hits is what is changed. THR_OK, and what thr_hits_update returns for changes that are wrong. */
+/* Resolve the changes given, to be made on hits. THR_OK; what thr_hits_update returns for invalid changes. */
 thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err);
 void thr_hit_change_free(thr_context *context, thr_hit_change *change);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items are copied from the delta before and from the change, then their lists are built by the code that builds a
- * file's: cost and memory go with all that is added, and with a bit for every row of the file.
+ * delta.c - makes a delta. Items are copied from the delta before and from the change; the code that builds a file's
+ * lists builds theirs. Time and memory grow with the number of added items, and by a bit per row of the file.
  */
 #include "hits/delta.h"
 
@@ -12,7 +12,7 @@
 #include "hits/impl.h"
 
 typedef struct maker {
-    thr_hits *hits; /* that are changed */
+    thr_hits *hits; /* the lists to change */
     const thr_hit_index *index;
     const thr_hit_delta *before; /* or NULL */
     const thr_hit_change *change;
@@ -53,7 +53,7 @@ static thr_status reserve_items(const maker *m, uint64_t *n_features, thr_error 
     return thr_alloc(context, *n_features, sizeof *d->features, &d->features, "added items", err);
 }
 
-/* An added item; features NULL where it has none, name where items have no names. */
+/* An added item. features NULL: it has none; name NULL: items have no names. */
 typedef struct added_item {
     uint64_t id, sequence;
     const char *name;
@@ -102,7 +102,7 @@ static thr_status put_items(const maker *m, thr_error *err) {
     return thr_radix_order(m->hits->context, m->delta->ids, m->delta->n_items, m->delta->id_order, err);
 }
 
-/* The words are all that the change has, which took those from before. */
+/* Copy the words of the change, which include those of the delta before. */
 static thr_status put_words(const maker *m, thr_error *err) {
     const thr_dictionary *words = &m->change->words;
     thr_hit_delta *d = m->delta;
@@ -122,7 +122,10 @@ static thr_status put_words(const maker *m, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ lists */
 
-/* Features become 0, 1, 2, ... for the build, which takes memory by the largest, and then have their numbers again. */
+/*
+ * Build the lists of the added items. The build needs memory by the largest feature number, so features get the numbers
+ * 0, 1, 2, ... first, and their own numbers back afterwards.
+ */
 static thr_status build_lists(const maker *m, uint64_t n_features, thr_error *err) {
     thr_context *context = m->hits->context;
     thr_hit_delta *d = m->delta;
@@ -156,14 +159,14 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ rows */
 
-/* The row of the file with this id, whether it is left or not. */
+/* Find the row of the file with this id, live or not. */
 static bool find_row(const thr_hits_contents *file, uint64_t id, uint32_t *row) {
     *row = (uint32_t)id;
     return file->ids == NULL ? id < file->lists.n_items
                              : thr_radix_find(file->ids, file->id_order, file->lists.n_items, id, row);
 }
 
-/* Rows of the file that are touched are no longer left. */
+/* Clear the live bits of the file's rows that the change adds again or removes. */
 static thr_status leave_rows(const maker *m, thr_error *err) {
     const thr_hits_contents *file = &m->hits->view.contents;
     const size_t n_words = thr_hits_file_words(m->hits);
@@ -203,7 +206,7 @@ static void put_removal(const maker *m, uint64_t id, uint64_t sequence) {
     m->delta->removals[m->delta->n_removals++] = (thr_hit_removal){id, sequence};
 }
 
-/* What was removed by name, and not added since. Names are each there once. */
+/* Record a removal by name, unless an item of this name was added since. A name is recorded once. */
 static thr_status remember_name(const maker *m, const char *name, uint64_t sequence, thr_error *err) {
     thr_hit_delta *d = m->delta;
     uint32_t number;
@@ -227,7 +230,10 @@ static thr_status remember_names(const maker *m, thr_error *err) {
     return THR_OK;
 }
 
-/* The same by id: of all that is touched what is not added; and from before, what is not touched. Both ascend. */
+/*
+ * The same by id: record the touched ids that were not added, and the earlier removals that are not touched. Both lists
+ * ascend by id.
+ */
 static void remember_ids(const maker *m) {
     const thr_hit_change *c = m->change;
     const uint64_t n_added = c->given->n_added, n_before = m->before == NULL ? 0 : m->before->n_removals;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - which of a query's features an item has, and what each is worth. */
+/* explain.c - which of a query's features an item has, and what each adds to its score. */
 #include <inttypes.h>
 
 #include "base/error.h"
 #include "hits/impl.h"
 
-/* Where a row stands in the lists. Cost: one pass over the rows, where items were numbered anew and never updated. */
+/* The place of a row. Cost: a pass over all places if the items were reordered and never updated, else constant. */
 static uint32_t find_place(const thr_hits *hits, uint32_t row) {
     const thr_hits_contents *c = &hits->view.contents;
     uint32_t place = 0;

@@ -116,7 +116,7 @@ static thr_status check_header(const thr_section_file *file, const thr_hits_head
     return THR_OK;
 }
 
-/* What decides which sections there are and how large they are. */
+/* The numbers that determine which sections exist and how long they are. */
 typedef struct shape {
     const thr_hits_header *header;
     const uint32_t *n_elements; /* of each form, and lists */
@@ -128,7 +128,7 @@ static thr_section_rule there_if(const thr_hits_header *h, uint32_t bit, thr_sec
     return (h->has & bit) != 0 ? rule : THR_SECTION_ABSENT;
 }
 
-/* None of the sizes overflows. */
+/* The presence and size of a section. No size overflows. */
 static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
     const thr_hits_header *h = ((const shape *)user)->header;
     const uint32_t *n_elements = ((const shape *)user)->n_elements;
@@ -247,7 +247,9 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
         memcpy(&c->model, model, sizeof c->model);
 }
 
-/* The first section says how large others are, so its place is checked before the table is. */
+/*
+ * Read the section of elements, by which the sizes of others are computed: so its position is checked before the table.
+ */
 static bool read_elements(const thr_section_file *file, uint32_t n_elements[N_ELEMENTS]) {
     const size_t size = N_ELEMENTS * sizeof *n_elements;
     if (file->table_offset < THR_SECTIONS_HEADER + size)

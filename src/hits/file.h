@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - a file of posting lists (docs/format.md): written from lists in memory, and read as it lies mapped.
+ * file.h - a file of posting lists (docs/format.md): written from lists in memory, and used in place when mapped.
  *
- * The lists' items are *places*: what the file calls item p is the row rows[p], or row p where there are no rows. Ids
- * and names are by row.
+ * The items of the lists are *places*: place p holds row rows[p], or row p where there are no rows. Ids and names are
+ * by row.
  *
  * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table
- * with what it must be. After it, whatever bytes the file holds, a search stays within them.
+ * with the expected one. After that a search stays within the file, whatever its bytes.
  */
 #ifndef THR_HITS_FILE_H
 #define THR_HITS_FILE_H
@@ -19,27 +19,27 @@ enum { THR_HITS_FORMAT = 2 };
 
 typedef enum thr_hits_section {
     THR_HITS_ELEMENTS = 1,       /* u32, elements of each form, then the number of lists */
-    THR_HITS_FEATURES = 2,       /* u32, ascending; where this is not there: 0, 1, 2, ... */
-    THR_HITS_SIZES = 3,          /* u32 a list: its items */
-    THR_HITS_ENTRIES = 4,        /* u32 a list and one: its first entry */
-    THR_HITS_FORMS = 5,          /* u8 an entry */
-    THR_HITS_BEGINS = 6,         /* u32 an entry: its first element */
-    THR_HITS_PARTS = 7,          /* u32 an entry and one: its first part; where this is not there: one each */
-    THR_HITS_WINDOWS = 8,        /* u8 a part */
-    THR_HITS_PART_SIZES = 9,     /* u16 a part, less one */
+    THR_HITS_FEATURES = 2,       /* u32, ascending; if absent: 0, 1, 2, ... */
+    THR_HITS_SIZES = 3,          /* u32 per list: its items */
+    THR_HITS_ENTRIES = 4,        /* u32 per list and one more: its first entry */
+    THR_HITS_FORMS = 5,          /* u8 per entry */
+    THR_HITS_BEGINS = 6,         /* u32 per entry: its first element */
+    THR_HITS_PARTS = 7,          /* u32 per entry and one more: its first part; if absent: one part each */
+    THR_HITS_WINDOWS = 8,        /* u8 per part */
+    THR_HITS_PART_SIZES = 9,     /* u16 per part, less one */
     THR_HITS_IDS = 10,           /* u16 */
-    THR_HITS_RUNS = 11,          /* u16, two a run */
+    THR_HITS_RUNS = 11,          /* u16, two per run */
     THR_HITS_BITMAP_BLOCKS = 12, /* u8 */
     THR_HITS_BITMAPS = 13,       /* 32 bytes each */
-    THR_HITS_ROWS = 14,          /* u32 a place */
-    THR_HITS_ITEM_IDS = 15,      /* u64 a row */
+    THR_HITS_ROWS = 14,          /* u32 per place */
+    THR_HITS_ITEM_IDS = 15,      /* u64 per row */
     THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
-    THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
-    THR_HITS_WORDS = 18, /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
-    THR_HITS_MODEL = 19, /* u64, the fingerprint of the model whose weights queries have */
-    THR_HITS_MULTIPLIERS = 20, /* f32 a row, finite */
-    THR_HITS_OFFSETS = 21,     /* the same */
-    THR_HITS_REFS = 22         /* u32 a feature: its list, or 2^31 + the only place that has it */
+    THR_HITS_NAMES = 17,         /* of rows: u64 offsets, one more than names, then the names, each with a zero byte */
+    THR_HITS_WORDS = 18,         /* of features, which are then 0, 1, 2, ...; ascending, stored like names */
+    THR_HITS_MODEL = 19,         /* u64, fingerprint of the model that makes the queries' weights */
+    THR_HITS_MULTIPLIERS = 20,   /* f32 per row, finite */
+    THR_HITS_OFFSETS = 21,       /* likewise */
+    THR_HITS_REFS = 22           /* u32 per feature: its list, or 2^31 + the only place that has it */
 } thr_hits_section;
 
 enum { THR_HITS_LAST = THR_HITS_REFS };
@@ -54,7 +54,7 @@ typedef struct thr_hits_header {
 
 _Static_assert(sizeof(thr_hits_header) == THR_SECTIONS_HEADER, "no padding");
 
-/* Bits of has. */
+/* Bits of header.has. */
 enum {
     THR_HITS_HAS_ROWS = 1,
     THR_HITS_HAS_IDS = 2,
@@ -72,34 +72,34 @@ extern const thr_file_kind thr_hits_kind;
 
 #define THR_HITS_REMEDY "the file is damaged; restore it or build it again"
 
-/* All that a file holds, in memory or mapped. */
+/* The contents of a file, in memory or mapped. */
 typedef struct thr_hits_contents {
     thr_lists lists;
     uint32_t order;           /* thr_hits_order */
-    const uint32_t *rows;     /* of places, or NULL */
-    const uint64_t *ids;      /* of rows, or NULL */
-    const uint32_t *id_order; /* with ids */
+    const uint32_t *rows;     /* by place, or NULL */
+    const uint64_t *ids;      /* by row, or NULL */
+    const uint32_t *id_order; /* with ids only */
     thr_strings names, words;
     uint64_t model;                     /* 0: none */
-    const float *multipliers, *offsets; /* of rows, or NULL */
+    const float *multipliers, *offsets; /* by row, or NULL */
 } thr_hits_contents;
 
-/* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */
+/* Write the contents to path, which appears only when complete. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *contents, thr_error *err);
 
-/* A file as it lies in memory. */
+/* A file as mapped. */
 typedef struct thr_hits_view {
     thr_section_file file;
     thr_hits_contents contents;
 } thr_hits_view;
 
 /*
- * Find the sections of a file of any bytes, and check what a search believes of them. data is 64-byte aligned.
+ * Find the sections of a file of untrusted bytes, and check what memory safety needs. data is 64-byte aligned.
  * THR_EFORMAT; THR_EVERSION; THR_ECORRUPT.
  */
 thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr_hits_view *view, thr_error *err);
 
-/* What is left to check where all checksums are right: a writer's mistakes. THR_ECORRUPT; THR_ENOMEM. */
+/* Check the rest, in a file whose checksums are right: faults of a writer. THR_ECORRUPT; THR_ENOMEM. */
 thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *view, thr_error *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.c - which posting lists are current, and who still reads those that were.
+ * live.c - swaps posting lists under running searches: holds the current lists, and older ones until no reader uses
+ * them.
  *
- * An update is a swap, too: to lists of the same file with another delta. Writers, who make what is to be current, wait
- * for each other; readers wait for nobody, since the other mutex is held for some instructions only.
+ * An update is a swap, too: to lists of the same file with another delta. Writers wait for each other while they make
+ * the next lists. Readers never wait for a writer's work: the other mutex is held for a few instructions only.
  */
 #include <pthread.h>
 
@@ -13,7 +14,7 @@
 #include "base/memory.h"
 #include "hits/update.h"
 
-/* Lists, and how many have taken them; the current ones have one more, live itself. */
+/* Lists and the number of their users; `live` itself is a user of the current ones. */
 typedef struct generation {
     thr_hits *hits;
     uint64_t n_users;
@@ -23,10 +24,10 @@ typedef struct generation {
 struct thr_hits_live {
     thr_context *context;
     pthread_mutex_t writers; /* held while lists are made */
-    pthread_mutex_t mutex;   /* of what follows; taken after writers */
-    generation *current;     /* with the older ones that somebody has behind it */
-    uint64_t n_updates;      /* so far: the number of the last one */
-    uint64_t since;          /* the current file has the updates up to this one; only writers change it */
+    pthread_mutex_t mutex;   /* guards what follows; taken after writers */
+    generation *current;     /* and through `older` the earlier ones that still have users */
+    uint64_t n_updates;      /* updates so far, which is the number of the last one */
+    uint64_t since;          /* number of the last update that the current file includes; only writers change it */
 };
 
 static thr_status make(thr_context *context, thr_hits *hits, generation **made, thr_error *err) {
@@ -42,7 +43,10 @@ static generation **find(thr_hits_live *live, const thr_hits *hits) {
     return at;
 }
 
-/* Under the mutex: one user less. What nobody uses any more is taken out, for the caller to free without the mutex. */
+/*
+ * Remove one user, under the mutex. A generation without users is unlinked and returned; the caller frees it without
+ * the mutex.
+ */
 static generation *let_go(generation **at) {
     generation *g = *at;
     if (g == NULL || --g->n_users > 0)
@@ -105,7 +109,7 @@ void thr_hits_live_put(thr_hits_live *live, thr_hits *hits) {
 
 /* ------------------------------------------------------------------------------------------------ writers */
 
-/* next becomes current, the last of n_updates updates in it. Cannot fail: made has room for it. */
+/* Make `made` current; it includes the updates up to n_updates. Cannot fail: memory is allocated already. */
 static void publish(thr_hits_live *live, generation *made, uint64_t n_updates) {
     (void)pthread_mutex_lock(&live->mutex);
     made->older = live->current;
@@ -176,14 +180,14 @@ static thr_status swap(thr_hits_live *live, thr_hits *next, uint64_t mark, thr_e
     }
     if (replayed != NULL) {
         made->hits = replayed;
-        thr_hits_free(next); /* its file lives on with what was made of it */
+        thr_hits_free(next); /* the replayed handle keeps its file open */
     }
     live->since = mark;
     publish(live, made, live->n_updates);
     return THR_OK;
 }
 
-/* mark NULL: that of the current lists. */
+/* mark NULL: the mark of the current lists. */
 static thr_status swap_since(thr_hits_live *live, thr_hits *next, const uint64_t *mark, thr_error *err) {
     if (live == NULL || next == NULL)
         return thr_fail(err, THR_EINVAL, "what is to be current is missing");

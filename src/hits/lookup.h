@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.h - where a file's rows stand in its lists, and which row has a name: what updates look up.
+ * lookup.h - an index for updates: the place of each row, and the row of each name.
  *
- * Made at a file's first update, from one pass over its items: 4 bytes an item where the file has an order of its own,
- * and 8 to 16 where items have names.
+ * Made at a file's first update in one pass over its items. Takes 4 bytes per item if the file reordered them, and 8 to
+ * 16 per item if items have names.
  */
 #ifndef THR_HITS_LOOKUP_H
 #define THR_HITS_LOOKUP_H
@@ -12,12 +12,12 @@
 #include "hits/file.h"
 
 typedef struct thr_hit_index {
-    uint32_t *places; /* of rows; NULL: rows are places */
-    uint32_t *slots;  /* of names by their hash: row + 1, or 0; NULL: no names. At most half of them are taken */
+    uint32_t *places; /* by row; NULL: places are rows */
+    uint32_t *slots;  /* hash table of names: row + 1, or 0; NULL: no names. At most half of the slots are used */
     size_t mask;
 } thr_hit_index;
 
-/* THR_OK; THR_ENOMEM. */
+/* Make the index. THR_OK; THR_ENOMEM. */
 thr_status thr_hit_index_make(thr_context *context, const thr_hits_contents *contents, thr_hit_index **index,
                               thr_error *err);
 void thr_hit_index_free(thr_context *context, thr_hit_index *index);
@@ -26,7 +26,7 @@ static inline uint32_t thr_hit_index_place(const thr_hit_index *index, uint32_t 
     return index->places == NULL ? row : index->places[row];
 }
 
-/* The row with this name; false where none has it. */
+/* Find the row with this name. */
 bool thr_hit_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row);
 
 #endif

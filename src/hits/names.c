@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - words of features, names, ids and rows of items, of a file and of what was changed beside it. */
+/* names.c - looks up words of features, and names, ids and rows of items, in a file and its delta. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/radix.h"
 #include "hits/impl.h"
 
-/* Lookups without a status find nothing in a file that was cut: reading where it ended would end the process. */
+/* Lookups that return no status find nothing if the file was changed: reading past its end would kill the process. */
 static bool is_unchanged(const thr_hits *hits) {
     return thr_hits_check_unchanged(hits, NULL) == THR_OK;
 }

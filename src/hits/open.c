@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - a file of posting lists by mmap, and what it holds. */
+/* open.c - opens a file of posting lists by mmap, and describes its contents. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
                             : thr_fail(err, status == THR_ERANGE ? THR_ECORRUPT : status, "%s: %s", path, why.text);
 }
 
-/* A file that no lists have any more, or one that was opened in part. */
+/* Free a file without handles, or one that was opened partially. */
 static void close_file(thr_hits *file) {
     thr_context *context = file->context;
     const thr_hit_set set = {file->values, NULL};

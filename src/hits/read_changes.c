@@ -18,7 +18,7 @@ static thr_status texts_of(thr_context *context, const thr_dictionary *strings, 
     return THR_OK;
 }
 
-/* path names the file that the strings are of. */
+/* Parse all strings as numbers. path names the file that they come from. */
 static thr_status numbers_of(thr_context *context, const thr_dictionary *strings, const char *path, uint64_t **numbers,
                              thr_error *err) {
     THR_TRY(thr_alloc(context, strings->n, sizeof **numbers, numbers, "changes", err));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - updates that newer lists do not have yet, made on them.
+ * replay.c - repeats on newer lists the updates that these do not include yet.
  *
- * Of what happened to an item only the last counts, and that is what a delta knows: what it was when it was added, or
- * that it was removed. So these changes alone, in the order of their updates, make what all updates would have made.
- * Names and words go from lists to lists as text, for their numbers are each file's own.
+ * Of the changes to an item only the last counts. The delta has it: the item as it was added, or its removal. So making
+ * these changes alone, in the order of their updates, gives the same result as all updates. Names and words are passed
+ * as text, since each file has its own numbers.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void release(thr_context *context, replay *r) {
     thr_release(context, r->item_offsets);
 }
 
-/* Item i of the delta becomes the next one that is added. */
+/* Append item i of the delta to the added items. */
 static void add(const thr_hits *from, const thr_hit_values *values, uint32_t i, replay *r) {
     const thr_hit_delta *d = from->delta;
     const uint64_t at = r->changes.n_added++;
@@ -83,7 +83,7 @@ static void collect(const thr_hits *from, const thr_hit_values *values, uint64_t
     }
 }
 
-/* Values that are all as if none had been given are not given. */
+/* Values that are all defaults count as not given. */
 static const float *wanted(const float *values, uint64_t n, float fallback) {
     for (uint64_t i = 0; i < n; i++)
         if (values[i] < fallback || values[i] > fallback)

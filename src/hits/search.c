@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.c - options and queries checked, scratch memory borrowed, a pass a query over the file's lists and one
- * over those of added items, the best of both, their rows turned into ids.
+ * search.c - thr_hits_search: checks options and queries, borrows a workspace, makes a pass per query over the file's
+ * lists and one over those of the added items, merges the results, and turns rows into ids.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -96,7 +96,7 @@ static void filter_places(const thr_hits_contents *c, const uint64_t *filter, ui
     }
 }
 
-/* The bits of added items, which stand behind those of the file's rows. */
+/* Set the bits of added items from a filter by row. */
 static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t *places) {
     memset(places, 0, thr_lists_n_words(&hits->delta->built.lists) * sizeof *places);
     for (uint32_t i = 0; i < hits->delta->n_items; i++) {
@@ -105,7 +105,7 @@ static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t 
     }
 }
 
-/* What filter, target and removals all let through, by place, and behind it of added items; NULL: all of them. */
+/* Combine filter, target and live rows into bits by place, and bits of added items; NULL: all pass. */
 static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hits_search_options *o,
                                const uint64_t **joined, const uint64_t **joined_added, thr_error *err) {
     const size_t n_file = thr_hits_file_words(hits), n_words = thr_hits_n_words(hits);
@@ -130,16 +130,16 @@ static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hit
 
 /* ------------------------------------------------------------------------------------------------ search */
 
-/* What one search needs to know: the lists of the file, and those of added items, whose lists are NULL without them. */
+/* The state of a search: the file's lists, and those of added items, which are NULL if there are none. */
 typedef struct both {
     thr_hits *hits;
     thr_hit_room *room;
     thr_lists_catalogue file, added;
-    size_t most_file, most_added; /* items that can be found */
+    size_t most_file, most_added; /* items that the search may return */
     const thr_answers *answers;
 } both;
 
-/* The best of both, which are sorted; equal ones of the file come first, for their rows do. */
+/* Merge the results of both, which are sorted. Ties go to the file's items, whose rows are smaller. */
 static void put_answer(const both *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
     const thr_answers *a = b->answers;
     const uint64_t *item_ids = b->hits->view.contents.ids;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.c - which items may be found, from words, AND, OR, NOT and parentheses to bits by place.
+ * target.c - evaluates a target, an expression of features with AND, OR, NOT and parentheses, to bits by place.
  *
  *   any     is  all {OR all}
  *   all     is  one {AND one}
- *   one     is  NOT one, or (any), or a word, or "a word" as it stands
+ *   one     is  NOT one, or (any), or a word, or "a word" in quotes
  *
- * Each of them fills a bitmap of whole windows; how deep they may stand within each other is bounded, and so is memory.
+ * Each rule fills a bitmap of whole windows. Their nesting is limited, and with it the memory.
  */
 #include <string.h>
 
@@ -20,13 +20,13 @@ typedef enum kind { END, OPEN, CLOSE, AND, OR, NOT, WORD } kind;
 
 typedef struct parser {
     const thr_hits *hits;
-    const char *text, *next; /* what follows the token */
+    const char *text, *next; /* next: the text after the token */
     kind kind;               /* of the token */
     const char *start;       /* of the token, or its word */
     size_t length;           /* of the word */
     size_t n_words;          /* of a bitmap of whole windows */
     uint32_t depth;
-    char *word; /* room for the longest word and a zero byte */
+    char *word; /* capacity: the longest word and a zero byte */
     thr_hits_target *target;
     size_t unknown_bytes; /* of the target's unknown words */
     thr_error *err;
@@ -81,7 +81,10 @@ static void mark(const thr_lists *lists, uint32_t feature, uint64_t *out) {
         thr_lists_mark(lists, f, out);
 }
 
-/* Words with a zero byte each need no more room than the expression: a blank, quote or parenthesis separates them. */
+/*
+ * Append a word that no item has. The words with their zero bytes fit into the expression's length, since a blank,
+ * quote or parenthesis separates them.
+ */
 static void keep_unknown(parser *p) {
     memcpy(p->target->unknown + p->unknown_bytes, p->word, p->length + 1);
     p->unknown_bytes += p->length + 1;
@@ -105,7 +108,7 @@ static thr_status take_word(parser *p, uint64_t *out) {
     return advance(p);
 }
 
-/* What is wrong with a token that stands where AND, OR or the end might. */
+/* The advice for a token where AND, OR or the end is expected. */
 static const char *no_joint(const parser *p, const char *otherwise) {
     static const char *const known[][2] = {{"and", "write AND in capitals"},
                                            {"or", "write OR in capitals"},
@@ -141,7 +144,7 @@ static thr_status take_one(parser *p, uint64_t *out) {
     return p->kind == WORD ? take_word(p, out) : wrong(p, "a feature, NOT or ( is expected");
 }
 
-/* What stands between joints, all of one kind. */
+/* Operands separated by one kind of operator. */
 static thr_status take_joined(parser *p, kind joint, thr_status (*take)(parser *, uint64_t *), uint64_t *out) {
     thr_status status = THR_OK;
     uint64_t *other = NULL;
@@ -211,7 +214,7 @@ out:
 void thr_hits_target_free(thr_hits_target *target) {
     if (target == NULL)
         return;
-    thr_context *context = target->context; /* the lists may be gone */
+    thr_context *context = target->context; /* target->hits may be freed already */
     thr_release(context, target->words);
     thr_release(context, target->unknown);
     thr_release(context, target);

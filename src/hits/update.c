@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c - lists with items added and removed, which share the file of those that they are made of. */
+/* update.c - makes a handle with items added and removed, which shares the file of the handle it is made from. */
 #include "hits/update.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static void gather(const float *before, const float *given, float fallback, cons
         out[n_kept + i] = given == NULL ? fallback : given[i];
 }
 
-/* What added items are worth: as before, or as they were given. */
+/* The values of the added items: those of the delta before, and those given. */
 static thr_status take_values(thr_hits *hits, const thr_hit_change *change, thr_hit_values **values, thr_error *err) {
     const thr_hits_changes *g = change->given;
     const thr_hit_set set = thr_hits_take_values(hits);
@@ -53,7 +53,7 @@ static thr_status take_values(thr_hits *hits, const thr_hit_change *change, thr_
 
 /* ------------------------------------------------------------------------------------------------ lists */
 
-/* The handle takes delta and values over, and cannot fail any more. */
+/* Set up the handle, which takes ownership of delta and values. Cannot fail. */
 static void fill(const thr_hits *hits, thr_hit_delta *delta, thr_hit_values *values, thr_hits *made) {
     thr_hits *file = hits->file;
     *made = (thr_hits){.context = hits->context,
@@ -105,7 +105,7 @@ out:
 }
 
 thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *changes, thr_hits **updated, thr_error *err) {
-    static const thr_hit_stamps none = {.all = 0}; /* nobody makes these changes again */
+    static const thr_hit_stamps none = {.all = 0}; /* these changes are never replayed */
     thr_hits_changes complete;
     if (updated != NULL)
         *updated = NULL;

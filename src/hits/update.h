@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.h - lists made of others and of changes; and changes made again on newer lists. */
+/* update.h - makes hits from others and changes, and replays changes on newer lists. */
 #ifndef THR_HITS_UPDATE_H
 #define THR_HITS_UPDATE_H
 
 #include "hits/delta.h"
 
-/* thr_hits_update, the numbers of updates given. */
+/* thr_hits_update with given update numbers. */
 thr_status thr_hits_make_update(thr_hits *hits, const thr_hits_changes *changes, const thr_hit_stamps *stamps,
                                 thr_hits **updated, thr_error *err);
 
 /*
- * What updates behind `since` did to `from`, made on next: *replayed, or NULL where they did nothing. THR_EMISMATCH
- * where the one has names or words and the other has none; and what thr_hits_update returns.
+ * Make on next the changes that updates after number `since` made to `from`. *replayed is the result, or NULL if there
+ * are none. THR_EMISMATCH if only one of the two has names, or words; and what thr_hits_update returns.
  */
 thr_status thr_hits_replay(thr_hits *from, uint64_t since, thr_hits *next, thr_hits **replayed, thr_error *err);
 

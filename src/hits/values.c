@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - multipliers and offsets, which change while searches run: each keeps those that it began with. */
+/* values.c - sets multipliers and offsets while searches run; a search keeps the values with which it began. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -21,7 +21,7 @@ thr_hit_set thr_hits_take_values(thr_hits *hits) {
     return set;
 }
 
-/* What is to be freed, without the mutex. */
+/* Remove one user, under the mutex. Return the values if the caller must free them, which needs no mutex. */
 static thr_hit_values *let_go(thr_hit_values *values) {
     return values != NULL && --values->n_users == 0 ? values : NULL;
 }
@@ -64,7 +64,7 @@ void thr_hit_values_free(thr_context *context, thr_hit_values *values) {
 
 /* ------------------------------------------------------------------------------------------------ setting */
 
-/* From rows to places, and to added items. given NULL: none. */
+/* Copy values by row to the file's places and the added items. given NULL: nothing to copy. */
 static void place(const thr_hits *hits, const float *given, float *of_file, float *of_added) {
     const thr_hits_contents *c = &hits->view.contents;
     for (uint32_t p = 0; given != NULL && p < c->lists.n_items; p++)

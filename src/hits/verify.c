@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - every byte of a file of posting lists against its checksums, and what these do not tell. */
+/* verify.c - checks every byte of a file of posting lists against its checksums, then what checksums cannot find. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "hits/impl.h"
 #include "lists/validate.h"
 
-/* Every row once. */
+/* Check that every row occurs once. */
 static const char *check_rows(thr_context *context, const uint32_t *rows, uint32_t n, thr_status *status,
                               thr_error *err) {
     uint8_t *seen = NULL;
@@ -41,7 +41,7 @@ static const char *check_names(const thr_strings *names) {
                                : NULL;
 }
 
-/* Each feature has one, and they ascend. */
+/* Check that every feature has a word, and that words ascend. */
 static const char *check_words(const thr_hits_contents *c) {
     const char *wrong = check_names(&c->words);
     for (uint32_t f = 0; f < c->lists.n_features && wrong == NULL; f++) {

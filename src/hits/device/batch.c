@@ -3,16 +3,16 @@
 
 #include "base/error.h"
 
-enum { BATCH_BYTES = 256 << 20 }; /* of what a batch needs beside the lists, unless one query needs more */
+enum { BATCH_BYTES = 256 << 20 }; /* of a batch's memory beside the lists, unless one query needs more */
 
 /*
- * What the two ways take, in picoseconds, computed from an H200's data sheet (docs/gpu.md) and not yet measured: for a
- * list in a tile the loads of two bisections, for an element an addition in shared memory; for a step of a list an
- * addition in the second level cache, for a sum that memory holds its clearing and reading.
+ * Costs of the two ways in picoseconds, computed from an H200's data sheet (docs/gpu.md) and not yet measured. By
+ * tiles: two binary searches per list and tile, an addition in shared memory per element. By lists: an addition in the
+ * second-level cache per step of a list, clearing and reading per sum in memory.
  */
 static const double LOOK_UP_PS = 100, ELEMENT_PS = 1, STEP_PS = 12, SUM_PS = 2;
 
-/* Steps of an entry (device/hit_ops.h). */
+/* The steps of an entry (device/hit_ops.h). */
 static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
     uint64_t n = 0;
     for (uint32_t p = 0; p < s->n_parts; p++)
@@ -20,7 +20,7 @@ static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
     return s->n_parts + (form == THR_LISTS_BITMAPS ? n * THR_HIT_BITMAP_STEPS : n);
 }
 
-/* Whether a query that is made is answered list by list. */
+/* Whether the current query is cheaper list by list. */
 static bool goes_by_lists(const thr_hit_batch *b) {
     const thr_lists_query *query = &b->store->query;
     const size_t n = thr_hit_query_streams(query);
@@ -34,7 +34,7 @@ static bool goes_by_lists(const thr_hit_batch *b) {
     return n_steps * STEP_PS + sums * SUM_PS < (double)n * b->n_tiles * LOOK_UP_PS + n_steps * ELEMENT_PS;
 }
 
-/* How many queries fit into a batch. */
+/* The number of queries that fit into a batch. */
 static uint32_t most_queries(const thr_hit_batch *b, bool by_lists) {
     const uint64_t items = (uint64_t)b->capacity + b->wanted, sums = by_lists ? 2 * (uint64_t)b->n_sums : 0;
     const uint64_t one =
@@ -43,7 +43,7 @@ static uint32_t most_queries(const thr_hit_batch *b, bool by_lists) {
     return n < 1 ? 1 : n < THR_HIT_STORE_QUERIES ? (uint32_t)n : THR_HIT_STORE_QUERIES;
 }
 
-/* Places alone. There is room. */
+/* Append the current query's single places. The caller has reserved memory. */
 static void append_singles(thr_hit_batch *b) {
     const thr_lists_query *query = &b->store->query;
     for (size_t i = 0; i < query->n_singles; i++)
@@ -55,7 +55,7 @@ static void append_singles(thr_hit_batch *b) {
                                                             .weight = query->singles[i].weight};
 }
 
-/* There is room. */
+/* Append the current query's entries of one form. The caller has reserved memory. */
 static void append_form(thr_hit_batch *b, uint32_t form) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;
@@ -75,7 +75,7 @@ static void append_form(thr_hit_batch *b, uint32_t form) {
 _Static_assert((uint64_t)THR_HIT_STORE_QUERIES *THR_LISTS_N_FORMS *THR_HITS_MAX_FEATURES < UINT32_MAX,
                "entries of a batch are counted in 32 bits");
 
-/* The query that is made to the end of the batch. */
+/* Append the current query to the batch. */
 static thr_status append(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;

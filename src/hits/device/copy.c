@@ -31,7 +31,7 @@ thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size
 
 /* ------------------------------------------------------------------------------------------------ the lists */
 
-/* A section of the lists to the device. */
+/* Copy a section of the lists to new device memory. */
 static thr_status copy(thr_hit_store *store, const void *from, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
     THR_TRY(store->backend->alloc(store->device, size, &memory, "posting lists", err));
@@ -41,7 +41,7 @@ static thr_status copy(thr_hit_store *store, const void *from, size_t size, void
     return size == 0 ? THR_OK : store->backend->upload(store->stream, memory, from, size, err);
 }
 
-/* The first element of every part. */
+/* Compute the first element of every part. */
 static void find_begins(const thr_lists *lists, uint32_t *begins) {
     for (uint32_t e = 0; e < lists->n_entries; e++) {
         uint32_t at = lists->entry_begins[e];
@@ -70,7 +70,7 @@ static thr_status copy_lists(thr_hit_store *store, const uint32_t *rows, thr_err
     THR_TRY_OUT(copy(store, lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP, &to->bitmaps, err));
     if (rows != NULL)
         THR_TRY_OUT(copy(store, rows, lists->n_items * sizeof *rows, &to->rows, err));
-    status = store->backend->wait(store->stream, err); /* begins are given back */
+    status = store->backend->wait(store->stream, err); /* before begins are freed */
 out:
     if (status != THR_OK)
         (void)store->backend->wait(store->stream, NULL);

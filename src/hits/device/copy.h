@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.h - posting lists in the memory of a GPU, and the searches that run there.
+ * copy.h - a copy of posting lists in the memory of a GPU, and the searches that run there.
  *
- * Lists are copied once and stay. What a store finds is what thr_lists_search_run finds, row for row and bit for bit:
- * sums are integers, and values are made of them by the same operations. Of several devices the first is used.
+ * Lists are copied once. A store returns the same results as thr_lists_search_run, bit for bit: sums are integers, and
+ * values are computed from them by the same operations. Of several devices only the first is used.
  *
  * A batch of queries goes one of two ways (device/hit_ops.h). Tile by tile, sums are in shared memory, and every tile
- * looks for every list; list by list, sums are as long as the catalogue, and nothing is looked for. The second is for
- * many lists that are short.
+ * searches every list for its elements. List by list, device memory holds a sum for every item, and no search is
+ * needed; this suits many short lists.
  *
  * Threads: any number of searches may use a store; they take turns.
  */
@@ -20,34 +20,34 @@
 typedef struct thr_hit_store thr_hit_store;
 
 /*
- * Copy lists, and the rows of places (NULL: places are rows), to the first of the devices. They and the devices must
- * live as long as the store.
+ * Copy lists, and the row of each place (NULL: places are rows), to the first device. Lists, rows and devices must
+ * outlive the store.
  *
- * THR_OK; THR_ENOMEM where memory of the host or the device lacks (err says which); THR_EDEVICE.
+ * THR_OK; THR_ENOMEM where the host or the device lacks memory (err names it); THR_EDEVICE.
  */
 thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
                                 const uint32_t *rows, thr_hit_store **store, thr_error *err);
 void thr_hit_store_free(thr_hit_store *store);
 
-/* Bytes of the device: the lists, and what searches have asked for so far, with values and filters. */
+/* Bytes of device memory: of the lists, and of searches so far with values and filters. */
 typedef struct thr_hit_store_size {
     uint64_t list_bytes, workspace_bytes;
 } thr_hit_store_size;
 thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store);
 
-/* Which way batches go; AUTO chooses by what a batch adds and looks for. For tests and measurements. */
+/* How batches are computed; AUTO chooses by estimated costs. For tests and measurements. */
 typedef enum thr_hit_way { THR_HIT_WAY_AUTO, THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES } thr_hit_way;
 void thr_hit_store_force(thr_hit_store *store, thr_hit_way way);
 
-/* Who searches. */
+/* The callbacks of a search. */
 typedef struct thr_hit_caller {
     void *arg;
-    /* What was found for query q; called in order of the queries, by the thread that searches. */
+    /* Receive the items found for query q. Called in order of the queries, on the searching thread. */
     void (*answer)(void *arg, uint64_t q, const thr_hit_found *found);
     /*
-     * NULL: values are made of sums alone. Else of score gain + bias, too, where an item's score is found by its code
-     * (thr_hit_dense_op): scan becomes the codes and query q. Codes are on the store's device, and what their stream
-     * was told is done; rows are places.
+     * NULL: values are computed from sums alone. Otherwise from scores too, gain * estimate by an item's code + bias
+     * (thr_hit_dense_op): fill in the codes and query q. The codes must be on the store's device, and all work enqueued
+     * on their stream must be complete; rows are places.
      */
     void (*scan)(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias);
 } thr_hit_caller;

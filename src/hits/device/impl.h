@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what a store of posting lists is made of, for the files that fill it and search it. */
+/* impl.h - the structures of a store of posting lists, for the files of this folder. */
 #ifndef THR_HITS_DEVICE_IMPL_H
 #define THR_HITS_DEVICE_IMPL_H
 
@@ -7,15 +7,15 @@
 
 #include <pthread.h>
 
-enum { THR_HIT_STORE_QUERIES = 256 }; /* of a batch, at most */
+enum { THR_HIT_STORE_QUERIES = 256 }; /* most queries of a batch */
 
-/* Memory that grows with what searches ask for, and stays. */
+/* A buffer that grows as searches need it, and is kept. */
 typedef struct thr_hit_memory {
     void *memory;
     size_t size;
 } thr_hit_memory;
 
-/* What searches need beside the lists. Of the device, but for the last ones, pinned memory of the host. */
+/* The buffers of searches: device memory, then from the first HOST one on pinned memory of the host. */
 typedef enum thr_hit_room_name {
     THR_HIT_ROOM_MULTIPLIERS,
     THR_HIT_ROOM_OFFSETS,
@@ -26,7 +26,7 @@ typedef enum thr_hit_room_name {
     THR_HIT_ROOM_CHANGES,
     THR_HIT_ROOM_SAMPLES,
     THR_HIT_ROOM_THRESHOLDS,
-    THR_HIT_ROOM_COUNTS, /* of items and chosen ones, and rows whose values are not finite */
+    THR_HIT_ROOM_COUNTS, /* of items and chosen items, and rows whose values are not finite */
     THR_HIT_ROOM_ITEMS,
     THR_HIT_ROOM_CHOSEN,
     THR_HIT_ROOM_TERMS,
@@ -45,16 +45,16 @@ struct thr_hit_store {
     thr_stream *stream;
     const thr_lists *lists;
     thr_device_hits hits;
-    void *sections[THR_HIT_STORE_SECTIONS]; /* what hits points to */
+    void *sections[THR_HIT_STORE_SECTIONS]; /* device memory of the arrays that `hits` points to */
     uint32_t n_sections;
     uint64_t list_bytes;
     thr_hit_way way;
 
-    pthread_mutex_t mutex; /* of what follows; held while the device works for a search */
+    pthread_mutex_t mutex; /* guards what follows; held while the device works for a search */
     thr_hit_memory rooms[THR_HIT_N_ROOMS];
-    uint64_t values_number; /* of the values that are there; 0: none */
+    uint64_t values_number; /* of the values on the device; 0: none */
     thr_lists_query query;
-    thr_hit_entry *entries; /* of a batch */
+    thr_hit_entry *entries; /* of the current batch */
     size_t entries_capacity;
     thr_hit_device_query queries[THR_HIT_STORE_QUERIES];
     uint32_t n_unknown[THR_HIT_STORE_QUERIES], n_chosen[THR_HIT_STORE_QUERIES];
@@ -62,7 +62,7 @@ struct thr_hit_store {
     size_t best_capacity;
 };
 
-/* Room for at least size bytes; what it held is lost when it has to grow. */
+/* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size_t size, void *memory_out,
                               thr_error *err);
 

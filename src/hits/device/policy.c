@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c - what the policy of posting lists (device/policy.h) is told of their searches. */
+/* policy.c - decides whether a search of posting lists runs on a GPU, by the policy of device/policy.h. */
 #include "base/error.h"
 #include "hits/impl.h"
 
-/* What the CPU adds and looks at a second, a thread. */
+/* Estimated rates of the CPU, per second and thread: postings added, items offered. */
 static const double POSTING_RATE = 5e9, ITEM_RATE = 5e9;
 
 static thr_status copy_lists(void *object, const thr_devices *devices, void **copy, thr_error *err) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search of posting lists on a GPU, a batch of queries at a time: their entries are sent, sums are added up tile by
- * tile or list by list, every tile lets its best through, and the best of these come back.
+ * search.c - a search of posting lists on a GPU, one batch of queries at a time. The entries of the queries are
+ * uploaded; sums are computed tile by tile or list by list; every tile emits its best items, and the best of these are
+ * downloaded.
  *
- * Where many items are wanted, a sample of tiles first gives a threshold that a little more than these reach. A tile
- * never lets more through than are wanted, whatever the threshold: so there is room for all, however many values are
- * equal; and where the sample misjudged, the query is repeated without a threshold, which always finds them.
+ * If many items are wanted, a sample of tiles first gives a threshold that slightly more items than that reach.
+ * Whatever the threshold, a tile emits at most the wanted number of items, so the memory suffices however many values
+ * are equal. If the sampled threshold is too high, the query is repeated without one, which always finds the items.
  */
 #include <string.h>
 
@@ -15,9 +16,9 @@
 #include "select/bitmap.h"
 
 enum {
-    SAMPLED_LEAST_WANTED = 64, /* fewer: every tile's own best make a threshold that is as good */
+    SAMPLED_LEAST_WANTED = 64, /* with fewer, every tile's own best items give as good a threshold */
     SAMPLED_LEAST_TILES = 64,
-    SAMPLED_PART = 16 /* one tile in so many */
+    SAMPLED_PART = 16 /* one tile in SAMPLED_PART */
 };
 
 static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
@@ -38,7 +39,7 @@ static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
     return thr_hit_store_grow(store, THR_HIT_ROOM_HOST_CHOSEN, n * b->wanted * item, &b->host_chosen, err);
 }
 
-/* What stands in memory of the host to a room of the device; from NULL: nothing. */
+/* Copy `size` bytes to a buffer of the device; *memory_out is NULL if from is. */
 static thr_status send(thr_hit_store *store, thr_hit_room_name name, const void *from, size_t size, void *memory_out,
                        thr_error *err) {
     void *memory = NULL;
@@ -51,7 +52,7 @@ static thr_status send(thr_hit_store *store, thr_hit_room_name name, const void 
     return THR_OK;
 }
 
-/* Sums of a batch in memory. */
+/* Add up the sums of a batch, list by list, in device memory. */
 static thr_status add_lists(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_error *err) {
     thr_hit_store *store = b->store;
     const size_t size = b->n * b->n_sums * sizeof(int32_t);
@@ -71,7 +72,7 @@ static thr_status add_lists(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_er
     return b->n_entries == 0 ? THR_OK : store->backend->hit_lists(store->stream, &lists, err);
 }
 
-/* What is told of all queries of a batch, told of one from number q on. */
+/* The operation *all, restricted to queries from number q on. */
 static thr_hit_tiles_op of_query(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t q) {
     thr_hit_tiles_op op = *all;
     op.queries += q;
@@ -85,7 +86,7 @@ static thr_hit_tiles_op of_query(const thr_hit_batch *b, const thr_hit_tiles_op 
     return op;
 }
 
-/* Tiles of queries [first, first + n), with the caller's scores if it has some. */
+/* Enqueue the tiles of queries [first, first + n), with the caller's scores if it has some. */
 static thr_status score_tiles(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                               thr_error *err) {
     const thr_hit_caller *caller = b->caller;
@@ -116,7 +117,7 @@ static thr_status find_thresholds(const thr_hit_batch *b, const thr_hit_tiles_op
     return store->backend->threshold(store->stream, &threshold, err);
 }
 
-/* What the values of those chosen were made of, to the host. */
+/* Download the sums of the chosen items of queries [first, first + n). */
 static thr_status find_terms(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                              thr_error *err) {
     const thr_hit_caller *caller = b->caller;
@@ -138,7 +139,7 @@ static thr_status find_terms(const thr_hit_batch *b, const thr_hit_tiles_op *all
     return backend->download(b->store->stream, b->host_terms + begin, b->terms + begin, size, err);
 }
 
-/* The best of queries [first, first + n) by the thresholds that are there, to the host. */
+/* Select the best items of queries [first, first + n) by their thresholds, download them, and wait. */
 static thr_status find_best(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                             thr_error *err) {
     thr_hit_store *store = b->store;
@@ -160,7 +161,7 @@ static thr_status find_best(const thr_hit_batch *b, const thr_hit_tiles_op *all,
     return backend->wait(store->stream, err);
 }
 
-/* Where a sample has misjudged. */
+/* Repeat query q without a threshold, after a sampled one that was too high. */
 static thr_status find_again(const thr_hit_batch *b, const thr_hit_tiles_op *op, uint32_t q, uint32_t needed,
                              thr_error *err) {
     thr_hit_store *store = b->store;
@@ -200,7 +201,7 @@ static thr_status run_batch(thr_hit_batch *b, const thr_hit_tiles_op *what, thr_
 
 /* ------------------------------------------------------------------------------------------------ a search */
 
-/* The answer to a query of the batch; best ones first, or, where the caller has scores, as they were chosen. */
+/* Pass the items of query q of the batch to the caller: best first, or, if the caller adds scores, in any order. */
 static void tell_one(const thr_hit_batch *b, uint32_t q) {
     const thr_hit_store *store = b->store;
     const thr_hit_caller *caller = b->caller;
@@ -222,7 +223,7 @@ static void tell_one(const thr_hit_batch *b, uint32_t q) {
     caller->answer(caller->arg, b->first + q, &found);
 }
 
-/* Answers of a batch, as far as all values are finite. */
+/* Pass on the results of a batch, up to the first query with a value that is not finite. */
 static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err) {
     thr_hit_store *store = b->store;
     THR_TRY(
@@ -238,7 +239,7 @@ static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err)
     return THR_OK;
 }
 
-/* Multipliers and offsets, where others are there than the catalogue's; and its filter. */
+/* Upload multipliers and offsets, if the device has others, and the filter. */
 static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_lists_catalogue *catalogue = b->catalogue;
@@ -292,7 +293,7 @@ thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue 
     (void)pthread_mutex_lock(&store->mutex);
     const thr_status status = search_all(&b, queries, failed, err);
     if (status != THR_OK)
-        (void)store->backend->wait(store->stream, NULL); /* for what was told before the failure */
+        (void)store->backend->wait(store->stream, NULL); /* for work enqueued before the failure */
     (void)pthread_mutex_unlock(&store->mutex);
     return status;
 }
