@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build.c - an index from a stream of rows.
+ * build.c - builds an index from a stream of rows.
  *
- * A sample gives the quantiser its ranges. Then rows come in chunks of a few MiB: encoded to memory, and their kept
- * copy written to the segment's file at once. When a segment is full its codes are written behind its vectors and the
- * file is published; the manifest comes last. Memory: a segment's codes and a few chunks.
+ * A sample of rows sets the quantiser's ranges. Then rows come in chunks of a few MiB: they are encoded to memory, and
+ * their kept copy goes straight to the segment's file. When a segment is full, its codes are written after its vectors
+ * and the file is published. The manifest comes last. Memory: a segment's codes and a few chunks.
  */
 #include <thresher/index.h>
 
@@ -40,8 +40,8 @@ typedef struct builder {
     thr_manifest manifest;
     size_t segments_capacity;
     uint64_t n_listed;      /* items that have features */
-    char *names_path;       /* of the table of features, where its names are the items' */
-    uint64_t segment_items; /* at most so many a segment, a multiple of 64 */
+    char *names_path;       /* the table of features, if items take their names from it */
+    uint64_t segment_items; /* most items of a segment, a multiple of 64 */
 } builder;
 
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
@@ -75,7 +75,7 @@ static uint64_t at_least_a_block(uint64_t rows) {
     return rows < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : round_to_blocks(rows);
 }
 
-/* The wish for segment_rows is rounded up to whole blocks, the limits are rounded down. */
+/* segment_rows of the options is rounded up to whole blocks, the limits are rounded down. */
 static uint64_t choose_segment_items(const thr_index_build_options *o, uint32_t n_dims) {
     uint64_t blocks = SEGMENT_CODE_BYTES / thr_block_size(n_dims, o->item_bits);
     uint64_t items = blocks * THR_BLOCK_ITEMS;
@@ -86,7 +86,7 @@ static uint64_t choose_segment_items(const thr_index_build_options *o, uint32_t 
     return items;
 }
 
-/* Rows of the sample are told by their number in the file. */
+/* Make an error message with the row's number in the file instead of the sample. */
 static thr_status name_bad_row(const builder *b, const thr_matrix *sample, const thr_error *why, thr_error *err) {
     float *row = NULL;
     THR_TRY(thr_alloc(b->context, sample->n_dims, sizeof *row, &row, "a row", err));
@@ -131,8 +131,8 @@ static thr_status train(builder *b, thr_error *err) {
 }
 
 /*
- * Planes that are screened by themselves. One plane of few dimensions tells little, and of a code of one or two planes
- * there is little to leave out.
+ * The number of leading planes. With few dimensions one plane discriminates too little, and a code of one or two planes
+ * has few planes to leave out.
  */
 static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
     const uint32_t lead = n_dims >= MANY_DIMS ? 1 : 2;
@@ -140,8 +140,8 @@ static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
 }
 
 /*
- * What a model's vectors are decides how they are kept: its codes are the segments' planes, all of which a search
- * reads, and there is nothing beyond them to calibrate for or to refine with.
+ * Set the options that the model's vectors imply. If they are codes, these are the segments' planes; a search reads all
+ * of them, so nothing is left to calibrate or to refine with.
  */
 static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
     if (o->model == NULL)
@@ -187,7 +187,7 @@ static thr_status prepare(builder *b, thr_error *err) {
     return thr_index_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
 }
 
-/* Encode and keep one chunk of the segment. slab has room for it. */
+/* Encode one chunk of the segment, and write its kept vectors. slab has room for it. */
 static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, uint64_t first_row, thr_error *err) {
     thr_error why = {0};
     thr_gather *gather = &b->gather;
@@ -206,7 +206,7 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     return thr_sections_write(&b->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
 }
 
-/* Rows until the segment is full or there are no more. *n_items of 0: the stream had ended before. */
+/* Add rows until the segment is full or the stream ends. *n_items is 0 if no row was left. */
 static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, thr_error *err) {
     char *path = NULL;
     thr_status status = THR_OK;
@@ -241,7 +241,7 @@ out:
     return status;
 }
 
-/* What stands behind the vectors, and the segment's line in the manifest. */
+/* Write the sections after the vectors, publish the file, and fill in the segment's line of the manifest. */
 static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr_error *err) {
     thr_manifest *m = &b->manifest;
     thr_manifest_segment listed = {.number = number, .build = b->dir.build};
@@ -282,7 +282,7 @@ static thr_status write_segments(builder *b, thr_error *err) {
     return thr_progress_end(&b->progress, b->manifest.n_items, err);
 }
 
-/* Items that have no other ids or names have those of the table of their features. */
+/* If items have neither ids nor names of their own, take those of the table of features. */
 static thr_status take_names(builder *b, thr_index_build_options *o, thr_error *err) {
     static const char column[] = ":1";
     if (o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
@@ -303,7 +303,7 @@ static thr_status build_hits(builder *b, thr_error *err) {
     return thr_index_hits_build(&b->dir, o, &of, &b->manifest.hits, &b->n_listed, err);
 }
 
-/* What a recall takes is found out with the files as they will be searched. */
+/* Calibrate with the files that searches will read. */
 static thr_status calibrate(builder *b, thr_error *err) {
     const uint64_t n = b->source.sample_rows;
     uint64_t *rows = NULL;

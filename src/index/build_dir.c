@@ -19,15 +19,15 @@
 
 static const char MANIFEST[] = "MANIFEST";
 
-/* What a file's name says. */
+/* The parts of a file name. */
 typedef struct own_name {
-    enum { SEGMENT, MODEL, HITS, LIST /* a MANIFEST under construction, which is of no build */ } kind;
+    enum { SEGMENT, MODEL, HITS, LIST /* MANIFEST under construction, of no build */ } kind;
     bool temporary;  /* under construction */
     uint32_t number; /* of a segment */
     uint32_t build;
 } own_name;
 
-/* Whether a file is a build's. Older versions put .tmp behind the name of what was under construction. */
+/* Whether a file name is that of a build. Older versions appended .tmp to the names of files under construction. */
 static bool is_ours(const char *name, own_name *own) {
     const char *end;
     char target[256];
@@ -55,7 +55,7 @@ static bool is_ours(const char *name, own_name *own) {
     return *end == '\0' ? own->kind != LIST || temporary : own->temporary && !temporary;
 }
 
-/* Call visit for every name but . and .. until it says stop. */
+/* Call visit for every name but . and .. until it returns false. */
 typedef bool (*visit_fn)(void *arg, int dir_fd, const char *name);
 
 static thr_status visit_all(const thr_build_dir *dir, visit_fn visit, void *arg, thr_error *err) {
@@ -84,7 +84,7 @@ typedef struct survey {
     bool has_manifest;
     bool taken; /* a file of another build has our build number */
     uint32_t build;
-    char foreign[256]; /* the first name that is not ours */
+    char foreign[256]; /* the first name that no build makes */
 } survey;
 
 static bool look(void *arg, int dir_fd, const char *name) {
@@ -104,7 +104,7 @@ static bool look(void *arg, int dir_fd, const char *name) {
     return true;
 }
 
-/* A number that no other build in this directory has had, very likely at the first try. */
+/* Choose a number that no other build in this directory has; the first try almost always succeeds. */
 static uint32_t choose_build(void) {
     static atomic_uint counter;
     struct {
@@ -144,9 +144,9 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir->fd < 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
-    /* A file system without locks is built on without one. */
+    /* On a file system without locks the build goes on without one. */
     if (flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        dir->made = false; /* it is the other build's by now: not to be removed from under it */
+        dir->made = false; /* another build holds it: it must not be removed */
         return thr_fail(err, THR_EEXIST, "%s: another build is at work in this directory: wait until it has ended",
                         dir->path);
     }
@@ -171,7 +171,7 @@ static thr_status open_locked(thr_build_dir *dir, bool replace, thr_error *err) 
     return THR_OK;
 }
 
-/* A new directory's name must last, too: its parent is flushed. */
+/* Flush the parent directory, so that a new directory's name survives a crash. */
 static thr_status sync_parent(const thr_build_dir *dir, thr_error *err) {
     char *parent = NULL;
     THR_TRY(thr_path_join(dir->context, dir->path, "..", &parent, err));
@@ -217,7 +217,7 @@ thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, 
 }
 
 typedef struct sweep {
-    const thr_manifest *keep; /* NULL: delete what this build wrote, and only that */
+    const thr_manifest *keep; /* NULL: delete all files of this build, and only these */
     uint32_t build;
 } sweep;
 
@@ -238,7 +238,7 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
            manifest->segments[low].build == own->build;
 }
 
-/* What cannot be deleted is left to the next build. */
+/* Files that cannot be deleted are left to the next build. */
 static bool sweep_one(void *arg, int dir_fd, const char *name) {
     const sweep *s = arg;
     own_name own;
@@ -251,7 +251,7 @@ static bool sweep_one(void *arg, int dir_fd, const char *name) {
     return true;
 }
 
-/* Whether the file at path is text: to be asked when publishing failed, for that may be after the rename. */
+/* Whether the file at path has this text. A failed publish may have failed after the rename. */
 static bool holds(const char *path, const char *text, size_t size) {
     thr_map map;
     if (thr_map_open(path, &map, NULL) != THR_OK)
@@ -289,8 +289,8 @@ void thr_index_build_dir_close(thr_build_dir *dir) {
         (void)visit_all(dir, sweep_one, &ours, NULL);
     }
     if (dir->made && !dir->committed)
-        (void)rmdir(dir->path); /* fails when something is in it: rightly */
+        (void)rmdir(dir->path); /* fails if the directory is not empty, as it should */
     if (dir->fd >= 0)
-        (void)close(dir->fd); /* and with it the lock */
+        (void)close(dir->fd); /* releases the lock */
     *dir = (thr_build_dir){.context = dir->context, .fd = -1};
 }

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "lists/add_up.h"
 
-/* The unit of weights that add up to 2^100. Sums beyond it could make a value that is no number, once multiplied. */
+/* The unit of weights that add up to 2^100. With larger sums a value times its multiplier could become NaN. */
 static const double MOST_UNIT = 0x1p70;
 
-/* One lane's query, and where it is. */
+/* The query of one lane, and its pass. */
 typedef struct hits_lane {
     thr_lists_query query;
     thr_lists_pass pass;
@@ -21,14 +21,14 @@ struct thr_hits_room {
     size_t n_lanes, lanes_capacity;
     uint64_t *filter;
     size_t filter_capacity;
-    /* Of the search that has it. */
+    /* The posting lists of the current search. */
     thr_hits *hits;
     const thr_hits_queries *queries;
     uint32_t *n_unknown;
     thr_hit_set values;
-    const uint64_t *allowed; /* rows that may be found; NULL: all */
+    const uint64_t *allowed; /* bits of rows that may be found; NULL: all */
     bool sigmoid;
-    thr_hit_store *store; /* the lists on a device, where that is used */
+    thr_hit_store *store; /* the lists' copy on a device, if it is used; else NULL */
 };
 
 thr_status thr_index_feature_scores_make(thr_context *context, void **piece, thr_error *err) {
@@ -98,7 +98,7 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
 
 /* ------------------------------------------------------------------------------------------------ a search */
 
-/* What the scan calls, as scan/added_scores.h says. */
+/* The callbacks of scan/added_scores.h. */
 static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
     thr_hits_room *room = arg;
     hits_lane *l = room->lanes[lane];
@@ -114,7 +114,7 @@ static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
     return thr_lists_pass_window(room->context->kernels, &room->lanes[lane]->pass, window);
 }
 
-/* A batch on a device: the scan's screen, and the room that its lists and numbers of queries are of. */
+/* A batch on a device: the scan's callbacks, the workspace, and the number of the first query. */
 typedef struct device_batch {
     thr_hits_room *room;
     const thr_scan_screen *screen;
@@ -133,7 +133,9 @@ static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
     b->screen->found(b->screen->arg, b->first + q, found->items, found->sums, found->n, (float)found->unit);
 }
 
-/* As scan/added_scores.h says. Failures name no query here: the CPU, which goes on then, knows more. */
+/*
+ * The callback of scan/added_scores.h. Its errors do not name the query: the CPU then repeats the search, and names it.
+ */
 static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
                                     thr_error *err) {
     thr_hits_room *room = arg;
@@ -159,7 +161,7 @@ void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store
     scan_hits->collect = store == NULL ? NULL : collect_on_device;
 }
 
-/* Every lane has room for the largest query, so that a second search of the same shape asks for no memory. */
+/* Allocate every lane for the largest query, so that a second search of the same shape allocates nothing. */
 static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err) {
     size_t most = 0;
     for (uint64_t q = 0; q < room->queries->n_queries; q++) {
@@ -178,7 +180,7 @@ static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err
 }
 
 static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_search_options *options, thr_error *err) {
-    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* as filters of an index have */
+    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* the length of an index's filters */
     if (options->target == NULL)
         return THR_OK;
     THR_TRY(

@@ -16,7 +16,7 @@ thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const 
                     n_listed, n_rows, rows_name);
 }
 
-/* Items that have ids or names on both sides have the same. */
+/* Check that items with ids or names on both sides have the same ones. */
 static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
     const uint64_t n = ids->n < c->lists.n_items ? ids->n : c->lists.n_items;

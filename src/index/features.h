@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * features.h - the posting lists of what an index's items have: a file of room hits beside the segments, in the order
- * of the index's rows.
+ * features.h - the posting lists of an index: a file of room hits beside the segments, in the order of the index's
+ * rows.
  */
 #ifndef THR_INDEX_FEATURES_H
 #define THR_INDEX_FEATURES_H
@@ -10,29 +10,31 @@
 #include "index/ids.h"
 #include "index/row_source.h"
 
-/* Whose features they are. */
+/* The items whose features are indexed. */
 typedef struct thr_index_hits_of {
     const thr_ids *ids;
     const thr_row_source *rows;
-    uint64_t fingerprint; /* of the model that weights are of; 0: of none */
+    uint64_t fingerprint; /* of the model that the weights belong to; 0: none */
 } thr_index_hits_of;
 
 /*
- * Build the file from options' features, where there are any, and see that items have the same ids or names there.
- * *listed is what the manifest says of it, and *n_listed how many items have features.
+ * Build the file from the features of options, if there are any, and check that items have the same ids or names there.
+ * *listed receives its line of the manifest, *n_listed the number of items with features.
  *
- * THR_EDIM when the number of rows is known and not that of the items that have features; THR_EMISMATCH for an item of
- * another name (err names the row); and what thr_hits_build_table and thr_hits_build return.
+ * THR_EDIM if the number of rows is known and differs from that of the items with features; THR_EMISMATCH for an item
+ * of another name (err names the row); and what thr_hits_build_table and thr_hits_build return.
  */
 thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options,
                                 const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
                                 thr_error *err);
 
-/* THR_EDIM unless as many items have features as there are rows. */
+/* THR_EDIM unless n_listed, the number of items with features, equals n_rows. */
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err);
 
-/* Open the file that a manifest names. THR_ENOTFOUND; THR_ECORRUPT also for another file; THR_EVERSION; THR_EIO;
- * THR_ENOMEM. */
+/*
+ * Open the file that a manifest names. THR_ENOTFOUND; THR_ECORRUPT, also for another file of this name; THR_EVERSION;
+ * THR_EIO; THR_ENOMEM.
+ */
 thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_hits **hits,
                                thr_error *err);
 

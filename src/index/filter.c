@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter.c - from ids to the bitmap of their rows. */
+/* filter.c - makes bitmaps of rows from ids, as arrays or as Roaring bitmaps. */
 #include "index/impl.h"
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ static thr_status allow_all(const thr_index *index, const uint64_t *ids, size_t 
     return THR_OK;
 }
 
-/* Ids that are rows: the container's bits are the bitmap's. */
+/* Ids that are row numbers: copy the container's bits. */
 static thr_status allow_rows(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
                              thr_error *err) {
     const uint64_t largest = container->first + container->last;
@@ -38,7 +38,7 @@ static thr_status allow_rows(const thr_index *index, const thr_roaring_container
     return THR_OK;
 }
 
-/* Others are looked up one by one. */
+/* Other ids: look up each one. */
 static thr_status allow_ids(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
                             thr_error *err) {
     uint64_t bits[THR_ROARING_WORDS] = {0}, ids[THR_WORD_BITS], from = 0;
@@ -49,7 +49,7 @@ static thr_status allow_ids(const thr_index *index, const thr_roaring_container 
     return THR_OK;
 }
 
-/* The first id that is not there ends it: a few bytes that stand for 2^32 ids cost no more than the index has items. */
+/* Stop at the first unknown id, so that a few bytes that encode 2^32 ids cost no more than the index has items. */
 static thr_status allow_roaring(const thr_index *index, const void *bytes, size_t size, uint64_t *words,
                                 thr_error *err) {
     thr_roaring roaring;
@@ -63,7 +63,7 @@ static thr_status allow_roaring(const thr_index *index, const void *bytes, size_
     }
 }
 
-/* A bitmap that failed is empty. */
+/* Clear the bitmap after an error. */
 static thr_status done(const thr_index *index, thr_status status, uint64_t *words) {
     if (status != THR_OK)
         memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);

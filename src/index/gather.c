@@ -34,7 +34,7 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
     if (!has(gather, THR_SECTION_RECORDS))
         return THR_OK;
     gather->measures.lead = shape->lead;
-    gather->errors = (thr_code_errors){FLT_MIN, FLT_MIN, FLT_MIN, FLT_MIN}; /* a manifest holds normal numbers only */
+    gather->errors = (thr_code_errors){FLT_MIN, FLT_MIN, FLT_MIN, FLT_MIN}; /* a manifest accepts normal numbers only */
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.lead_products, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->lead_squares, "code lengths", err));
     return thr_alloc(context, (size_t)chunk_items / THR_BLOCK_ITEMS, thr_block_size(shape->n_dims, shape->bits),
@@ -120,7 +120,7 @@ thr_status thr_index_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *
     return THR_OK;
 }
 
-/* The smallest squared code length of each block, over the rows that are there. */
+/* The smallest squared code length of each block, over its items without padding. */
 static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
     uint32_t *out = slab->block_norms + slab->n_items / THR_BLOCK_ITEMS;
     for (uint64_t first = 0; first < n; first += THR_BLOCK_ITEMS) {
@@ -132,7 +132,7 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
     }
 }
 
-/* What a code's integers are multiplied by to stand for the residual: |r| / <r / |r|, b>, 0 for no residual. */
+/* The factor that scales a code's integers to the residual: |r| / <r / |r|, b>, 0 for a residual of 0. */
 static float factor_of(float residual, float product) {
     return product > 0 ? (float)((double)residual / (double)product) : 0;
 }
@@ -142,7 +142,7 @@ static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
         slab->factors[slab->n_items + i] = factor_of(gather->measures.residuals[i], gather->measures.products[i]);
 }
 
-/* L2: |r|^2. Else, with a centre, minus the residual's part along it. */
+/* L2: |r|^2. Otherwise, with a centre, minus the residual's component along it. */
 static float offset_of(const thr_gather *gather, uint64_t i) {
     const thr_measures *m = &gather->measures;
     return gather->shape.metric == THR_METRIC_L2 ? m->residuals[i] * m->residuals[i] : -m->alongs[i];
@@ -153,20 +153,21 @@ static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
         slab->offsets[slab->n_items + i] = offset_of(gather, i);
 }
 
-/* No smaller than the double. */
+/* The smallest float not below x. */
 static float round_up(double x) {
     const float nearest = (float)x;
     return (double)nearest < x ? nextafterf(nearest, INFINITY) : nearest;
 }
 
-/* An item's code x = factor b, the factor as it is stored. */
+/* An item's code x = factor b, with the factor as stored. */
 typedef struct stored_code {
     double residual, product, factor; /* |r|, <r / |r|, b> */
     uint32_t square;                  /* |b|^2 */
 } stored_code;
 
 /*
- * |r - x| and |x|. The product is a float's sum of n_dims terms of one sign: off by n_dims / 16 + 8 roundings at most.
+ * Update the largest |r - x| and |x|. The product is a float sum of n_dims terms of one sign, so its error is at most
+ * n_dims / 16 + 8 roundings.
  */
 static void note_errors(float *error, float *length, stored_code code, uint32_t n_dims) {
     const double x = code.factor * sqrt((double)code.square), r = code.residual;
@@ -246,7 +247,7 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
     }
 }
 
-/* Zeros from the last item to the end of its block, in the arrays of something an item. */
+/* Fill the per-item arrays with zeros from the last item to the end of its block. */
 static void pad(const thr_gather *gather, thr_slab *slab) {
     const size_t padding = (size_t)(thr_padded_items((uint32_t)slab->n_items) - slab->n_items);
     const size_t record = thr_record_size(thr_shape_records(&gather->shape));

@@ -25,7 +25,7 @@ static thr_status negative(const thr_ids *ids, int64_t id, uint64_t row, thr_err
         return (int64_t)value;                                                                                         \
     } while (0)
 
-/* One integer of any type: as an id, and as a signed number (of u64 only the sign is of use, and never looked at). */
+/* Widen an integer of any type to an id; return it as a signed number, whose sign the caller checks except for u64. */
 static int64_t widen(const uint8_t *in, thr_dtype dtype, uint64_t *id) {
     switch (dtype) {
     case THR_DTYPE_I8:
@@ -67,7 +67,7 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
     }
 }
 
-/* All lines are kept as names; beside them the ids, as long as every line so far was one. */
+/* Keep all lines as names, and beside them the ids, as long as every line so far is a number. */
 static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
     uint64_t used = 0;
     bool numbers = true;
@@ -128,7 +128,8 @@ static bool same_name(const thr_ids *ids, uint64_t a, uint64_t b) {
 }
 
 /*
- * Sorted by id, or by the checksum of the name, equal ones are neighbours; names of one checksum are compared in full.
+ * Sort by id, or by the checksum of the name, so that duplicates become neighbours; names of equal checksum are
+ * compared in full.
  */
 static thr_status check_unique(const thr_ids *ids, thr_error *err) {
     thr_keyed *pairs = NULL;

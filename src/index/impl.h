@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what an open index is made of. */
+/* impl.h - the structures of an open index. */
 #ifndef THR_INDEX_IMPL_H
 #define THR_INDEX_IMPL_H
 
@@ -23,56 +23,62 @@ struct thr_index {
     thr_context *context;
     char *dir, *manifest_path;
     thr_manifest manifest;
-    uint64_t manifest_checksum; /* of all its bytes */
+    uint64_t manifest_checksum; /* of the manifest's bytes */
     thr_index_info info;
-    uint32_t n_segments; /* mapped ones */
+    uint32_t n_segments; /* mapped segments */
     thr_mapped *mapped;
-    thr_segment *segments;  /* the same, as the scan reads them */
+    thr_segment *segments;  /* the same, as views for the scan */
     thr_scan_target target; /* without a store */
-    thr_hits *hits;         /* where the manifest names posting lists; else NULL */
-    thr_index_model model;  /* where the manifest names one; else all zero */
+    thr_hits *hits;         /* NULL unless the manifest names posting lists */
+    thr_index_model model;  /* zero unless the manifest names a model */
 
     thr_device_policy codes; /* its copy is a thr_store */
-    thr_device_policy fused; /* codes and posting lists together (policy.c) */
+    thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
     thr_idle scans;      /* thr_scan */
     thr_idle hits_rooms; /* thr_hits_room */
 };
 
-/* The segment that holds a row below n_items. */
+/* The index of the segment that holds a row below n_items. */
 uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
 
-/* THR_ECHANGED when a segment file is not what it was. */
+/* THR_ECHANGED if a segment file was changed on disk. */
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 
-/* From options' recall to survivors and candidates for k, or to the exact scan; counts that are given stay. */
+/*
+ * Turn options' recall into survivors and candidates for k, or into the exact scan. Counts that the options give are
+ * kept.
+ */
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
 
-/* What every search checks of its options. */
+/* Check the options that all searches share. THR_EINVAL and others, as thr_index_search documents. */
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
                                    thr_error *err);
 
-/* Borrow scratch memory for a search; thr_idle_put gives it back. */
+/* Borrow a workspace for a search; return it with thr_idle_put. THR_ENOMEM. */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
 /*
- * thr_scan_search, with hits or without (NULL), its screen on the GPUs of the index's context where the policies of the
- * index have it so; with hits, on the first of them.
+ * thr_scan_search with hits, or without (NULL). The screen runs on the GPUs of the index's context if the index's
+ * policies allow it; with hits, on the first GPU only.
  */
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
                           const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err);
 
-/* n rows become the ids of their items; THR_NO_ID stays. */
+/* Replace n rows by the ids of their items; THR_NO_ID is kept. */
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
 
-/* What thr_index_search checks of queries, too. */
+/* Check queries as thr_index_search documents. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
 
-/* The vector of a row as it is kept; keep must not be NONE, but for a model's codes, which are their own vectors. */
+/* Read the kept vector of a row. keep must not be NONE, except with a model's codes, which are the vectors. */
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out);
 
-/* Open what a build has written before its manifest stands: manifest is copied, but for what the files hold. */
+/*
+ * Open the files that a build has written, before it publishes the manifest. Copies *manifest, except the parts that
+ * the files hold.
+ */
 thr_status thr_index_open_unpublished(thr_context *context, const char *dir, const thr_manifest *manifest,
                                       thr_index **index, thr_error *err);
 

@@ -27,12 +27,12 @@ void thr_index_keeper_close(thr_keeper *keeper) {
     keeper->floats = NULL;
 }
 
-/* 1 / length in double, rounded once; 0 for zero vectors. */
+/* 1 / length, computed in double and rounded once; 0 for zero vectors. */
 static float inverse(double length) {
     return length > 0 ? (float)(1 / length) : 0;
 }
 
-/* Four sums in a fixed order, so that every compiler gives the same bits. */
+/* Four sums in a fixed order, which gives the same bits with every compiler. */
 static double length_of(const float *x, uint32_t n) {
     double sums[4] = {0, 0, 0, 0};
     uint32_t d = 0;
@@ -44,7 +44,7 @@ static double length_of(const float *x, uint32_t n) {
     return sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/* At most 2^15 values of at most 128^2: exact. */
+/* A sum of at most 2^15 squares of at most 128^2: exact. */
 static double length_of_integers(const int8_t *x, uint32_t n) {
     uint32_t sum = 0;
     for (uint32_t d = 0; d < n; d++)
@@ -70,7 +70,7 @@ static thr_status to_f16(thr_keeper *k, uint64_t row, float norm, const float *i
     return THR_OK;
 }
 
-/* The rows as they are, or put together densely when the source has something between them. */
+/* Return the rows unconverted: the source's own memory, or a dense copy if they have another stride. */
 static const uint8_t *as_they_are(thr_keeper *k, const thr_matrix *rows) {
     const uint8_t *in = rows->data;
     size_t row_bytes = k->n_dims * thr_dtype_size(k->keep);
@@ -103,13 +103,13 @@ static thr_status convert(thr_keeper *k, const thr_matrix *rows, uint64_t first_
     return THR_OK;
 }
 
-/* float32 is kept as it was given, so its lengths are known; the others' are those of the rounded values. */
+/* Lengths of float32 vectors are known; those of the others are measured after rounding. */
 static void measure(thr_keeper *k, uint64_t n_rows, const float *norms, const thr_kept_rows *kept) {
     for (uint64_t r = 0; r < n_rows; r++) {
         uint64_t at = r * k->n_dims;
         double length = (double)norms[r];
         if (length == 0) {
-            /* too short to have a direction, whatever it was rounded to */
+            /* too short to have a direction, whatever the rounded vector is */
         } else if (k->keep == THR_DTYPE_F16) {
             thr_f16_to_f32(k->context, (const uint16_t *)kept->bytes + at, k->floats, k->n_dims);
             length = length_of(k->floats, k->n_dims);

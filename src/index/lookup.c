@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookup.c - from ids to rows, names and vectors, and from names to ids. Contents of the files are checked at use. */
+/* lookup.c - looks up rows, names and vectors by id, and ids by name. Checks the contents of files as it reads them. */
 #include "index/impl.h"
 
 #include "base/error.h"
@@ -49,7 +49,7 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
     return THR_OK;
 }
 
-/* In an index without names, an id in decimal is the item's name. */
+/* In an index without names, an item's name is its id in decimal. */
 static thr_status find_decimal(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
     uint64_t value = 0, row;
     bool good = name[0] != '\0';

@@ -15,7 +15,7 @@ static const char FIRST_WORD[] = "thresher-index ";
 
 enum {
     CHECKSUM_LINE = 26,    /* "checksum ", 16 digits, newline */
-    SEGMENT_LINE_MIN = 49, /* "segment ", name, three numbers as short as they can be */
+    SEGMENT_LINE_MIN = 49, /* "segment ", a name, three numbers of minimal length */
     SEED_DIGITS = 16,
     RECALL_SIZE = 20
 };
@@ -35,7 +35,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The eight digits of a build, then an ending. */
+/* Parse the eight digits of a build, then an ending. */
 static bool build_parse(const char *name, const char *ending, uint32_t *build, const char **end) {
     *build = 0;
     for (int i = 0; i < 8; i++, name++) {
@@ -74,7 +74,7 @@ bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **e
     return strncmp(name, "features-", 9) == 0 && build_parse(name + 9, ".hits", build, end);
 }
 
-/* C's hex floats are printed and read by hand, because printf and strtof follow the locale's decimal point. */
+/* C's hex floats are printed and parsed here, because printf and strtof follow the locale's decimal point. */
 enum { RANGE_SIZE = 24 };
 static const uint32_t MANTISSA = 0x7fffff;
 static const int BIAS = 127;
@@ -95,7 +95,7 @@ static void range_print(float range, char out[RANGE_SIZE]) {
 
 typedef struct parser {
     const char *name;
-    const char *next, *end; /* what is left to read */
+    const char *next, *end; /* the rest of the text */
     uint32_t line, version;
     thr_error *err;
 } parser;
@@ -114,7 +114,7 @@ static bool take(parser *p, const char *text) {
     return true;
 }
 
-/* A decimal number without sign or leading zeros. */
+/* Parse a decimal number without sign or leading zeros. */
 static bool take_number(parser *p, uint64_t *value) {
     const char *start = p->next;
     *value = 0;
@@ -155,7 +155,7 @@ static bool take_range(parser *p, float *range) {
     return true;
 }
 
-/* "key NUMBER\n" with the number from low to high. */
+/* "key NUMBER\n", NUMBER from low to high. */
 static thr_status number_line(parser *p, const char *key, uint64_t low, uint64_t high, uint64_t *value) {
     char expected[64];
     (void)snprintf(expected, sizeof expected, "'%s' and a number from %" PRIu64 " to %" PRIu64, key, low, high);
@@ -234,7 +234,7 @@ static thr_status errors_line(parser *p, thr_code_errors *errors) {
     return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
 }
 
-/* "tuning QUERIES", and unless that is 0 a line for every recall: "recall 0.990", then two numbers for every k. */
+/* "tuning QUERIES" and, unless QUERIES is 0, a line per recall: "recall 0.990", then two numbers per k. */
 static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
     THR_TRY(number_line(p, "tuning", 0, UINT64_MAX - 1, &tuning->n_queries));
     for (size_t r = 0; r < THR_TUNED_RECALLS && tuning->n_queries > 0; r++) {
@@ -253,7 +253,7 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
     return THR_OK;
 }
 
-/* "model FILE BYTES CHECKSUM FINGERPRINT", then what items' vectors were; a line that most indexes do not have. */
+/* "model FILE BYTES CHECKSUM FINGERPRINT", then the kind of the items' vectors; most indexes have no such line. */
 static thr_status model_line(parser *p, thr_manifest_model *model) {
     static const char expected[] =
         "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes', 'vectors' or 'dual'";
@@ -278,7 +278,7 @@ static thr_status model_line(parser *p, thr_manifest_model *model) {
     return THR_OK;
 }
 
-/* "features FILE BYTES CHECKSUM": posting lists, a line that most indexes do not have. */
+/* "features FILE BYTES CHECKSUM", the posting lists; most indexes have no such line. */
 static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
     static const char expected[] = "'features', a file name, its bytes and its checksum";
     char name[THR_INDEX_HITS_NAME_SIZE] = {0};
@@ -297,7 +297,7 @@ static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
     return THR_OK;
 }
 
-/* What is a model's own needs nothing that is learnt of vectors. */
+/* Whether the fields agree with the model line: with a model's codes, nothing is learnt from vectors. */
 static bool model_fits(const thr_manifest *m) {
     bool plain = m->metric == THR_METRIC_COSINE && m->keep == THR_DTYPE_NONE && m->lead == m->quantiser.item_bits &&
                  !m->centred && m->quantiser.rotation_seed == 0 && m->tuning.n_queries == 0;
@@ -328,7 +328,7 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
     return THR_OK;
 }
 
-/* The lines after "segments N". Memory for them is asked for only when the file is long enough to hold them. */
+/* The lines after "segments N". Memory is allocated only if the file is long enough to hold them. */
 static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t sum = 0;
     if (m->n_segments > (size_t)(p->end - p->next) / SEGMENT_LINE_MIN)
@@ -346,7 +346,7 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
     return sum == m->n_items ? THR_OK : wrong(p, "segments that hold together as many items as 'items' says");
 }
 
-/* The first word of a line as a key would be: lower-case letters. */
+/* The length of a key, a word of lower-case letters, at the start of a line. */
 static size_t key_length(const char *line, const char *end) {
     size_t n = 0;
     while (line + n < end && line[n] >= 'a' && line[n] <= 'z')
@@ -355,8 +355,8 @@ static size_t key_length(const char *line, const char *end) {
 }
 
 /*
- * The checksum is right, so a line whose key is none of these is a newer writer's, not damage. Lines that are no lines
- * of a key and words are left to parse_body.
+ * After a correct checksum, a line with an unknown key comes from a newer writer, not from damage. Lines that do not
+ * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
     static const char *const keys[] = {"metric", "dims",   "bits",     "lead",     "keep",     "items",
@@ -423,7 +423,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
 }
 
 /*
- * The version first, so that a newer format is told as that, whatever else is in it; then the checksum, then the lines.
+ * Check the version first, so that a newer format is reported as such whatever else it contains; then the checksum;
+ * then parse the lines.
  */
 thr_status thr_index_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
                                     thr_manifest *manifest, thr_error *err) {
@@ -462,7 +463,7 @@ thr_status thr_index_manifest_parse(thr_context *context, const char *name, cons
 
 /* ------------------------------------------------------------------------------------------------ print */
 
-/* Room is given beforehand: add never runs out of it. */
+/* A buffer that is large enough for all that is added. */
 typedef struct printer {
     char *text;
     size_t used, capacity;

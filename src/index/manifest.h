@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manifest.h - DIR/MANIFEST: what an index is and which files it is made of (docs/format.md).
+ * manifest.h - DIR/MANIFEST: the properties of an index and the files that it consists of (docs/format.md).
  *
- * Invariant: thr_index_manifest_print of what thr_index_manifest_parse accepted gives the same bytes again.
+ * Invariant: thr_index_manifest_print prints the same bytes that thr_index_manifest_parse has accepted.
  */
 #ifndef THR_INDEX_MANIFEST_H
 #define THR_INDEX_MANIFEST_H
@@ -16,98 +16,107 @@
 enum {
     THR_FORMAT_VERSION = 2,
     THR_MAX_SEGMENTS = 1000000,     /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20,     /* "000000-5f3a91c2.seg" and its end */
-    THR_INDEX_MODEL_NAME_SIZE = 27, /* "model-5f3a91c2.safetensors" and its end */
-    THR_INDEX_HITS_NAME_SIZE = 23   /* "features-5f3a91c2.hits" and its end */
+    THR_SEGMENT_NAME_SIZE = 20,     /* "000000-5f3a91c2.seg" and a zero byte */
+    THR_INDEX_MODEL_NAME_SIZE = 27, /* "model-5f3a91c2.safetensors" and a zero byte */
+    THR_INDEX_HITS_NAME_SIZE = 23   /* "features-5f3a91c2.hits" and a zero byte */
 };
 
-/* 2^31 items at most, so that row numbers inside a segment have a bit to spare. */
+/* At most 2^31 items, so that row numbers within a segment leave a bit unused. */
 #define THR_MAX_SEGMENT_ITEMS ((uint32_t)1 << 31)
 
 typedef struct thr_manifest_segment {
-    uint32_t number, build; /* the file's name */
+    uint32_t number, build; /* both are part of the file's name */
     uint32_t n_items;
     uint64_t file_bytes;
     uint64_t header_checksum;
 } thr_manifest_segment;
 
-/* The model that an index carries. */
+/* The model of an index. */
 typedef struct thr_manifest_model {
     bool there;
-    bool codes;     /* items' vectors were its codes, and the segments hold them: the quantiser is fixed */
-    bool dual;      /* it is a dual one */
-    uint32_t build; /* the file's name */
+    bool codes;     /* the segments hold the model's codes, which are the items' vectors: the quantiser is fixed */
+    bool dual;      /* it is a dual model */
+    uint32_t build; /* part of the file's name */
     uint64_t file_bytes, checksum;
     uint64_t fingerprint; /* thr_tower_info, thr_dual_info */
 } thr_manifest_model;
 
-/* The posting lists of its items' features. */
+/* The posting lists of the items' features. */
 typedef struct thr_manifest_hits {
     bool there;
-    uint32_t build; /* the file's name */
+    uint32_t build; /* part of the file's name */
     uint64_t file_bytes, header_checksum;
 } thr_manifest_hits;
 
-/* Recalls and numbers of results that an index is calibrated for. */
+/* The recalls and numbers of results for which an index is calibrated. */
 enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
 extern const uint32_t thr_tuned_recalls[THR_TUNED_RECALLS]; /* in thousandths, ascending */
 extern const uint32_t thr_tuned_ks[THR_TUNED_KS];           /* ascending */
 
-/* What a recall takes, as calibration found it. */
+/* The result of a calibration. */
 typedef struct thr_tuning {
-    uint64_t n_queries; /* that it was found with; 0: not calibrated */
+    uint64_t n_queries; /* used for it; 0: not calibrated */
     struct {
-        /* Survivors and candidates for every k. */
+        /* Survivors and candidates that reach the recall, for every k. */
         uint64_t survivors[THR_TUNED_KS], candidates[THR_TUNED_KS];
     } at[THR_TUNED_RECALLS];
 } thr_tuning;
 
 typedef struct thr_manifest {
-    uint32_t version; /* of the format, also of its segments */
+    uint32_t version; /* format version, also of the segments */
     thr_metric metric;
     thr_dtype keep;
-    thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; its centre and rotation are not owned */
+    thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; centre and rotation are not owned */
     uint32_t lead;           /* planes in the segments' blocks */
     thr_code_errors errors;  /* nested codes only */
     thr_tuning tuning;
     thr_manifest_model model;
     thr_manifest_hits hits;
     uint64_t n_items;
-    bool centred, has_ids, has_names; /* centred: the centre itself stands in the segments */
+    bool centred, has_ids, has_names; /* centred: the segments hold the centre */
     uint32_t n_segments;
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
 
-/* Whether THR_DTYPE may be kept in an index. */
+/* Whether an index can keep vectors of this type. */
 static inline bool thr_keep_is_known(thr_dtype keep) {
     return keep == THR_DTYPE_NONE || keep == THR_DTYPE_F32 || keep == THR_DTYPE_F16 || keep == THR_DTYPE_I8;
 }
 
-/* "000000-5f3a91c2.seg", and back: false for a name of another form. end is what follows the name. */
+/*
+ * Print and parse "000000-5f3a91c2.seg". Parsing returns false for a name of another form; *end is the text after the
+ * name.
+ */
 void thr_index_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
 bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
 
-/* The same of "model-5f3a91c2.safetensors". */
+/* The same for "model-5f3a91c2.safetensors". */
 void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]);
 bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end);
 
-/* The same of "features-5f3a91c2.hits". */
+/* The same for "features-5f3a91c2.hits". */
 void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]);
 bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
- * Read a manifest of any bytes; name is for messages.
+ * Parse a manifest of untrusted bytes; name is for messages. Free with thr_index_manifest_free.
  *
- * THR_EFORMAT when it is no manifest at all; THR_EVERSION; THR_ECORRUPT with the line number; THR_ENOMEM.
+ * THR_EFORMAT if it is no manifest at all; THR_EVERSION; THR_ECORRUPT with the line number; THR_ENOMEM.
  */
 thr_status thr_index_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
                                     thr_manifest *manifest, thr_error *err);
 
-/* The text of a manifest, in the context's memory. */
+/*
+ * Print a manifest to *text, which the caller releases to the context. THR_EINVAL for numbers that no manifest holds;
+ * THR_ENOMEM.
+ */
 thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *manifest, char **text, size_t *size,
                                     thr_error *err);
 
-/* Map and parse path. checksum, when not NULL, gets the sum of all its bytes and file_bytes their number. */
+/*
+ * Map and parse the file at path. *checksum, unless NULL, receives the checksum of all its bytes, and *file_bytes their
+ * number.
+ */
 thr_status thr_index_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
                                    uint64_t *file_bytes, thr_error *err);
 

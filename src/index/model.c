@@ -11,7 +11,7 @@
 
 enum { PIECE_BYTES = 4 << 20 };
 
-/* Whether what a side gives are codes: sums of planes that are weighted 1, 1/2, 1/4, ... */
+/* Whether a side's embeddings are codes: sums of planes with the weights 1, 1/2, 1/4, ... */
 static bool gives_codes(const thr_tower_config *config, uint32_t bits) {
     return bits >= 1 && bits <= THR_MAX_BITS && (bits == 1 || !config->plain_weights);
 }
@@ -23,7 +23,7 @@ uint32_t thr_index_model_query_bits(const thr_index_model *model) {
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/* What a build has to know of the model: of texts, or dual. */
+/* Fill in the properties that a build needs, for a model of texts or a dual one. */
 static thr_status describe_texts(thr_context *context, thr_index_model_source *source, uint32_t *n_dims,
                                  thr_error *err) {
     thr_tower *tower = NULL;
@@ -82,7 +82,10 @@ void thr_index_model_source_close(thr_index_model_source *source) {
     thr_map_close(&source->map);
 }
 
-/* Through the descriptor, not the map: a file that is cut meanwhile is then an error and no signal. */
+/*
+ * Reads through the descriptor, not the map: if the file is cut meanwhile, that returns an error instead of raising a
+ * signal.
+ */
 static thr_status copy_bytes(const thr_index_model_source *source, uint8_t *piece, thr_out *out, uint64_t *checksum,
                              thr_error *err) {
     thr_checksum_room room;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * open.c - an index by mmap. Reads the manifest, and of every segment the first page and the section table.
- */
+/* open.c - opens an index by mmap. Reads the manifest, and the first page and the section table of every segment. */
 #include "index/impl.h"
 
 #include "base/error.h"
@@ -16,7 +14,7 @@
 
 enum { OPEN_TRIES = 10 };
 
-static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's, and some */
+static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's limits, with a reserve */
 
 static void unload(thr_index *index) {
     thr_index_model_close(&index->model);
@@ -54,7 +52,7 @@ void thr_index_free(thr_index *index) {
     thr_context_free(context);
 }
 
-/* Map and check one segment; it counts as mapped, to be freed, from the moment its path is there. */
+/* Map and check one segment. It counts as mapped, and will be freed, once its path is set. */
 static thr_status map_segment(thr_index *index, const char *dir, const thr_manifest_segment *listed, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     thr_mapped *mapped = &index->mapped[index->n_segments];
@@ -78,7 +76,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
                                    err);
 }
 
-/* All segments hold the centre; the scan reads the first one's. It divides by its length, so that is looked at. */
+/* Every segment holds the centre; the scan uses the first one's. Its length is a divisor, so it is checked. */
 static thr_status take_centre(thr_index *index, const thr_segment_view *view, thr_error *err) {
     thr_quantiser *quantiser = &index->manifest.quantiser;
     if (view->centre == NULL)
@@ -121,7 +119,7 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
     return THR_OK;
 }
 
-/* All files that the manifest names. */
+/* Open all files that the manifest names. */
 static thr_status open_files(thr_index *index, const char *dir, thr_error *err) {
     THR_TRY(map_segments(index, dir, err));
     if (index->manifest.hits.there) {
@@ -157,8 +155,8 @@ static thr_status read_manifest(thr_index *index, const char *dir, thr_error *er
 }
 
 /*
- * A build that replaces the index may delete files between our reading the manifest and opening them. Then the
- * manifest is another one by now, and is read again; if it is the same, a file is really missing.
+ * A build that replaces the index may delete files between our reading of the manifest and opening them. The manifest
+ * then differs when read again, and opening restarts with it; if it is the same, a file is really missing.
  */
 static thr_status load(thr_index *index, const char *dir, thr_error *err) {
     thr_error why = {0};
@@ -180,7 +178,7 @@ static thr_status load(thr_index *index, const char *dir, thr_error *err) {
 static thr_status load_unpublished(thr_index *index, const char *dir, const thr_manifest *manifest, thr_error *err) {
     thr_manifest *m = &index->manifest;
     *m = *manifest;
-    m->quantiser.centre = NULL; /* the segments' is taken */
+    m->quantiser.centre = NULL; /* the segments' centre is used */
     m->quantiser.rotation = NULL;
     m->segments = NULL;
     THR_TRY(thr_alloc(index->context, m->n_segments, sizeof *m->segments, &m->segments, "segments", err));
@@ -216,7 +214,10 @@ static void describe(thr_index *index) {
                                       .errors = m->errors};
 }
 
-/* Published: read the manifest; else it is given, and lives on in the builder but for its list of segments. */
+/*
+ * unpublished NULL: read the manifest. Otherwise use the one given; except for its list of segments it stays the
+ * builder's.
+ */
 static thr_status open_index(thr_context *context, const char *dir, const thr_manifest *unpublished,
                              thr_index **index_out, thr_error *err) {
     thr_index *index = NULL;

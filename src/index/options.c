@@ -8,7 +8,7 @@ enum {
     DEFAULT_ITEM_BITS = 3,
     DEFAULT_SAMPLE_ROWS = 4096,
     DEFAULT_CALIBRATION_QUERIES = 1000,
-    /* The candidates refined for k: at least so many times k, and at least so many more. */
+    /* Candidates refined for k: at least CANDIDATES_TIMES k, and at least k + CANDIDATES_MORE. */
     CANDIDATES_TIMES = 4,
     CANDIDATES_MORE = 90
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recall_counts.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was
- * made for.
+ * recall_counts.c - the numbers of survivors and candidates that reach a recall: interpolates the calibration's counts,
+ * and extrapolates beyond its recalls and numbers of results.
  */
 #include "index/impl.h"
 #include "index/tune.h"
@@ -9,16 +9,17 @@
 #include <math.h>
 
 enum {
-    SURVIVORS_TIMES = 8,    /* without a calibration: so many survivors a candidate */
-    LEAST_TO_CHOOSE = 4096, /* items; with fewer, the ways cost much the same */
+    SURVIVORS_TIMES = 8,    /* survivors per candidate without a calibration */
+    LEAST_TO_CHOOSE = 4096, /* items; with fewer, all ways cost about the same */
 };
 
 /*
- * Nanoseconds a row costs beside its bytes: read in order, as a survivor's record, as a candidate's vector; bytes a ns.
+ * Costs of a row in nanoseconds, beside its bytes: read in order, as a survivor's record, as a candidate's vector; then
+ * bytes per nanosecond.
  */
 static const double ROW_NS = 2, SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_IN_ORDER = 28, BYTES_ANYWHERE = 12;
 
-/* The first calibrated recall that is not below the wanted one; THR_TUNED_RECALLS when there is none. */
+/* The index of the least calibrated recall that is not below the wanted one; THR_TUNED_RECALLS if there is none. */
 static size_t recall_row(float recall) {
     size_t r = 0;
     while (r < THR_TUNED_RECALLS && recall > (float)thr_tuned_recalls[r] / 1000.0f)
@@ -26,7 +27,7 @@ static size_t recall_row(float recall) {
     return r;
 }
 
-/* A count for k from those for the calibrated ks: a power of k between two, in proportion to k beyond the last. */
+/* Interpolate a count for k: by a power of k between two calibrated ks, in proportion to k beyond the last. */
 static uint64_t count_for(const uint64_t counts[THR_TUNED_KS], uint64_t k) {
     size_t i = 0;
     while (i < THR_TUNED_KS && thr_tuned_ks[i] < k)
@@ -41,15 +42,15 @@ static uint64_t count_for(const uint64_t counts[THR_TUNED_KS], uint64_t k) {
 }
 
 /*
- * A filter that lets a share f of the rows through leaves, of the k / f best, about k: those are the neighbours it asks
- * for, and of what precedes them in the screen's order it lets through the same share.
+ * If a filter passes a share f of the rows, the k / f best rows contain about k that pass: these are the wanted
+ * neighbours. The filter passes the same share of the rows before them in the screen's order.
  */
 static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, double share) {
     const double wider = fmin((double)k / share, 0x1p40);
     return (uint64_t)ceil((double)count_for(counts, (uint64_t)wider) * share) + k;
 }
 
-/* Whether scoring every row in order costs less than so many survivors and candidates, here and there. */
+/* Whether scoring every row in order costs less than reading these survivors and candidates. */
 static bool exact_is_cheaper(const thr_index *index, double survivors, double candidates) {
     const double n_items = (double)index->manifest.n_items;
     const double size = (double)(index->target.quantiser->n_dims * thr_dtype_size(index->manifest.keep));

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    SAMPLE_RUNS = 64,           /* runs of neighbouring rows, spread evenly over the file */
-    SAMPLE_BYTES_MAX = 32 << 20 /* wide rows: fewer of them are sampled */
+    SAMPLE_RUNS = 64,           /* runs of consecutive rows, spread evenly over the file */
+    SAMPLE_BYTES_MAX = 32 << 20 /* wide rows: fewer are sampled */
 };
 
 thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err) {
@@ -34,7 +34,7 @@ void thr_index_row_source_close(thr_row_source *source) {
     source->sample = source->staging = NULL;
 }
 
-/* Copy rows of any stride to dense ones. */
+/* Copy rows of any stride to dense rows. */
 static void copy_dense(uint8_t *out, const thr_matrix *rows, size_t row_bytes) {
     const uint8_t *in = rows->data;
     if (rows->stride == row_bytes) {
@@ -45,7 +45,7 @@ static void copy_dense(uint8_t *out, const thr_matrix *rows, size_t row_bytes) {
         memcpy(out + r * row_bytes, in + r * rows->stride, row_bytes);
 }
 
-/* One call of the reader; every row must have the width and type of the first. */
+/* Call the reader once. Every row must have the width and type of the first. */
 static thr_status read_some(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     THR_TRY(thr_reader_next(source->reader, max_rows, rows, err));
     if (rows->n_rows != 0 && (rows->n_dims != source->shape.n_dims || rows->dtype != source->shape.dtype))
@@ -54,7 +54,7 @@ static thr_status read_some(thr_row_source *source, uint64_t max_rows, thr_matri
     return THR_OK;
 }
 
-/* Fill out with n rows from the reader; *got is less only at the end of the stream. */
+/* Fill `out` with n rows from the reader; *got is smaller only at the end of the stream. */
 static thr_status read_dense(thr_row_source *source, uint64_t n, uint8_t *out, uint64_t *got, thr_error *err) {
     for (*got = 0; *got < n;) {
         thr_matrix rows;
@@ -67,7 +67,7 @@ static thr_status read_dense(thr_row_source *source, uint64_t n, uint8_t *out, u
     return THR_OK;
 }
 
-/* Run i of n begins here: the first at row 0, the last ends with the file. */
+/* The first row of run i of n_runs: the first run begins at row 0, the last ends with the file. */
 static uint64_t run_start(const thr_row_source *source, uint64_t run) {
     uint64_t last = source->shape.n_rows - source->run_rows;
     return (uint64_t)((unsigned __int128)last * run / (source->n_runs - 1));
@@ -135,7 +135,7 @@ static thr_status next_staged(thr_row_source *source, uint64_t max_rows, thr_mat
     return THR_OK;
 }
 
-/* The reader's own view is passed on whenever it is large enough, so a mapped file is not copied. */
+/* Returns the reader's own view whenever it is large enough, so a mapped file is not copied. */
 thr_status thr_index_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     *rows = (thr_matrix){.n_dims = source->shape.n_dims, .dtype = source->shape.dtype, .stride = source->row_bytes};
     if (source->pending_first && source->pending < source->sample_rows) {

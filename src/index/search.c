@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search.c - options checked, a scan borrowed, its rows turned into ids. */
+/* search.c - thr_index_search: checks the options, borrows a scan, and turns its rows into ids. */
 #include "index/impl.h"
 
 #include "base/error.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All items within a radius: options checked, a scan borrowed, its rows put behind each other as ids. */
+/*
+ * search_radius.c - thr_index_search_radius: checks the options, borrows a scan, and joins the rows of all queries as
+ * ids.
+ */
 #include "index/impl.h"
 
 #include "base/error.h"
@@ -7,7 +10,7 @@
 
 #include <math.h>
 
-/* What the caller sees stands first. */
+/* The public result comes first, so that its address is the owner's. */
 typedef struct owned_result {
     thr_radius_result shown;
     thr_context *context;
@@ -47,7 +50,7 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
     return thr_index_check_unchanged(index, err);
 }
 
-/* Put the answers behind each other; each is freed as soon as it is there. */
+/* Concatenate the answers, freeing each one once it is copied. */
 static thr_status gather(const thr_index *index, thr_found *found, owned_result *owned, thr_error *err) {
     static const char what[] = "the items within the radius";
     const uint64_t n_queries = owned->shown.n_queries;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment_check.c - what the checksums of a segment do not tell: that its contents are those of a writer who did as
- * docs/format.md says. A damaged file is found by its checksums; this finds a writer's mistakes.
+ * segment_check.c - checks a segment's contents against docs/format.md. Checksums detect damage; this detects faults of
+ * the writer.
  */
 #include "index/segment_file.h"
 
@@ -18,7 +18,7 @@ static thr_status fail_bits(const thr_segment_view *view, uint64_t begin, uint64
                     view->file.path, begin, end);
 }
 
-/* Items past the last one in the last block (the ends of its rows of 64 bytes), and bits past the last dimension. */
+/* Items after the last one in the last block (the ends of its rows of 64 bytes), and bits after the last dimension. */
 static thr_status check_code_padding(const thr_segment_view *view, const thr_section *codes, thr_error *err) {
     uint32_t items = view->shape.n_items % THR_BLOCK_ITEMS, dims = view->shape.n_dims % 8;
     uint64_t block = thr_block_size(view->shape.n_dims, view->shape.lead);
@@ -39,7 +39,7 @@ static thr_status check_code_padding(const thr_segment_view *view, const thr_sec
     return THR_OK;
 }
 
-/* The same of the other planes: whole records past the last item, and the last byte of every plane of an item. */
+/* The same for the other planes: whole records after the last item, and the last byte of every plane of an item. */
 static thr_status check_record_padding(const thr_segment_view *view, const thr_section *records, thr_error *err) {
     const thr_record_shape shape = thr_shape_records(&view->shape);
     const uint64_t size = thr_record_size(shape), end = records->offset + view->shape.n_items * size;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment_file.h - the layout of a segment file (docs/format.md), and reading one that lies in memory.
+ * segment_file.h - the layout of a segment file (docs/format.md), and a parser of mapped ones.
  *
  * Invariant: all offsets follow from the header and the size of the names, so thr_index_segment_parse compares the
- * table with what it must be and believes none of its numbers. Contents are believed by nobody: ids, orders and names
- * are checked where they are used.
+ * table with the expected one and uses none of its numbers. Contents are untrusted: ids, orders and names are checked
+ * on use.
  */
 #ifndef THR_INDEX_SEGMENT_FILE_H
 #define THR_INDEX_SEGMENT_FILE_H
@@ -42,19 +42,19 @@ typedef struct thr_segment_header {
     uint8_t magic[8];
     uint32_t version, n_items, n_dims, bits, metric, keep, n_sections, build;
     uint64_t table_offset;
-    uint32_t lead; /* planes in the blocks; 0 in version 1, where all are */
+    uint32_t lead; /* planes in the blocks; 0 in version 1: all planes */
     uint32_t reserved;
-    uint64_t checksum; /* of all bytes before it and the section table */
+    uint64_t checksum; /* of all bytes before it, and of the section table */
 } thr_segment_header;
 
 _Static_assert(sizeof(thr_segment_header) == THR_SECTIONS_HEADER, "no padding");
 
 extern const thr_file_kind thr_segment_kind;
 
-/* The end of messages about a file that is not as it must be. */
+/* The end of messages about a damaged file. */
 #define THR_SEGMENT_REMEDY "the file is damaged; restore it or build the index again"
 
-/* What decides which sections there are and how large they are. */
+/* The numbers that determine which sections exist and how long they are. */
 typedef struct thr_segment_shape {
     uint32_t version, n_items, n_dims, bits, lead;
     thr_metric metric;
@@ -62,60 +62,60 @@ typedef struct thr_segment_shape {
     bool centred, has_ids, has_names;
 } thr_segment_shape;
 
-/* Whether items have an offset: l2, or a centre. */
+/* Whether items have offsets: with L2, or with a centre. */
 static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {
     return shape->metric == THR_METRIC_L2 || shape->centred;
 }
 
-/* Bytes of an item in the leads: a bfloat16 factor, and an offset where items have one. */
+/* Bytes per item in the leads: a bfloat16 factor, and an offset if items have one. */
 static inline size_t thr_lead_size(const thr_segment_shape *shape) {
     return (thr_shape_has_offsets(shape) ? 2 : 1) * sizeof(uint16_t);
 }
 
-/* How the records of nested codes look; of no planes where codes are not nested. */
+/* The shape of the records of nested codes; without planes if codes are not nested. */
 static inline thr_record_shape thr_shape_records(const thr_segment_shape *shape) {
     return thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, thr_shape_has_offsets(shape));
 }
 
-/* Items with those that fill the last block. */
+/* The number of items, padded to whole blocks. */
 static inline uint64_t thr_padded_items(uint32_t n_items) {
     return ((uint64_t)n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
 }
 
 /*
- * Whether a segment has a section, and its size in bytes; for names only the least size: the offsets.
- * Never overflows: at most 2^31 items of 2^15 dimensions of 8 bytes.
+ * Whether a segment has a section, and its size in bytes; of the names the least size, that of their offsets. Never
+ * overflows: at most 2^31 items of 2^15 dimensions of 8 bytes.
  */
 bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size);
 
-/* A segment in memory, as its file says it is. */
+/* A mapped segment, as described by its header. */
 typedef struct thr_segment_view {
     thr_section_file file;
     thr_segment_shape shape;
-    thr_segment scan; /* what the scan reads; first_row is left to the caller */
-    float *centre;    /* n_dims, or NULL; not to be written to */
+    thr_segment scan; /* for the scan; the caller sets first_row */
+    float *centre;    /* n_dims, or NULL; read-only */
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;
 } thr_segment_view;
 
 /*
- * Check a file of any bytes against what the manifest says of it, and find its sections. data is 64-byte aligned.
+ * Check a file of untrusted bytes against its line of the manifest, and find its sections. data is 64-byte aligned.
  * Reads the header and the table only. THR_ECORRUPT; THR_EVERSION.
  */
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                                    const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
 
 /*
- * Check what checksums do not tell: gaps are zero, items and bits of codes past the last ones are, ids and names are in
- * order. THR_ECORRUPT.
+ * Check faults that checksums cannot detect: gaps are zero, padding items and bits of codes are zero, ids and names are
+ * in order. THR_ECORRUPT.
  */
 thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_error *err);
 
-/* The name of an item below n_items, NULL when there are none or the file's offsets are wrong. */
+/* The name of an item below n_items; NULL if there are none or the file's offsets are wrong. */
 const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t item);
 
-/* The item with this id, by the order section. */
+/* Find the item with this id by binary search in the order section. */
 bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);
 
 #endif

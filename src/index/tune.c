@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For every query: its true neighbours by the exact scan, and where they stand in the order of the leading planes and
- * of all planes. Counts (survivors, candidates) form a grid; for every cell the mean and the spread of the share of
- * neighbours that both orders let through are summed up, and the cheapest cell that reaches a recall is taken.
+ * tune.c - finds the counts that reach a recall. For every query the exact scan finds the true neighbours; then the
+ * ranks of these by the leading planes and by all planes are computed. Pairs of counts (survivors, candidates) form a
+ * grid of cells. Every cell sums up the mean and the spread of the share of neighbours that pass both ranks. The
+ * cheapest cell that reaches a recall is chosen.
  *
- * Of codes only there is no truth beyond the codes: their neighbours are those by all planes.
+ * Without vectors, recall is measured against the neighbours by all planes.
  */
 #include "index/tune.h"
 
@@ -18,11 +19,14 @@ enum { GRID = 96, STEPS_A_DOUBLING = 4, AT_ONCE = 64 };
 
 static const double STANDARD_ERRORS = 2;
 
-/* Nanoseconds a survivor and a candidate cost, to choose between cells; a wrong one costs time, not recall. */
+/*
+ * Costs of a survivor and of a candidate in nanoseconds, to choose between cells; a wrong cost changes the time, not
+ * the recall.
+ */
 static const double SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_A_NS = 12;
 
 /*
- * Shares of neighbours found, over queries: cell a, b lets through lead ranks below counts[a] and full ranks below
+ * Shares of neighbours found, over queries: cell (a, b) passes lead ranks below counts[a] and full ranks below
  * counts[b].
  */
 typedef struct cells {
@@ -35,10 +39,10 @@ typedef struct tuner {
     thr_scan *scan;
     uint64_t counts[GRID];
     size_t n_counts;
-    uint64_t ranked;         /* rows whose ranks are looked at */
+    uint64_t ranked;         /* rows that are ranked */
     size_t n_ks;             /* ks that are measured; the others follow in proportion */
-    size_t depth;            /* neighbours of a query */
-    cells *cells;            /* of each k */
+    size_t depth;            /* neighbours per query */
+    cells *cells;            /* per k */
     uint32_t (*found)[GRID]; /* scratch: GRID x GRID */
     uint64_t *truth;         /* AT_ONCE x (depth + 1) */
     uint32_t *lead_ranks, *full_ranks;
@@ -57,7 +61,7 @@ static void make_counts(tuner *t) {
     t->counts[t->n_counts++] = t->ranked;
 }
 
-/* The first count that is above a rank; n_counts: none is. */
+/* The index of the first count above a rank; n_counts if there is none. */
 static size_t cell_of(const tuner *t, uint32_t rank) {
     size_t low = 0, high = t->n_counts;
     while (low < high) {
@@ -93,7 +97,7 @@ static void add_shares(tuner *t, size_t k_index) {
     }
 }
 
-/* Ranks as they would be without the query's own row. */
+/* Turn n ranks into those without the query's own row. */
 static void leave_out(uint32_t *ranks, size_t n, uint32_t own) {
     for (size_t j = 0; j < n; j++)
         if (ranks[j] != UINT32_MAX && ranks[j] > own)
@@ -149,8 +153,9 @@ static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall)
 }
 
 /*
- * How much more than what reached a recall is taken: a fifth, and more where so few misses are to be expected of so few
- * queries that none may have been seen; ranks have long tails, about one in c beyond c times as far.
+ * The factor by which the chosen counts exceed those that reached a recall: a fifth more, and still more where so few
+ * misses are expected of so few queries that none may have been seen; ranks have long tails, about one in c beyond c
+ * times as far.
  */
 static double reserve(const tuner *t, size_t k, double recall) {
     const double misses = (double)t->queries->rows.n_rows * sqrt((double)thr_tuned_ks[k]) * (1 - recall);
@@ -162,7 +167,7 @@ static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
     return more < (double)t->index->target.n_items ? (uint64_t)more : t->index->target.n_items;
 }
 
-/* The cheapest cell that reaches a recall at k, and a reserve. Where none does: all rows. */
+/* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
     const thr_scan_target *target = &t->index->target;
     const bool nested = target->lead < target->quantiser->item_bits, kept = target->keep != THR_DTYPE_NONE;
@@ -181,7 +186,7 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
         }
 }
 
-/* For a k that was not measured: as much more than for the last one that was, and no more rows than there are. */
+/* Scale a count to a k that was not measured, by the growth of the last one that was; at most all rows. */
 static uint64_t in_proportion(uint64_t count, size_t k, uint64_t n_items) {
     const double more = (double)count * ((double)thr_tuned_ks[k] / thr_tuned_ks[k - 1]);
     return more < (double)n_items ? (uint64_t)more : n_items;
@@ -202,7 +207,7 @@ static void choose_all(const tuner *t, thr_tuning *tuning) {
     }
 }
 
-/* A recall that takes more rows than these is better reached by the exact scan. */
+/* The most rows worth ranking: for a recall that needs more, the exact scan is better. */
 static uint64_t rows_to_rank(uint64_t n_items) {
     const uint64_t few = n_items / 4 < 16384 ? n_items / 4 : 16384;
     return n_items / 32 > few ? n_items / 32 : few;

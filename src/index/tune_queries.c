@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_queries.c - what an index is calibrated with: some of its own items after a build, or queries a user brings. */
+/*
+ * tune_queries.c - chooses the queries of a calibration: some of the items after a build, or queries that the user
+ * gives.
+ */
 #include "index/tune.h"
 
 #include "base/error.h"
@@ -10,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A build may spend so many multiplications on finding true neighbours: some seconds. */
+/* Most multiplications that a build spends on true neighbours: some seconds. */
 static const double MOST_PRODUCTS = 4e10;
 enum { FEWEST_QUERIES = 100, EACH_QUERY_ITEMS = 8 };
 
@@ -22,7 +25,7 @@ static uint64_t affordable(const thr_index *index, uint64_t wanted) {
     return n < index->target.n_items / EACH_QUERY_ITEMS ? n : index->target.n_items / EACH_QUERY_ITEMS;
 }
 
-/* Row i of n, somewhere in the i-th n-th of all rows. */
+/* A random row from the i-th of n equal ranges of all rows. */
 static uint64_t pick(uint64_t n_items, uint64_t n, uint64_t i, uint64_t *rng) {
     const uint64_t first = (uint64_t)((unsigned __int128)n_items * i / n);
     const uint64_t end = (uint64_t)((unsigned __int128)n_items * (i + 1) / n);
@@ -58,7 +61,7 @@ out:
     return status;
 }
 
-/* The manifest anew, unless somebody else's stands there by now. */
+/* Write the manifest again, unless another build has replaced it. */
 static thr_status publish(thr_index *index, const thr_tuning *tuning, thr_error *err) {
     thr_build_dir dir;
     thr_manifest now = {0}, changed = index->manifest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - compare every byte of an index with its checksums, then recompute derived values (verify.h). */
+/* verify.c - compares every byte of an index with its checksums, then recomputes derived values (verify.h). */
 #include "index/verify.h"
 
 #include "base/error.h"

@@ -12,20 +12,20 @@
 
 enum { STEP_BLOCKS = 64 };
 
-/* Lengths are rounded up; this is for writers that measure them otherwise. */
+/* Lengths are rounded up; this allows for writers that compute them differently. */
 static const double TOLERANCE = 0x1p-20;
 
-/* A block of codes and what is known of its items. */
+/* A block of codes, and the segment that its items belong to. */
 typedef struct block {
     const thr_index *index;
     const thr_segment_view *view;
-    uint32_t number, first, n; /* its items: first to first + n - 1 */
+    uint32_t number, first, n; /* items first to first + n - 1 */
     uint8_t *whole;            /* all planes of nested codes */
 } block;
 
 /*
- * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its
- * checksum fits all the same when it was written like that.
+ * A block's norm must be the length of its shortest code. A larger one would make the scan skip items, and its checksum
+ * would be right nevertheless.
  */
 static thr_status check_norm(const block *b, const uint32_t *squares, thr_error *err) {
     const uint32_t *norms = b->view->scan.block_norms;
@@ -50,7 +50,7 @@ static thr_status check_numbers(const block *b, uint32_t kind, uint32_t i, float
                     b->view->file.path, thr_index_section_name(kind), b->first + i, (double)factor, (double)offset);
 }
 
-/* What certifies an answer believes that no code, times its factor, is longer than this. */
+/* Certificates rely on this upper bound of the length of every code times its factor. */
 static thr_status check_length(const block *b, uint32_t kind, uint32_t i, double factor, uint32_t square, float most,
                                thr_error *err) {
     const double length = factor * sqrt((double)square);
@@ -70,7 +70,7 @@ static thr_status check_flat(const block *b, thr_error *err) {
     return THR_OK;
 }
 
-/* The planes of a block together again, as thr_code_split_planes found them. */
+/* Join the planes of a block that thr_code_split_planes has split. */
 static void join_planes(const block *b, const uint8_t *lead_codes, const uint8_t *records) {
     const thr_record_shape shape = thr_shape_records(&b->view->shape);
     const uint32_t lead = b->view->shape.lead, bits = b->view->shape.bits;

@@ -11,7 +11,7 @@ enum { STEP_ITEMS = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------ ids */
 
-/* How far a segment's order has been read: its next id. */
+/* The position in a segment's order, and the id there. */
 typedef struct cursor {
     uint64_t id;
     uint32_t segment, place;
@@ -25,7 +25,7 @@ static void read_id(const thr_index *index, cursor *c) {
     c->id = index->mapped[c->segment].view.ids[item_at(index, c)];
 }
 
-/* The one at the root goes down to where no child has a smaller id. */
+/* Move the root down until no child has a smaller id. */
 static void sift(cursor *heap, uint32_t n, uint32_t root) {
     for (uint32_t child; (child = 2 * root + 1) < n; root = child) {
         child += child + 1 < n && heap[child + 1].id < heap[child].id;

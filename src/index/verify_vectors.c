@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "kernel/kernel.h"
 
-enum { STEP_ITEMS = 4096 }; /* between two looks at whether to go on */
+enum { STEP_ITEMS = 4096 }; /* between two checks for cancellation */
 
-/* Inverse norms are rounded once; the kernel's sums and 8-bit vectors as floats are off by less than this. */
+/* Inverse norms are rounded once; the error of the kernel's sums, and of 8-bit vectors as floats, is below this. */
 static const double TOLERANCE = 0x1p-20;
 
-/* A vector shorter than 2^-100 counts as zero; what 8 bits or 16 make of it is no longer than this. */
+/* A vector shorter than 2^-100 counts as zero; rounded to 8 or 16 bits it is no longer than this. */
 static const double LONGEST_ZERO = 0x1p-99;
 
 static bool is_inverse(float inverse, double length) {

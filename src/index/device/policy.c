@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c - what the policies of an index (device/policy.h) are told of its searches: of its codes, and of codes
- * and posting lists together.
+ * policy.c - decides whether a search of an index runs on GPUs: of codes alone, or of codes and posting lists together.
  */
 #include "index/impl.h"
 
 #include "base/error.h"
 #include "store/store.h"
 
-static const double SCAN_RATE = 25e9; /* bytes of codes a second that a CPU is expected to go over */
+static const double SCAN_RATE = 25e9; /* bytes of codes per second that a CPU is expected to scan */
 
 /* ------------------------------------------------------------------------------------------------ codes alone */
 
@@ -37,7 +36,10 @@ static thr_device_use use_of_codes(thr_index *index, uint64_t n_queries) {
 
 /* ------------------------------------------------------------------------------------------------ with features */
 
-/* What searches with features use, all on the first device. Both are others' but for codes that are there twice. */
+/*
+ * The device data of searches with features, all on the first device. Both are borrowed from other policies, unless the
+ * codes needed a second copy there.
+ */
 typedef struct fused {
     thr_index *index;
     thr_hit_store *lists;
@@ -56,7 +58,7 @@ static void free_fused(void *copy) {
     thr_release(f->index->context, f);
 }
 
-/* Lists go first, for codes make room for nobody. */
+/* Lists are copied first, since codes can leave memory for them but not the reverse. */
 static thr_status borrow_lists(fused *f, thr_error *err) {
     THR_TRY(thr_hits_borrow_store(f->index->hits, &f->lists, err));
     return f->lists != NULL ? THR_OK : thr_fail(err, THR_EUNSUPPORTED, "its posting lists are on the CPU");
@@ -103,7 +105,7 @@ static thr_device_use use_of_fused(thr_index *index, uint64_t n_queries, const t
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
-/* Codes on devices, with lists beside them where there are hits; NULL: the CPU searches. */
+/* Borrow the store of codes, and with hits the copy of the lists; *codes is NULL if the CPU must search. */
 static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_options *options, thr_scan_hits *hits,
                         thr_store **codes, thr_error *err) {
     thr_device_use use;
@@ -130,7 +132,10 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
     if (!options->exact)
         THR_TRY(enter(index, queries->n_rows, options, hits, &target.store, err));
     if (target.store != NULL) {
-        /* No room for all codes there, or a value that is not finite, which need not be in an answer. */
+        /*
+         * The CPU must search if the codes are not all resident, or if a value is not finite, which need not be in an
+         * answer.
+         */
         bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(target.store);
         thr_status status = THR_OK;
         if (!left_to_cpu)
