@@ -190,7 +190,7 @@ class Build(Case):
     def test_ids_that_do_not_fit(self) -> None:
         for ids, kind, message in (
             (np.arange(N - 1), ValueError, "999 ids"),
-            (np.zeros(N, int), ValueError, "id 0 stands twice|0"),
+            (np.zeros(N, int), ValueError, "id 0 is repeated|0"),
             (np.arange(N) - 1, ValueError, "ids: -1 is negative"),
             (np.arange(N) + 0.5, TypeError, "ids: values of type float64 were given: expected integers"),
             (np.zeros((N, 2), int), ValueError, r"ids: an array of shape \[1000, 2\] was given: expected \[n\]"),
@@ -308,7 +308,7 @@ def iter_file(path: str, names: list[str]) -> str:
             (lambda: Index.build(self.path("x"), iter([holed])), "vectors: row 7"),
             (lambda: Index.build(self.path("x"), large, keep="float16"), "vectors: row 7: .* keep float32"),
             (lambda: Index.build(self.path("x"), small, keep="float16"), "vectors: row 7: .* keep float32"),
-            (lambda: Index.build(self.path("x"), vectors, ids=["a"] * 30), "^ids: the name 'a' stands twice"),
+            (lambda: Index.build(self.path("x"), vectors, ids=["a"] * 30), "^ids: the name 'a' is repeated"),
             (lambda: Index.build(self.path("x"), vectors, ids=["a", "b"]), "^ids: 2 names for the 30 rows"),
             (lambda: Index.build(self.path("x"), vectors, features=[["a"]] * 29), "features of 29 items|29 ids"),
             (lambda: codes.search(vectors, 1, exact=True), "build it with vectors kept"),

@@ -27,7 +27,7 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
     if (path == NULL || path[0] == '\0')
         return thr_fail(err, THR_EINVAL, "the name of the file to build is empty");
     if (complete->order != THR_HITS_ORDER_FEATURES && complete->order != THR_HITS_ORDER_ROWS)
-        return thr_fail(err, THR_EINVAL, "there is no order number %d of items", (int)complete->order);
+        return thr_fail(err, THR_EINVAL, "the order %d of items is unknown", (int)complete->order);
     THR_TRY(thr_out_check_place(context, path, err));
     if (!complete->replace && access(path, F_OK) == 0)
         return thr_fail(err, THR_EEXIST, "%s: exists already: replace it, or choose another name", path);
@@ -40,7 +40,7 @@ static thr_status order_ids(thr_context *context, const uint64_t *ids, uint32_t 
     THR_TRY(thr_radix_order(context, ids, n, *order, err));
     for (uint32_t i = 1; i < n; i++)
         if (ids[(*order)[i]] == ids[(*order)[i - 1]])
-            return thr_fail(err, THR_EDUPLICATE, "id %" PRIu64 " stands twice: at rows %" PRIu32 " and %" PRIu32,
+            return thr_fail(err, THR_EDUPLICATE, "id %" PRIu64 " is repeated: rows %" PRIu32 " and %" PRIu32,
                             ids[(*order)[i]], (*order)[i - 1], (*order)[i]);
     if (ids[(*order)[n - 1]] == THR_NO_ID)
         return thr_fail(err, THR_ERANGE, "row %" PRIu32 ": the id %" PRIu64 " means 'none': choose another",

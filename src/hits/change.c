@@ -42,9 +42,7 @@ static thr_status check_values(const float *values, uint64_t n, const char *what
 
 static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_error *err) {
     if (g->n_added > THR_HITS_MAX_ADDED)
-        return thr_fail(err, THR_EDIM,
-                        "%s: %" PRIu64 " items to add: up to %" PRIu64 " can stand beside a file: "
-                        "build the lists anew",
+        return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " items to add, the limit is %" PRIu64 ": rebuild the lists",
                         hits->path, g->n_added, THR_HITS_MAX_ADDED);
     THR_TRY(check_kinds(hits, g, err));
     if (g->n_added > 0 && g->offsets[0] != 0)
@@ -55,8 +53,7 @@ static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_err
             return thr_fail(err, THR_EINVAL, "the features of added item %" PRIu64 " end before they begin", i);
     if (g->n_added > 0 && g->offsets[g->n_added] > THR_HITS_MAX_ADDED_FEATURES)
         return thr_fail(err, THR_EDIM,
-                        "%s: %" PRIu64 " features of added items: up to %" PRIu64 " can stand beside a "
-                        "file: build the lists anew",
+                        "%s: %" PRIu64 " features of added items, the limit is %" PRIu64 ": rebuild the lists",
                         hits->path, g->offsets[g->n_added], THR_HITS_MAX_ADDED_FEATURES);
     THR_TRY(check_values(g->multipliers, g->n_added, "multiplier", err));
     return check_values(g->item_offsets, g->n_added, "offset", err);
@@ -98,8 +95,7 @@ static thr_status take_words(const thr_hits *hits, thr_hit_change *change, thr_e
         change->numbers[e] = n_file + number;
     }
     if (change->words.n > THR_HITS_MAX_FEATURE - n_file)
-        return thr_fail(err, THR_EDIM, "%s: more words than features can have numbers: build the lists anew",
-                        hits->path);
+        return thr_fail(err, THR_EDIM, "%s: more words than feature numbers: rebuild the lists", hits->path);
     return THR_OK;
 }
 

@@ -23,8 +23,7 @@ typedef struct maker {
 /* ------------------------------------------------------------------------------------------------ items */
 
 static thr_status too_much(const maker *m, const char *what, uint64_t n, uint64_t most, thr_error *err) {
-    return thr_fail(err, THR_EDIM,
-                    "%s: %" PRIu64 " %s would stand beside the file, and %" PRIu64 " can: build the lists anew",
+    return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " %s after this update, the limit is %" PRIu64 ": rebuild the lists",
                     m->hits->path, n, what, most);
 }
 
@@ -167,18 +166,18 @@ static bool find_row(const thr_hits_contents *file, uint64_t id, uint32_t *row) 
 }
 
 /* Clear the live bits of the file's rows that the change adds again or removes. */
-static thr_status leave_rows(const maker *m, thr_error *err) {
+static thr_status clear_live_rows(const maker *m, thr_error *err) {
     const thr_hits_contents *file = &m->hits->view.contents;
     const size_t n_words = thr_hits_file_words(m->hits);
     const uint64_t n = file->lists.n_items;
     thr_hit_delta *d = m->delta;
-    THR_TRY(thr_alloc_zero(m->hits->context, n_words, sizeof *d->left, &d->left, "removed items", err));
-    if (m->before != NULL && m->before->left != NULL) {
-        memcpy(d->left, m->before->left, n_words * sizeof *d->left);
+    THR_TRY(thr_alloc_zero(m->hits->context, n_words, sizeof *d->live, &d->live, "removed items", err));
+    if (m->before != NULL && m->before->live != NULL) {
+        memcpy(d->live, m->before->live, n_words * sizeof *d->live);
         d->n_gone = m->before->n_gone;
     } else {
         for (uint64_t w = 0; w < (n + 63) / 64; w++)
-            d->left[w] = n - 64 * w >= 64 ? UINT64_MAX : (UINT64_C(1) << n % 64) - 1;
+            d->live[w] = n - 64 * w >= 64 ? UINT64_MAX : (UINT64_C(1) << n % 64) - 1;
     }
     for (size_t i = 0; i < m->change->n_touched; i++) {
         uint32_t row;
@@ -186,12 +185,12 @@ static thr_status leave_rows(const maker *m, thr_error *err) {
             continue;
         const uint32_t place = thr_hit_index_place(m->index, row);
         const uint64_t bit = UINT64_C(1) << place % 64;
-        d->n_gone += (d->left[place / 64] & bit) != 0;
-        d->left[place / 64] &= ~bit;
+        d->n_gone += (d->live[place / 64] & bit) != 0;
+        d->live[place / 64] &= ~bit;
     }
     if (d->n_gone == 0) {
-        thr_release(m->hits->context, d->left);
-        d->left = NULL;
+        thr_release(m->hits->context, d->live);
+        d->live = NULL;
     }
     return THR_OK;
 }
@@ -274,7 +273,7 @@ static thr_status make(const maker *m, thr_error *err) {
     THR_TRY(remember(m, err));
     THR_TRY(put_words(m, err));
     THR_TRY(build_lists(m, n_features, err));
-    return leave_rows(m, err);
+    return clear_live_rows(m, err);
 }
 
 thr_status thr_hit_delta_make(thr_hits *hits, const thr_hit_index *index, const thr_hit_change *change,
@@ -304,7 +303,7 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
     thr_release(context, delta->rows);
     thr_release(context, delta->id_order);
     thr_release(context, delta->numbers);
-    thr_release(context, delta->left);
+    thr_release(context, delta->live);
     thr_release(context, delta->removals);
     thr_release(context, delta);
 }

@@ -26,7 +26,7 @@ typedef struct thr_hit_delta {
     thr_dictionary names, words;  /* of items, by number; of features that the file has not, by number */
     thr_built_lists built;        /* of the items; all zero if there are none */
     uint32_t *numbers;            /* feature numbers of the lists */
-    uint64_t *left;               /* live rows of the file: bits by place, in whole windows; NULL: all are live */
+    uint64_t *live;               /* live rows of the file: bits by place, in whole windows; NULL: all are live */
     uint32_t n_gone;              /* rows of the file that are not live */
     thr_hit_removal *removals;    /* to repeat on newer lists, n_removals of them */
     thr_dictionary removed_names; /* names of the removals, by number, if items have names */

@@ -25,14 +25,14 @@ thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_qu
     if (hits == NULL || queries == NULL)
         return thr_fail(err, THR_EINVAL, "an explanation needs posting lists and queries");
     if (query >= queries->n_queries)
-        return thr_fail(err, THR_EINVAL, "there is no query %" PRIu64 ": they are %" PRIu64 ", numbered from 0", query,
-                        queries->n_queries);
+        return thr_fail(err, THR_EINVAL, "query %" PRIu64 " does not exist: there are %" PRIu64 ", numbered from 0",
+                        query, queries->n_queries);
     const uint64_t at = queries->offsets[query], end = queries->offsets[query + 1];
     if (end < at)
         return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", query);
     const size_t n = (size_t)(end - at);
     if (n > 0 && (queries->features == NULL || shares == NULL))
-        return thr_fail(err, THR_EINVAL, "an explanation needs features and room for shares");
+        return thr_fail(err, THR_EINVAL, "an explanation needs features and memory for shares");
     const uint32_t *features = n > 0 ? queries->features + at : NULL;
     const float *weights = n > 0 && queries->weights != NULL ? queries->weights + at : NULL;
     THR_TRY(thr_hits_check_unchanged(hits, err));

@@ -112,7 +112,7 @@ static thr_status check_header(const thr_section_file *file, const thr_hits_head
     THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HITS_HAS_ALL, err));
     if (h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS || h->n_features > THR_HITS_MAX_FEATURE + 1 ||
         h->order > THR_HITS_ORDER_ROWS)
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     return THR_OK;
 }
 
@@ -274,7 +274,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     const char *wrong = thr_lists_check(&view->contents.lists);
     if (wrong == NULL && view->contents.rows != NULL)
         for (uint32_t place = 0; place < h.n_items && wrong == NULL; place++)
-            wrong = view->contents.rows[place] < h.n_items ? NULL : "a row is none of the items'";
+            wrong = view->contents.rows[place] < h.n_items ? NULL : "a row exceeds the number of items";
     if (wrong == NULL && (h.has & THR_HITS_HAS_MODEL) != 0 && view->contents.model == 0)
         wrong = "the model's fingerprint is 0, which means none";
     return wrong == NULL ? THR_OK : thr_section_file_damaged(file, 0, wrong, err);

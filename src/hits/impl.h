@@ -30,13 +30,13 @@ typedef struct thr_hit_set {
 } thr_hit_set;
 
 /* The workspace of a search. */
-typedef struct thr_hit_room {
+typedef struct thr_hit_workspace {
     thr_context *context;
     thr_lists_search *search;
     uint64_t *filter;     /* bits by place; allocated for all places when a search first needs it */
     thr_candidate *items; /* best items of the file, while the added items are searched */
     size_t filter_capacity, items_capacity;
-} thr_hit_room;
+} thr_hit_workspace;
 
 /*
  * An open file, or a handle that adds changes to it and shares everything of the file. `file` is the handle that
@@ -58,7 +58,7 @@ struct thr_hits {
     thr_hit_values *values;      /* NULL: none are set */
     uint64_t n_values;           /* values set so far */
     uint64_t n_handles;          /* handles that share the file, itself included */
-    thr_idle rooms;              /* of thr_hit_workspace */
+    thr_idle workspaces;         /* of thr_hit_workspace */
     pthread_mutex_t index_mutex; /* guards the index, which is made once */
     thr_hit_index *index;
     thr_device_policy on_device; /* its copy is a thr_hit_store */
@@ -79,8 +79,8 @@ static inline uint32_t thr_hits_n_added(const thr_hits *hits) {
 }
 
 /* The live rows of the file, as bits by place; NULL: all are live. */
-static inline const uint64_t *thr_hits_left(const thr_hits *hits) {
-    return hits->delta == NULL ? NULL : hits->delta->left;
+static inline const uint64_t *thr_hits_live_rows(const thr_hits *hits) {
+    return hits->delta == NULL ? NULL : hits->delta->live;
 }
 
 /* Words of a bitmap by place, in whole windows; thr_hits_n_words adds those of added items. */
@@ -92,7 +92,7 @@ static inline size_t thr_hits_n_words(const thr_hits *hits) {
 }
 
 /* Whether any live item has the feature. */
-bool thr_hits_knows(const thr_hits *hits, uint32_t feature);
+bool thr_hits_has_feature(const thr_hits *hits, uint32_t feature);
 
 /* Find the number of a feature's word, even if no live item has it. */
 bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature);
@@ -112,7 +112,7 @@ static inline thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_erro
     return thr_map_check(&hits->map, hits->path, err);
 }
 
-void thr_hit_room_free(void *room);
+void thr_hit_workspace_free(void *workspace);
 
 /* Take the values that are set; return them with thr_hits_put_values. */
 thr_hit_set thr_hits_take_values(thr_hits *hits);

@@ -47,7 +47,7 @@ static generation **find(thr_hits_live *live, const thr_hits *hits) {
  * Remove one user, under the mutex. A generation without users is unlinked and returned; the caller frees it without
  * the mutex.
  */
-static generation *let_go(generation **at) {
+static generation *remove_user(generation **at) {
     generation *g = *at;
     if (g == NULL || --g->n_users > 0)
         return NULL;
@@ -67,7 +67,8 @@ thr_status thr_hits_live_create(thr_context *context, thr_hits *first, thr_hits_
     if (out != NULL)
         *out = NULL;
     if (context == NULL || first == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "live posting lists need a context, the first ones, and a place for them");
+        return thr_fail(err, THR_EINVAL,
+                        "live posting lists need a context, the first lists, and a pointer for the result");
     THR_TRY(thr_alloc_zero(context, 1, sizeof *live, &live, "posting lists", err));
     const thr_status status = make(context, first, &live->current, err);
     if (status != THR_OK) {
@@ -85,7 +86,7 @@ void thr_hits_live_free(thr_hits_live *live) {
     if (live == NULL)
         return;
     thr_context *context = live->context;
-    drop(context, let_go(&live->current));
+    drop(context, remove_user(&live->current));
     (void)pthread_mutex_destroy(&live->writers);
     (void)pthread_mutex_destroy(&live->mutex);
     thr_release(context, live);
@@ -102,7 +103,7 @@ thr_hits *thr_hits_live_take(thr_hits_live *live) {
 
 void thr_hits_live_put(thr_hits_live *live, thr_hits *hits) {
     (void)pthread_mutex_lock(&live->mutex);
-    generation *unused = let_go(find(live, hits));
+    generation *unused = remove_user(find(live, hits));
     (void)pthread_mutex_unlock(&live->mutex);
     drop(live->context, unused);
 }
@@ -115,7 +116,7 @@ static void publish(thr_hits_live *live, generation *made, uint64_t n_updates) {
     made->older = live->current;
     live->current = made;
     live->n_updates = n_updates;
-    generation *unused = let_go(&made->older);
+    generation *unused = remove_user(&made->older);
     (void)pthread_mutex_unlock(&live->mutex);
     drop(live->context, unused);
 }
@@ -139,7 +140,7 @@ static thr_status update(thr_hits_live *live, const thr_hits_changes *changes, t
 thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_changes *changes, thr_error *err) {
     thr_hits_changes complete;
     if (live == NULL || changes == NULL)
-        return thr_fail(err, THR_EINVAL, "what is to be changed is missing");
+        return thr_fail(err, THR_EINVAL, "an update needs live posting lists and changes");
     thr_hits_changes_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, changes, sizeof complete, "thr_hits_changes", err));
     (void)pthread_mutex_lock(&live->writers);
@@ -169,8 +170,8 @@ static thr_status swap(thr_hits_live *live, thr_hits *next, uint64_t mark, thr_e
         return thr_fail(err, THR_EINVAL, "these posting lists are live already");
     if (mark > live->n_updates || mark < live->since)
         return thr_fail(err, THR_EINVAL,
-                        "a mark of %llu updates: there were %llu, and the first %llu cannot be made again; take a mark "
-                        "and build the lists anew",
+                        "a mark of %llu updates: there were %llu, and the first %llu cannot be replayed; take a new "
+                        "mark and rebuild the lists",
                         (unsigned long long)mark, (unsigned long long)live->n_updates, (unsigned long long)live->since);
     THR_TRY(make(live->context, next, &made, err));
     const thr_status status = thr_hits_replay(live->current->hits, mark, next, &replayed, err);
@@ -190,7 +191,7 @@ static thr_status swap(thr_hits_live *live, thr_hits *next, uint64_t mark, thr_e
 /* mark NULL: the mark of the current lists. */
 static thr_status swap_since(thr_hits_live *live, thr_hits *next, const uint64_t *mark, thr_error *err) {
     if (live == NULL || next == NULL)
-        return thr_fail(err, THR_EINVAL, "what is to be current is missing");
+        return thr_fail(err, THR_EINVAL, "a swap needs live posting lists and the next ones");
     (void)pthread_mutex_lock(&live->writers);
     const thr_status status = swap(live, next, mark == NULL ? live->since : *mark, err);
     (void)pthread_mutex_unlock(&live->writers);

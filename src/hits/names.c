@@ -50,20 +50,20 @@ bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature) 
     return true;
 }
 
-bool thr_hits_knows(const thr_hits *hits, uint32_t feature) {
+bool thr_hits_has_feature(const thr_hits *hits, uint32_t feature) {
     const thr_lists *lists = &hits->view.contents.lists;
     const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
-    const uint64_t *left = thr_hits_left(hits);
+    const uint64_t *live = thr_hits_live_rows(hits);
     if (added != NULL && thr_lists_find(added, feature) < added->n_features)
         return true;
     const uint32_t f = thr_lists_find(lists, feature);
     if (f == lists->n_features)
         return false;
-    return left == NULL || thr_lists_size(lists, f) > hits->delta->n_gone || thr_lists_count(lists, f, left, 1) > 0;
+    return live == NULL || thr_lists_size(lists, f) > hits->delta->n_gone || thr_lists_count(lists, f, live, 1) > 0;
 }
 
 bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
-    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_knows(hits, *feature);
+    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_has_feature(hits, *feature);
 }
 
 const char *thr_hits_text(const thr_hits *hits, uint32_t feature) {
@@ -81,13 +81,13 @@ const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
 uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     const thr_lists *lists = &hits->view.contents.lists;
     const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
-    const uint64_t *left = thr_hits_left(hits);
+    const uint64_t *live = thr_hits_live_rows(hits);
     uint64_t n = 0;
     if (!is_unchanged(hits))
         return 0;
     const uint32_t f = thr_lists_find(lists, feature);
     if (f < lists->n_features)
-        n = left == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, left, UINT64_MAX);
+        n = live == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, live, UINT64_MAX);
     if (added != NULL) {
         const uint32_t a = thr_lists_find(added, feature);
         n += a < added->n_features ? thr_lists_size(added, a) : 0;
@@ -98,11 +98,11 @@ uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
 /* ------------------------------------------------------------------------------------------------ items */
 
 static bool is_left(const thr_hits *hits, uint32_t row) {
-    const uint64_t *left = thr_hits_left(hits);
-    if (left == NULL)
+    const uint64_t *live = thr_hits_live_rows(hits);
+    if (live == NULL)
         return true;
     const uint32_t place = thr_hit_index_place(hits->file->index, row);
-    return (left[place / 64] >> place % 64 & 1) != 0;
+    return (live[place / 64] >> place % 64 & 1) != 0;
 }
 
 bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {

@@ -56,7 +56,7 @@ static void close_file(thr_hits *file) {
     thr_context *context = file->context;
     const thr_hit_set set = {file->values, NULL};
     thr_device_policy_end(&file->on_device);
-    thr_idle_end(&file->rooms, thr_hit_room_free);
+    thr_idle_end(&file->workspaces, thr_hit_workspace_free);
     thr_hits_put_values(file, &set);
     thr_hit_index_free(context, file->index);
     thr_map_close(&file->map);
@@ -72,7 +72,7 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     if (out != NULL)
         *out = NULL;
     if (context == NULL || path == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "posting lists are opened with a context, a name, and a place for them");
+        return thr_fail(err, THR_EINVAL, "opening posting lists needs a context, a path, and a pointer for the result");
     THR_TRY(thr_alloc_zero(context, 1, sizeof *hits, &hits, "posting lists", err));
     hits->context = thr_context_retain(context);
     hits->file = hits;
@@ -81,7 +81,7 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     (void)pthread_mutex_init(&hits->mutex, NULL);
     (void)pthread_mutex_init(&hits->index_mutex, NULL);
     thr_device_policy_start(&hits->on_device, context);
-    thr_status status = thr_idle_start(&hits->rooms, context, err);
+    thr_status status = thr_idle_start(&hits->workspaces, context, err);
     if (status == THR_OK)
         status = load(hits, path, err);
     if (status != THR_OK) {

@@ -25,7 +25,7 @@ static thr_status add_item(thr_hits_rows *t, const thr_field *fields, uint64_t l
         return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 ": the item has no name", t->name, line);
     THR_TRY(thr_dictionary_add(t->context, &t->items, fields[0].text, fields[0].length, &item, &is_new, err));
     if (!is_new)
-        return thr_fail(err, THR_EDUPLICATE, "%s: line %" PRIu64 ": item %.200s stands twice: its row was %" PRIu32,
+        return thr_fail(err, THR_EDUPLICATE, "%s: line %" PRIu64 ": item %.200s is repeated: it is row %" PRIu32,
                         t->name, line, fields[0].text, item);
     THR_TRY(thr_grow(t->context, &t->offsets, &t->offsets_capacity, item + 2u, sizeof *t->offsets, "items", err));
     t->offsets[item] = t->n_postings;
@@ -50,8 +50,8 @@ static thr_status read_rows(thr_hits_rows *t, thr_table *rows, thr_error *err) {
         const uint64_t line = thr_io_table_row(rows);
         if (n_fields != 2)
             return thr_fail(err, THR_EFORMAT,
-                            "%s: line %" PRIu64 " has %zu columns, not 2: an item's name, and behind a tab its "
-                            "features, parted by spaces",
+                            "%s: line %" PRIu64 " has %zu columns, not 2: an item's name, a tab, and its "
+                            "features with spaces between them",
                             t->name, line, n_fields);
         THR_TRY(add_item(t, fields, line, err));
     }

@@ -17,24 +17,24 @@ void thr_hits_search_options_init(thr_hits_search_options *options) {
 
 /* ------------------------------------------------------------------------------------------------ rooms */
 
-void thr_hit_room_free(void *piece) {
-    thr_hit_room *room = piece;
-    thr_context *context = room->context;
-    thr_lists_search_free(room->search);
-    thr_release(context, room->filter);
-    thr_release(context, room->items);
-    thr_release(context, room);
+void thr_hit_workspace_free(void *piece) {
+    thr_hit_workspace *workspace = piece;
+    thr_context *context = workspace->context;
+    thr_lists_search_free(workspace->search);
+    thr_release(context, workspace->filter);
+    thr_release(context, workspace->items);
+    thr_release(context, workspace);
 }
 
-static thr_status make_room(thr_context *context, void **piece, thr_error *err) {
-    thr_hit_room *room = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
-    room->context = context;
-    const thr_status status = thr_lists_search_create(context, &room->search, err);
+static thr_status make_workspace(thr_context *context, void **piece, thr_error *err) {
+    thr_hit_workspace *workspace = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a search", err));
+    workspace->context = context;
+    const thr_status status = thr_lists_search_create(context, &workspace->search, err);
     if (status != THR_OK)
-        thr_hit_room_free(room);
+        thr_hit_workspace_free(workspace);
     else
-        *piece = room;
+        *piece = workspace;
     return status;
 }
 
@@ -53,7 +53,7 @@ static thr_status check_options(const thr_hits *hits, const thr_hits_search_opti
     if (k == 0)
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
     if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
-        return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+        return thr_fail(err, THR_EINVAL, "the value %d of items is unknown", (int)o->value);
     if (o->filter != NULL && o->filter_bits != hits->info.n_rows)
         return thr_fail(err, THR_EINVAL, "%s: a filter of %" PRIu64 " bits for %" PRIu64 " rows of items", hits->path,
                         o->filter_bits, hits->info.n_rows);
@@ -106,41 +106,41 @@ static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t 
 }
 
 /* Combine filter, target and live rows into bits by place, and bits of added items; NULL: all pass. */
-static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hits_search_options *o,
+static thr_status join_filters(thr_hits *hits, thr_hit_workspace *workspace, const thr_hits_search_options *o,
                                const uint64_t **joined, const uint64_t **joined_added, thr_error *err) {
     const size_t n_file = thr_hits_file_words(hits), n_words = thr_hits_n_words(hits);
-    const uint64_t *left = thr_hits_left(hits);
-    *joined = o->target == NULL ? left : o->target->words; /* a target lets no removed item through */
+    const uint64_t *live = thr_hits_live_rows(hits);
+    *joined = o->target == NULL ? live : o->target->words; /* a target lets no removed item through */
     *joined_added = o->target == NULL ? NULL : o->target->words + n_file;
     if (o->filter == NULL)
         return THR_OK;
-    THR_TRY(
-        thr_grow(hits->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
-    filter_places(&hits->view.contents, o->filter, room->filter);
+    THR_TRY(thr_grow(hits->context, &workspace->filter, &workspace->filter_capacity, n_words, sizeof *workspace->filter,
+                     "a filter", err));
+    filter_places(&hits->view.contents, o->filter, workspace->filter);
     if (hits->delta != NULL)
-        filter_added(hits, o->filter, room->filter + n_file);
-    for (size_t w = 0; left != NULL && w < n_file; w++)
-        room->filter[w] &= left[w];
+        filter_added(hits, o->filter, workspace->filter + n_file);
+    for (size_t w = 0; live != NULL && w < n_file; w++)
+        workspace->filter[w] &= live[w];
     for (size_t w = 0; o->target != NULL && w < n_words; w++)
-        room->filter[w] &= o->target->words[w];
-    *joined = room->filter;
-    *joined_added = room->filter + n_file;
+        workspace->filter[w] &= o->target->words[w];
+    *joined = workspace->filter;
+    *joined_added = workspace->filter + n_file;
     return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ search */
 
 /* The state of a search: the file's lists, and those of added items, which are NULL if there are none. */
-typedef struct both {
+typedef struct search_state {
     thr_hits *hits;
-    thr_hit_room *room;
+    thr_hit_workspace *workspace;
     thr_lists_catalogue file, added;
     size_t most_file, most_added; /* items that the search may return */
     const thr_answers *answers;
-} both;
+} search_state;
 
 /* Merge the results of both, which are sorted. Ties go to the file's items, whose rows are smaller. */
-static void put_answer(const both *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
+static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
     const thr_answers *a = b->answers;
     const uint64_t *item_ids = b->hits->view.contents.ids;
     const thr_hit_delta *delta = b->hits->delta;
@@ -162,21 +162,21 @@ static void put_answer(const both *b, uint64_t q, const thr_hit_found *file, con
 static uint32_t count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q) {
     uint32_t n_unknown = 0;
     for (uint64_t i = queries->offsets[q]; i < queries->offsets[q + 1]; i++)
-        n_unknown += !thr_hits_knows(hits, queries->features[i]);
+        n_unknown += !thr_hits_has_feature(hits, queries->features[i]);
     return n_unknown;
 }
 
-static thr_status search_one(const both *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
-    thr_hit_room *room = b->room;
+static thr_status search_one(const search_state *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
+    thr_hit_workspace *workspace = b->workspace;
     thr_hit_found file, added = {.n = 0};
-    THR_TRY(thr_lists_search_run(room->search, &b->file, queries, q, b->most_file, &file, err));
+    THR_TRY(thr_lists_search_run(workspace->search, &b->file, queries, q, b->most_file, &file, err));
     if (b->hits->delta != NULL)
         file.n_unknown = count_unknown(b->hits, queries, q);
     if (b->added.lists != NULL) {
         if (file.n > 0)
-            memcpy(room->items, file.items, file.n * sizeof *room->items);
-        file.items = room->items;
-        THR_TRY(thr_lists_search_run(room->search, &b->added, queries, q, b->most_added, &added, err));
+            memcpy(workspace->items, file.items, file.n * sizeof *workspace->items);
+        file.items = workspace->items;
+        THR_TRY(thr_lists_search_run(workspace->search, &b->added, queries, q, b->most_added, &added, err));
     }
     put_answer(b, q, &file, &added);
     return THR_OK;
@@ -186,7 +186,7 @@ static void put_found(void *arg, uint64_t q, const thr_hit_found *found) {
     put_answer(arg, q, found, &(thr_hit_found){.n = 0});
 }
 
-static thr_status search_device(both *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
+static thr_status search_device(search_state *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
     const thr_hit_caller caller = {.arg = b, .answer = put_found};
     return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
 }
@@ -199,26 +199,26 @@ static void point_at_values(const thr_hit_values *values, thr_lists_catalogue *c
     catalogue->values_number = values->number;
 }
 
-static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_set *set,
+static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const thr_hit_set *set,
                              const thr_hits_queries *queries, const thr_hits_search_options *o,
                              const thr_answers *answers, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
     const uint32_t n_added = thr_hits_n_added(hits);
-    both b = {.hits = hits,
-              .room = room,
-              .file = {.lists = &c->lists, .rows = c->rows, .value = o->value},
-              .most_file = answers->k < c->lists.n_items ? (size_t)answers->k : c->lists.n_items,
-              .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
-              .answers = answers};
+    search_state b = {.hits = hits,
+                      .workspace = workspace,
+                      .file = {.lists = &c->lists, .rows = c->rows, .value = o->value},
+                      .most_file = answers->k < c->lists.n_items ? (size_t)answers->k : c->lists.n_items,
+                      .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
+                      .answers = answers};
     if (n_added > 0) {
         b.added =
             (thr_lists_catalogue){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
-        THR_TRY(thr_grow(hits->context, &room->items, &room->items_capacity, b.most_file, sizeof *room->items,
-                         "a search", err));
+        THR_TRY(thr_grow(hits->context, &workspace->items, &workspace->items_capacity, b.most_file,
+                         sizeof *workspace->items, "a search", err));
     }
     point_at_values(set->of_file, &b.file);
     point_at_values(set->of_added, &b.added);
-    THR_TRY(join_filters(hits, room, o, &b.file.filter, &b.added.filter, err));
+    THR_TRY(join_filters(hits, workspace, o, &b.file.filter, &b.added.filter, err));
     if (hits->context->gpus != NULL && hits->delta == NULL) {
         bool done = false;
         THR_TRY(search_device(&b, queries, &done, err));
@@ -233,19 +233,19 @@ static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_s
 thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
                            const thr_hits_search_options *options, uint64_t *ids, float *values, thr_error *err) {
     thr_hits_search_options complete;
-    void *room;
+    void *workspace;
     if (hits == NULL || queries == NULL || ids == NULL)
-        return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and room for ids");
+        return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and memory for ids");
     thr_hits_search_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_hits_search_options", err));
     THR_TRY(check_options(hits, &complete, k, err));
     THR_TRY(check_queries(queries, k, err));
     THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY(thr_idle_take(&hits->file->rooms, make_room, &room, err));
+    THR_TRY(thr_idle_take(&hits->file->workspaces, make_workspace, &workspace, err));
     const thr_hit_set set = thr_hits_take_values(hits);
     const thr_answers answers = {.k = k, .ids = ids, .scores = values, .n_unknown = complete.n_unknown};
-    const thr_status status = search_all(hits, room, &set, queries, &complete, &answers, err);
+    const thr_status status = search_all(hits, workspace, &set, queries, &complete, &answers, err);
     thr_hits_put_values(hits, &set);
-    thr_idle_put(&hits->file->rooms, room);
+    thr_idle_put(&hits->file->workspaces, workspace);
     return status;
 }

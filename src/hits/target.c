@@ -96,7 +96,7 @@ static thr_status take_word(parser *p, uint64_t *out) {
     memset(out, 0, p->n_words * sizeof *out);
     memcpy(p->word, p->start, p->length);
     p->word[p->length] = '\0';
-    if (thr_hits_number(p->hits, p->word, &feature) && thr_hits_knows(p->hits, feature)) {
+    if (thr_hits_number(p->hits, p->word, &feature) && thr_hits_has_feature(p->hits, feature)) {
         mark(&p->hits->view.contents.lists, feature, out);
         if (p->hits->delta != NULL)
             mark(&p->hits->delta->built.lists, feature, out + thr_hits_file_words(p->hits));
@@ -109,7 +109,7 @@ static thr_status take_word(parser *p, uint64_t *out) {
 }
 
 /* The advice for a token where AND, OR or the end is expected. */
-static const char *no_joint(const parser *p, const char *otherwise) {
+static const char *advice(const parser *p, const char *otherwise) {
     static const char *const known[][2] = {{"and", "write AND in capitals"},
                                            {"or", "write OR in capitals"},
                                            {"not", "write AND NOT in capitals"},
@@ -131,7 +131,7 @@ static thr_status take_one(parser *p, uint64_t *out) {
     if (p->kind == NOT || p->kind == OPEN) {
         const bool negated = p->kind == NOT;
         if (++p->depth > MAX_DEPTH)
-            return wrong(p, "more than 64 of NOT and parentheses within each other");
+            return wrong(p, "NOT and parentheses are nested more than 64 deep");
         THR_TRY(advance(p));
         THR_TRY(negated ? take_one(p, out) : take_any(p, out));
         p->depth--;
@@ -139,23 +139,23 @@ static thr_status take_one(parser *p, uint64_t *out) {
             out[w] = ~out[w];
         if (negated)
             return THR_OK;
-        return p->kind == CLOSE ? advance(p) : wrong(p, no_joint(p, "a parenthesis is not closed"));
+        return p->kind == CLOSE ? advance(p) : wrong(p, advice(p, "a parenthesis is not closed"));
     }
     return p->kind == WORD ? take_word(p, out) : wrong(p, "a feature, NOT or ( is expected");
 }
 
 /* Operands separated by one kind of operator. */
-static thr_status take_joined(parser *p, kind joint, thr_status (*take)(parser *, uint64_t *), uint64_t *out) {
+static thr_status take_joined(parser *p, kind op, thr_status (*take)(parser *, uint64_t *), uint64_t *out) {
     thr_status status = THR_OK;
     uint64_t *other = NULL;
     THR_TRY_OUT(take(p, out));
-    while (p->kind == joint) {
+    while (p->kind == op) {
         if (other == NULL)
             THR_TRY_OUT(thr_alloc(p->hits->context, p->n_words, sizeof *other, &other, "a target", p->err));
         THR_TRY_OUT(advance(p));
         THR_TRY_OUT(take(p, other));
         for (size_t w = 0; w < p->n_words; w++)
-            out[w] = joint == AND ? out[w] & other[w] : out[w] | other[w];
+            out[w] = op == AND ? out[w] & other[w] : out[w] | other[w];
     }
 out:
     thr_release(p->hits->context, other);
@@ -176,7 +176,7 @@ static thr_status evaluate(parser *p, uint64_t *out) {
     if (status == THR_OK)
         status = take_any(p, out);
     if (status == THR_OK && p->kind != END)
-        status = wrong(p, no_joint(p, "AND, OR or the end is expected"));
+        status = wrong(p, advice(p, "AND, OR or the end is expected"));
     thr_release(p->hits->context, p->word);
     return status;
 }
@@ -189,7 +189,7 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
     if (out != NULL)
         *out = NULL;
     if (hits == NULL || expression == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a target needs posting lists, an expression, and a place for it");
+        return thr_fail(err, THR_EINVAL, "a target needs posting lists, an expression, and a pointer for the result");
     parser p = {.hits = hits, .text = expression, .next = expression, .err = err};
     p.n_words = thr_hits_n_words(hits);
     THR_TRY(thr_hits_check_unchanged(hits, err));
@@ -200,8 +200,8 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
     THR_TRY_OUT(thr_alloc(hits->context, p.n_words, sizeof *target->words, &target->words, "a target", err));
     THR_TRY_OUT(thr_alloc(hits->context, strlen(expression) + 1, 1, &target->unknown, "a target", err));
     THR_TRY_OUT(evaluate(&p, target->words));
-    for (size_t w = 0; thr_hits_left(hits) != NULL && w < thr_hits_file_words(hits); w++)
-        target->words[w] &= thr_hits_left(hits)[w];
+    for (size_t w = 0; thr_hits_live_rows(hits) != NULL && w < thr_hits_file_words(hits); w++)
+        target->words[w] &= thr_hits_live_rows(hits)[w];
     target->n_items = thr_bitmap_count(target->words, hits->view.contents.lists.n_items) +
                       thr_bitmap_count(target->words + thr_hits_file_words(hits), thr_hits_n_added(hits));
     *out = target;

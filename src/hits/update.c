@@ -110,7 +110,7 @@ thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *changes, thr_
     if (updated != NULL)
         *updated = NULL;
     if (hits == NULL || changes == NULL || updated == NULL)
-        return thr_fail(err, THR_EINVAL, "an update needs posting lists, changes, and a place for what they make");
+        return thr_fail(err, THR_EINVAL, "an update needs posting lists, changes, and a pointer for the result");
     thr_hits_changes_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, changes, sizeof complete, "thr_hits_changes", err));
     return thr_hits_make_update(hits, &complete, &none, updated, err);

@@ -22,13 +22,13 @@ thr_hit_set thr_hits_take_values(thr_hits *hits) {
 }
 
 /* Remove one user, under the mutex. Return the values if the caller must free them, which needs no mutex. */
-static thr_hit_values *let_go(thr_hit_values *values) {
+static thr_hit_values *remove_user(thr_hit_values *values) {
     return values != NULL && --values->n_users == 0 ? values : NULL;
 }
 
 void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set) {
     (void)pthread_mutex_lock(&hits->file->mutex);
-    const thr_hit_set unused = {let_go(set->of_file), let_go(set->of_added)};
+    const thr_hit_set unused = {remove_user(set->of_file), remove_user(set->of_added)};
     (void)pthread_mutex_unlock(&hits->file->mutex);
     thr_hit_values_free(hits->context, unused.of_file);
     thr_hit_values_free(hits->context, unused.of_added);

@@ -21,7 +21,7 @@ static const char *check_rows(thr_context *context, const uint32_t *rows, uint32
         seen[rows[place]] = 1;
     }
     thr_release(context, seen);
-    return good || *status != THR_OK ? NULL : "a row stands twice";
+    return good || *status != THR_OK ? NULL : "a row is repeated";
 }
 
 static const char *check_ids(const thr_hits_contents *c) {
@@ -29,16 +29,14 @@ static const char *check_ids(const thr_hits_contents *c) {
         if (c->id_order[i] >= c->lists.n_items || c->ids[c->id_order[i]] == THR_NO_ID)
             return "an id is none";
         if (i > 0 && c->ids[c->id_order[i]] <= c->ids[c->id_order[i - 1]])
-            return "the ids do not ascend in their order";
+            return "the order of the ids does not ascend";
     }
     return NULL;
 }
 
 static const char *check_names(const thr_strings *names) {
     const uint64_t wrong = thr_strings_check(names);
-    return wrong < names->n    ? "a name is not where it should be"
-           : wrong == names->n ? "bytes follow the last name"
-                               : NULL;
+    return wrong < names->n ? "a name is at a wrong offset" : wrong == names->n ? "bytes follow the last name" : NULL;
 }
 
 /* Check that every feature has a word, and that words ascend. */

@@ -46,7 +46,7 @@ typedef struct builder {
 
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
     if ((unsigned)o->metric > THR_METRIC_L2)
-        return thr_fail(err, THR_EINVAL, "the metric %d is not known: use cosine, ip or l2", (int)o->metric);
+        return thr_fail(err, THR_EINVAL, "the metric %d is unknown: use cosine, ip or l2", (int)o->metric);
     if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
                         THR_MAX_BITS);
@@ -57,11 +57,12 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
                         o->item_bits);
     if ((unsigned)o->rotate > THR_ROTATE_OFF)
-        return thr_fail(err, THR_EINVAL, "%d is no way to rotate: use THR_ROTATE_AUTO, _ON or _OFF", (int)o->rotate);
+        return thr_fail(err, THR_EINVAL, "the rotation %d is unknown: use THR_ROTATE_AUTO, _ON or _OFF",
+                        (int)o->rotate);
     if (o->features_path != NULL && o->features != NULL)
-        return thr_fail(err, THR_EINVAL, "features are given twice, as a file and as numbers: give one");
+        return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
     if (o->features_path == NULL && o->features == NULL && (o->multipliers != NULL || o->offsets != NULL))
-        return thr_fail(err, THR_EINVAL, "multipliers and offsets are of items with features: give those, too");
+        return thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return THR_OK;

@@ -15,7 +15,7 @@ typedef struct hits_lane {
     thr_lists_pass pass;
 } hits_lane;
 
-struct thr_hits_room {
+struct thr_index_hits_workspace {
     thr_context *context;
     hits_lane **lanes;
     size_t n_lanes, lanes_capacity;
@@ -32,24 +32,24 @@ struct thr_hits_room {
 };
 
 thr_status thr_index_feature_scores_make(thr_context *context, void **piece, thr_error *err) {
-    thr_hits_room *room = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
-    room->context = context;
-    *piece = room;
+    thr_index_hits_workspace *workspace = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a search", err));
+    workspace->context = context;
+    *piece = workspace;
     return THR_OK;
 }
 
 void thr_index_feature_scores_free(void *piece) {
-    thr_hits_room *room = piece;
-    thr_context *context = room->context;
-    for (size_t i = 0; i < room->n_lanes; i++) {
-        thr_lists_query_free(context, &room->lanes[i]->query);
-        thr_lists_pass_free(context, &room->lanes[i]->pass);
-        thr_release(context, room->lanes[i]);
+    thr_index_hits_workspace *workspace = piece;
+    thr_context *context = workspace->context;
+    for (size_t i = 0; i < workspace->n_lanes; i++) {
+        thr_lists_query_free(context, &workspace->lanes[i]->query);
+        thr_lists_pass_free(context, &workspace->lanes[i]->pass);
+        thr_release(context, workspace->lanes[i]);
     }
-    thr_release(context, room->lanes);
-    thr_release(context, room->filter);
-    thr_release(context, room);
+    thr_release(context, workspace->lanes);
+    thr_release(context, workspace->filter);
+    thr_release(context, workspace);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */
@@ -81,9 +81,9 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
     if (o->features == NULL)
         return THR_OK;
     if (o->extra >= 0)
-        return thr_fail(err, THR_EINVAL, "extra is of scores alone: with features give a recall or candidates");
+        return thr_fail(err, THR_EINVAL, "extra applies to scores alone: with features give a recall or candidates");
     if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
-        return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+        return thr_fail(err, THR_EINVAL, "the value %d of items is unknown", (int)o->value);
     THR_TRY(thr_hits_check_model(hits, o->features_model, err));
     if (o->features->n_queries != n_queries)
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " queries for %" PRIu64 " vectors: give one for each",
@@ -100,23 +100,24 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
 
 /* The callbacks of scan/added_scores.h. */
 static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
-    thr_hits_room *room = arg;
-    hits_lane *l = room->lanes[lane];
-    THR_TRY(thr_lists_query_of(room->context, &room->hits->view.contents.lists, room->queries, query, &l->query, err));
-    if (room->n_unknown != NULL)
-        room->n_unknown[query] = l->query.n_unknown;
+    thr_index_hits_workspace *workspace = arg;
+    hits_lane *l = workspace->lanes[lane];
+    THR_TRY(thr_lists_query_of(workspace->context, &workspace->hits->view.contents.lists, workspace->queries, query,
+                               &l->query, err));
+    if (workspace->n_unknown != NULL)
+        workspace->n_unknown[query] = l->query.n_unknown;
     *unit = (float)l->query.unit;
-    return thr_lists_pass_start(room->context, &l->pass, &l->query, err);
+    return thr_lists_pass_start(workspace->context, &l->pass, &l->query, err);
 }
 
 static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
-    thr_hits_room *room = arg;
-    return thr_lists_pass_window(room->context->kernels, &room->lanes[lane]->pass, window);
+    thr_index_hits_workspace *workspace = arg;
+    return thr_lists_pass_window(workspace->context->kernels, &workspace->lanes[lane]->pass, window);
 }
 
 /* A batch on a device: the scan's callbacks, the workspace, and the number of the first query. */
 typedef struct device_batch {
-    thr_hits_room *room;
+    thr_index_hits_workspace *workspace;
     const thr_scan_screen *screen;
     uint64_t first;
 } device_batch;
@@ -128,8 +129,8 @@ static void scan_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain
 
 static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
     const device_batch *b = arg;
-    if (b->room->n_unknown != NULL)
-        b->room->n_unknown[b->first + q] = found->n_unknown;
+    if (b->workspace->n_unknown != NULL)
+        b->workspace->n_unknown[b->first + q] = found->n_unknown;
     b->screen->found(b->screen->arg, b->first + q, found->items, found->sums, found->n, (float)found->unit);
 }
 
@@ -138,83 +139,85 @@ static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
  */
 static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
                                     thr_error *err) {
-    thr_hits_room *room = arg;
-    const thr_hit_values *values = room->values.of_file;
-    const thr_lists_catalogue catalogue = {.lists = &room->hits->view.contents.lists,
-                                           .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+    thr_index_hits_workspace *workspace = arg;
+    const thr_hit_values *values = workspace->values.of_file;
+    const thr_lists_catalogue catalogue = {.lists = &workspace->hits->view.contents.lists,
+                                           .value = workspace->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                            .multipliers = values == NULL ? NULL : values->multipliers,
                                            .offsets = values == NULL ? NULL : values->offsets,
                                            .values_number = values == NULL ? 0 : values->number,
-                                           .filter = room->allowed};
-    device_batch batch = {room, screen, first};
+                                           .filter = workspace->allowed};
+    device_batch batch = {workspace, screen, first};
     const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
-    thr_hits_queries queries = *room->queries;
+    thr_hits_queries queries = *workspace->queries;
     uint64_t failed;
     queries.offsets += first;
     queries.n_queries = n;
-    return thr_hit_store_search(room->store, &catalogue, &queries, wanted, &caller, &failed, err);
+    return thr_hit_store_search(workspace->store, &catalogue, &queries, wanted, &caller, &failed, err);
 }
 
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store) {
-    thr_hits_room *room = scan_hits->arg;
-    room->store = store;
+    thr_index_hits_workspace *workspace = scan_hits->arg;
+    workspace->store = store;
     scan_hits->collect = store == NULL ? NULL : collect_on_device;
 }
 
 /* Allocate every lane for the largest query, so that a second search of the same shape allocates nothing. */
-static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err) {
+static thr_status make_lanes(thr_index_hits_workspace *workspace, size_t n_lanes, thr_error *err) {
     size_t most = 0;
-    for (uint64_t q = 0; q < room->queries->n_queries; q++) {
-        const size_t n = (size_t)(room->queries->offsets[q + 1] - room->queries->offsets[q]);
+    for (uint64_t q = 0; q < workspace->queries->n_queries; q++) {
+        const size_t n = (size_t)(workspace->queries->offsets[q + 1] - workspace->queries->offsets[q]);
         most = n > most ? n : most;
     }
-    THR_TRY(
-        thr_grow(room->context, &room->lanes, &room->lanes_capacity, n_lanes, sizeof *room->lanes, "a search", err));
-    for (; room->n_lanes < n_lanes; room->n_lanes++)
-        THR_TRY(thr_alloc_zero(room->context, 1, sizeof **room->lanes, &room->lanes[room->n_lanes], "a search", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->lanes, &workspace->lanes_capacity, n_lanes,
+                     sizeof *workspace->lanes, "a search", err));
+    for (; workspace->n_lanes < n_lanes; workspace->n_lanes++)
+        THR_TRY(thr_alloc_zero(workspace->context, 1, sizeof **workspace->lanes, &workspace->lanes[workspace->n_lanes],
+                               "a search", err));
     for (size_t i = 0; i < n_lanes; i++) {
-        THR_TRY(thr_lists_query_reserve(room->context, &room->lanes[i]->query, most, err));
-        THR_TRY(thr_lists_pass_reserve(room->context, &room->lanes[i]->pass, THR_LISTS_N_FORMS * most, err));
+        THR_TRY(thr_lists_query_reserve(workspace->context, &workspace->lanes[i]->query, most, err));
+        THR_TRY(thr_lists_pass_reserve(workspace->context, &workspace->lanes[i]->pass, THR_LISTS_N_FORMS * most, err));
     }
     return THR_OK;
 }
 
-static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_search_options *options, thr_error *err) {
+static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hits *hits, thr_search_options *options,
+                               thr_error *err) {
     const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* the length of an index's filters */
     if (options->target == NULL)
         return THR_OK;
-    THR_TRY(
-        thr_grow(room->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->filter, &workspace->filter_capacity, n_words,
+                     sizeof *workspace->filter, "a filter", err));
     for (size_t w = 0; w < n_words; w++)
-        room->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
-    options->filter = room->filter;
+        workspace->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
+    options->filter = workspace->filter;
     options->filter_bits = hits->info.n_items;
     return THR_OK;
 }
 
-thr_status thr_index_feature_scores_begin(thr_hits_room *room, thr_hits *hits, size_t n_lanes,
+thr_status thr_index_feature_scores_begin(thr_index_hits_workspace *workspace, thr_hits *hits, size_t n_lanes,
                                           thr_search_options *options, thr_scan_hits *scan_hits, thr_error *err) {
-    room->hits = hits;
-    room->queries = options->features;
-    room->n_unknown = options->n_unknown;
-    THR_TRY(join_filters(room, hits, options, err));
+    workspace->hits = hits;
+    workspace->queries = options->features;
+    workspace->n_unknown = options->n_unknown;
+    THR_TRY(join_filters(workspace, hits, options, err));
     if (options->features == NULL)
         return THR_OK;
-    THR_TRY(make_lanes(room, n_lanes, err));
-    room->values = thr_hits_take_values(hits);
-    room->allowed = options->filter;
-    room->sigmoid = options->value == THR_HITS_VALUE_SIGMOID;
-    const thr_hit_values *values = room->values.of_file;
-    *scan_hits = (thr_scan_hits){.arg = room,
+    THR_TRY(make_lanes(workspace, n_lanes, err));
+    workspace->values = thr_hits_take_values(hits);
+    workspace->allowed = options->filter;
+    workspace->sigmoid = options->value == THR_HITS_VALUE_SIGMOID;
+    const thr_hit_values *values = workspace->values.of_file;
+    *scan_hits = (thr_scan_hits){.arg = workspace,
                                  .begin = begin_query,
                                  .window = window_sums,
                                  .multipliers = values == NULL ? NULL : values->multipliers,
                                  .offsets = values == NULL ? NULL : values->offsets,
-                                 .sigmoid = room->sigmoid};
+                                 .sigmoid = workspace->sigmoid};
     return THR_OK;
 }
 
-void thr_index_feature_scores_end(thr_hits_room *room) {
-    thr_hits_put_values(room->hits, &room->values);
-    room->values = (thr_hit_set){NULL, NULL};
+void thr_index_feature_scores_end(thr_index_hits_workspace *workspace) {
+    thr_hits_put_values(workspace->hits, &workspace->values);
+    workspace->values = (thr_hit_set){NULL, NULL};
 }

@@ -3,7 +3,7 @@
  * feature_scores.h - supplies a search's scan with posting lists: sums by window, values, and the bits of rows that a
  * target lets through.
  *
- * Threads: one search at a time uses a thr_hits_room; its lanes may do so concurrently.
+ * Threads: one search at a time uses a thr_index_hits_workspace; its lanes may do so concurrently.
  */
 #ifndef THR_INDEX_FEATURE_SCORES_H
 #define THR_INDEX_FEATURE_SCORES_H
@@ -11,11 +11,11 @@
 #include "hits/impl.h"
 #include "scan/scan.h"
 
-typedef struct thr_hits_room thr_hits_room;
+typedef struct thr_index_hits_workspace thr_index_hits_workspace;
 
 /* Create and free the workspace, for thr_idle. */
-thr_status thr_index_feature_scores_make(thr_context *context, void **room, thr_error *err);
-void thr_index_feature_scores_free(void *room);
+thr_status thr_index_feature_scores_make(thr_context *context, void **workspace, thr_error *err);
+void thr_index_feature_scores_free(void *workspace);
 
 /*
  * Check the features and target of options, for n_queries queries. THR_EUNSUPPORTED if hits is NULL and options have
@@ -29,9 +29,9 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
  * Begin a search of n_lanes lanes: fill in *scan_hits for its target, and restrict options->filter to the rows of
  * options->target. The lists' values stay the same until thr_index_feature_scores_end. THR_ENOMEM.
  */
-thr_status thr_index_feature_scores_begin(thr_hits_room *room, thr_hits *hits, size_t n_lanes,
+thr_status thr_index_feature_scores_begin(thr_index_hits_workspace *workspace, thr_hits *hits, size_t n_lanes,
                                           thr_search_options *options, thr_scan_hits *scan_hits, thr_error *err);
-void thr_index_feature_scores_end(thr_hits_room *room);
+void thr_index_feature_scores_end(thr_index_hits_workspace *workspace);
 
 /* Let *scan_hits, filled in by thr_index_feature_scores_begin, search on the device of store; NULL: not on a device. */
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store);

@@ -73,7 +73,7 @@ static thr_status done(const thr_index *index, thr_status status, uint64_t *word
 thr_status thr_bitmap_from_ids(const thr_index *index, const uint64_t *ids, size_t n_ids, uint64_t *words,
                                thr_error *err) {
     if (index == NULL || (ids == NULL && n_ids > 0) || words == NULL)
-        return thr_fail(err, THR_EINVAL, "a bitmap of ids is made from an index and ids, with room for its words");
+        return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, ids and memory for its words");
     memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
     return done(index, allow_all(index, ids, n_ids, words, err), words);
@@ -82,7 +82,7 @@ thr_status thr_bitmap_from_ids(const thr_index *index, const uint64_t *ids, size
 thr_status thr_bitmap_from_roaring_ids(const thr_index *index, const void *bytes, size_t size, uint64_t *words,
                                        thr_error *err) {
     if (index == NULL || (bytes == NULL && size > 0) || words == NULL)
-        return thr_fail(err, THR_EINVAL, "a bitmap of ids is made from an index and bytes, with room for its words");
+        return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, bytes and memory for its words");
     memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
     return done(index, allow_roaring(index, bytes, size, words, err), words);

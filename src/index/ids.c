@@ -113,11 +113,11 @@ static thr_status twice(const thr_ids *ids, uint64_t a, uint64_t b, thr_error *e
     uint64_t first = a < b ? a : b, second = a < b ? b : a;
     if (ids->offsets != NULL)
         return thr_fail(err, THR_EDUPLICATE,
-                        "%s: the name '%.200s' stands twice, in rows %" PRIu64 " and %" PRIu64
+                        "%s: the name '%.200s' is repeated, in rows %" PRIu64 " and %" PRIu64
                         ": give every item its own",
                         ids->name, ids->names + ids->offsets[first], first, second);
     return thr_fail(err, THR_EDUPLICATE,
-                    "%s: the id %" PRIu64 " stands twice, in rows %" PRIu64 " and %" PRIu64 ": give every item its own",
+                    "%s: the id %" PRIu64 " is repeated, in rows %" PRIu64 " and %" PRIu64 ": give every item its own",
                     ids->name, ids->ids[first], first, second);
 }
 

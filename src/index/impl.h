@@ -35,8 +35,8 @@ struct thr_index {
     thr_device_policy codes; /* its copy is a thr_store */
     thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
-    thr_idle scans;      /* thr_scan */
-    thr_idle hits_rooms; /* thr_hits_room */
+    thr_idle scans;           /* thr_scan */
+    thr_idle hits_workspaces; /* thr_index_hits_workspace */
 };
 
 /* The index of the segment that holds a row below n_items. */

@@ -36,7 +36,7 @@ const char *thr_index_name(const thr_index *index, uint64_t id) {
 
 thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n, const char **names, thr_error *err) {
     if (index == NULL || (names == NULL && n != 0))
-        return thr_fail(err, THR_EINVAL, "names are read from an index, with places for them");
+        return thr_fail(err, THR_EINVAL, "reading names needs an index and memory for them");
     THR_TRY(thr_index_check_unchanged(index, err));
     const uint64_t n_items = index->manifest.n_items;
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +68,7 @@ static thr_status find_decimal(const thr_index *index, const char *name, uint64_
 
 thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
     if (index == NULL || name == NULL || id == NULL)
-        return thr_fail(err, THR_EINVAL, "a name is looked up in an index, with a place for its id");
+        return thr_fail(err, THR_EINVAL, "a name lookup needs an index and a pointer for the id");
     THR_TRY(thr_index_check_unchanged(index, err));
     if (!index->manifest.has_names)
         return find_decimal(index, name, id, err);
@@ -111,7 +111,7 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
 thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
     uint64_t row;
     if (index == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
+        return thr_fail(err, THR_EINVAL, "reading a vector needs an index and memory for it");
     if (index->manifest.keep == THR_DTYPE_NONE && !index->manifest.model.codes)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds codes only: build it with vectors kept, as float32, float16 or int8", index->dir);

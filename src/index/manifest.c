@@ -332,7 +332,7 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
 static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t sum = 0;
     if (m->n_segments > (size_t)(p->end - p->next) / SEGMENT_LINE_MIN)
-        return wrong(p, "as many 'segment' lines as 'segments' says");
+        return wrong(p, "as many 'segment' lines as the 'segments' line has");
     THR_TRY(thr_alloc(context, m->n_segments, sizeof *m->segments, &m->segments, "the manifest's segments", p->err));
     for (uint32_t i = 0; i < m->n_segments; i++) {
         thr_manifest_segment *segment = &m->segments[i];
@@ -343,7 +343,7 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
             return wrong(p, "a multiple of 64 items in every segment but the last");
         sum += segment->n_items; /* at most 10^6 times 2^31 */
     }
-    return sum == m->n_items ? THR_OK : wrong(p, "segments that hold together as many items as 'items' says");
+    return sum == m->n_items ? THR_OK : wrong(p, "segments whose items add up to the 'items' line");
 }
 
 /* The length of a key, a word of lower-case letters, at the start of a line. */

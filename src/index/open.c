@@ -41,7 +41,7 @@ void thr_index_free(thr_index *index) {
         return;
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
-    thr_idle_end(&index->hits_rooms, thr_index_feature_scores_free);
+    thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -227,7 +227,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->hits_rooms, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
     memcpy(index->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
@@ -248,7 +248,7 @@ out:
 
 thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index, thr_error *err) {
     if (context == NULL || index == NULL)
-        return thr_fail(err, THR_EINVAL, "an index is opened with a context and a place for it");
+        return thr_fail(err, THR_EINVAL, "opening an index needs a context and a pointer for the result");
     *index = NULL;
     THR_TRY(check_dir(dir, err));
     return open_index(context, dir, NULL, index, err);

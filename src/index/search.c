@@ -76,15 +76,15 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
 
 static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, thr_search_options *options,
                                    const thr_answers *answers, thr_error *err) {
-    void *room;
+    void *workspace;
     thr_scan_hits hits;
-    THR_TRY(thr_idle_take(&index->hits_rooms, thr_index_feature_scores_make, &room, err));
+    THR_TRY(thr_idle_take(&index->hits_workspaces, thr_index_feature_scores_make, &workspace, err));
     const size_t n_lanes = thr_scan_lanes(index->context, queries->n_rows);
-    thr_status status = thr_index_feature_scores_begin(room, index->hits, n_lanes, options, &hits, err);
+    thr_status status = thr_index_feature_scores_begin(workspace, index->hits, n_lanes, options, &hits, err);
     if (status == THR_OK)
         status = search_vectors(index, queries, options, options->features == NULL ? NULL : &hits, answers, err);
-    thr_index_feature_scores_end(room);
-    thr_idle_put(&index->hits_rooms, room);
+    thr_index_feature_scores_end(workspace);
+    thr_idle_put(&index->hits_workspaces, workspace);
     return status;
 }
 
@@ -92,7 +92,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                             uint64_t *ids, float *scores, thr_error *err) {
     thr_search_options complete;
     if (index == NULL || queries == NULL || ids == NULL)
-        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and room for ids");
+        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and memory for ids");
     thr_search_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
                              "thr_search_options", err));

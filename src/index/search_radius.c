@@ -83,7 +83,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     thr_scan *scan = NULL;
     thr_status status = THR_OK;
     if (index == NULL || queries == NULL || result == NULL)
-        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a place for the result");
+        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a pointer for the result");
     *result = NULL;
     thr_search_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),

@@ -79,7 +79,7 @@ static thr_status check_names(const thr_segment_view *view, thr_error *err) {
                         "%s: offset %" PRIu64 ": the name of item %" PRIu64 " is wrong: " THR_SEGMENT_REMEDY,
                         view->file.path, thr_section_file_offset(&view->file, &view->names.offsets[wrong]), wrong);
     if (wrong == view->names.n)
-        return thr_fail(err, THR_ECORRUPT, "%s: bytes stand after the last name: " THR_SEGMENT_REMEDY, view->file.path);
+        return thr_fail(err, THR_ECORRUPT, "%s: bytes follow the last name: " THR_SEGMENT_REMEDY, view->file.path);
     return THR_OK;
 }
 

@@ -77,12 +77,11 @@ static thr_status check_header(const thr_section_file *file, const thr_segment_h
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
     THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->reserved, err));
     if (h->version != shape->version || (h->version == 1 && h->lead != 0))
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
         (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
         h->keep != (uint32_t)shape->keep || h->build != listed->build)
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header does not say what the MANIFEST says",
-                                        err);
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header does not match the MANIFEST", err);
     return THR_OK;
 }
 
@@ -120,7 +119,7 @@ thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t 
     THR_TRY(thr_section_file_read(&thr_segment_kind, path, data, size, &view->file, err));
     if (size != listed->file_bytes || view->file.checksum != listed->header_checksum)
         return thr_fail(err, THR_ECORRUPT,
-                        "%s: %" PRIu64 " bytes with the checksum %016" PRIx64 ", but the MANIFEST says %" PRIu64
+                        "%s: %" PRIu64 " bytes with the checksum %016" PRIx64 ", but the MANIFEST has %" PRIu64
                         " with %016" PRIx64 ": it is not the file that was built; restore it or build the index again",
                         path, size, view->file.checksum, listed->file_bytes, listed->header_checksum);
     memcpy(&header, data, sizeof header);

@@ -34,7 +34,7 @@ static thr_status verify_manifest(const thr_index *index, thr_error *err) {
 thr_status thr_index_verify(thr_index *index, thr_error *err) {
     thr_status status = THR_OK;
     if (index == NULL)
-        return thr_fail(err, THR_EINVAL, "there is no index to verify");
+        return thr_fail(err, THR_EINVAL, "index is NULL: nothing to verify");
     thr_file_sum sum = {.piece = NULL};
     THR_TRY(verify_manifest(index, err));
     THR_TRY(thr_file_sum_start(index->context, index->info.file_bytes, index->info.n_items, &sum, err));

@@ -58,7 +58,7 @@ static thr_status check_length(const block *b, uint32_t kind, uint32_t i, double
         return THR_OK;
     return thr_fail(err, THR_ECORRUPT,
                     "%s: section %s: the code of item %" PRIu32
-                    " times its factor has length %g, but the MANIFEST says at most %g: build the index again",
+                    " times its factor has length %g, but the MANIFEST has at most %g: build the index again",
                     b->view->file.path, thr_index_section_name(kind), b->first + i, length, (double)most);
 }
 

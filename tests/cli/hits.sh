@@ -187,7 +187,7 @@ works "$THRESHER" hits search ads.hits --features 'kind=chair' -k 9 --without ad
 says '"names":\["stool","sofa"\]' out
 fails 1 'gone.txt' "$THRESHER" hits search ads.hits --features a --with gone.txt
 printf 'a\tx\na\ty\n' >twice.tsv
-fails 1 'line 2: item a stands twice' "$THRESHER" hits search ads.hits --features a --with twice.tsv
+fails 1 'line 2: item a is repeated' "$THRESHER" hits search ads.hits --features a --with twice.tsv
 
 # numbers as ids and features
 printf '90\t5 3\n7\t3\n' | "$THRESHER" hits build -.tsv -o numbers.hits -q >out 2>err || die "no build from a pipe"
@@ -219,7 +219,7 @@ random_rows 5 1 1 >column
 to_fvecs <column >column.fvecs
 fails 1 '5 numbers for 6 items' "$THRESHER" hits search ads.hits queries.txt --multipliers column.fvecs
 printf 'a\tx\na\ty\n' >twice.tsv
-fails 1 'line 2: item a stands twice' "$THRESHER" hits build twice.tsv -o twice.hits
+fails 1 'line 2: item a is repeated' "$THRESHER" hits build twice.tsv -o twice.hits
 [ ! -e twice.hits ] || die "a build that failed left a file"
 head -c 700 ads.hits >cut.hits
 fails 1 'cut.hits: ' "$THRESHER" hits search cut.hits queries.txt

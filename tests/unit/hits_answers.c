@@ -160,12 +160,12 @@ static void an_explanation_adds_up_to_the_sum(void **state) {
     assert_error(thr_hits_explain(w->hits, 1, &queries, 1, shares, matched, &err), THR_ENOTFOUND, &err,
                  "no item with the id 1");
     assert_error(thr_hits_explain(w->hits, ids[0], &queries, 2, shares, matched, &err), THR_EINVAL, &err,
-                 "there is no query 2: they are 2, numbered from 0");
+                 "query 2 does not exist: there are 2, numbered from 0");
     const thr_hits_queries falling = {1, (const uint64_t[]){3, 1}, features, weights};
     assert_error(thr_hits_explain(w->hits, ids[0], &falling, 0, shares, matched, &err), THR_EINVAL, &err,
                  "the features of query 0 end before they begin");
     assert_error(thr_hits_explain(w->hits, ids[0], &queries, 0, NULL, NULL, &err), THR_EINVAL, &err,
-                 "features and room for shares");
+                 "features and memory for shares");
     free_world(w);
 }
 
@@ -298,7 +298,7 @@ static void ids_stand_once(void **state) {
     assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDIM, &err, "2 ids for 3 items");
     options.n_ids = 3;
     assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDUPLICATE, &err,
-                 "id 4 stands twice: at rows 0 and 2");
+                 "id 4 is repeated: rows 0 and 2");
     ids[2] = THR_NO_ID;
     assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_ERANGE, &err, "row 2");
     hits_free(&c);

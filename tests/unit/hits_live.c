@@ -97,7 +97,7 @@ static void a_build_from_before_the_current_one_is_refused(void **state) {
     assert_error(thr_hits_live_swap_since(live, late, 3, &err), THR_EINVAL, &err, "a mark of 3 updates: there were 2");
     assert_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, false), h.mark, &err), &err);
     assert_error(thr_hits_live_swap_since(live, late, early, &err), THR_EINVAL, &err,
-                 "a mark of 0 updates: there were 2, and the first 1 cannot be made again");
+                 "a mark of 0 updates: there were 2, and the first 1 cannot be replayed");
     check_live(*state, live, &h, 0, false, &rng);
     thr_hits_free(late);
     thr_hits_live_free(live);
@@ -140,7 +140,7 @@ static void remembered_removals_are_bounded(void **state) {
     assert_ok(thr_hits_live_update(live, &changes, &err), &err); /* the same ones */
     ids[0] = 999999;
     changes.n_removed = 1;
-    assert_error(thr_hits_live_update(live, &changes, &err), THR_EDIM, &err, "1048577 removals would stand beside");
+    assert_error(thr_hits_live_update(live, &changes, &err), THR_EDIM, &err, "1048577 removals after this update");
     assert_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err), &err);
     assert_ok(thr_hits_live_update(live, &changes, &err), &err);
     check_live(*state, live, &h, 3, false, &rng);

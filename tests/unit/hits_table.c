@@ -103,7 +103,7 @@ static void a_wrong_line_is_told(void **state) {
     } cases[] = {
         {"a\tx\nb x\n", THR_EFORMAT, "line 2 has 1 columns"},
         {"a\tx\ty\n", THR_EFORMAT, "line 1 has 3 columns"},
-        {"a\tx\nb\ty\na\tz\n", THR_EDUPLICATE, "line 3: item a stands twice: its row was 0"},
+        {"a\tx\nb\ty\na\tz\n", THR_EDUPLICATE, "line 3: item a is repeated: it is row 0"},
         {"\tx\n", THR_EFORMAT, "line 1: the item has no name"},
         {"", THR_ECORRUPT, TABLE},
     };

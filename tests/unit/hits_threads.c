@@ -156,7 +156,7 @@ static void lists_are_freed_by_the_last_who_has_them(void **state) {
     assert_ok(thr_hits_live_create(context, first, &live, &err), &err);
     assert_ptr_equal(thr_hits_live_take(live), first);
     assert_error(thr_hits_live_swap(live, first, &err), THR_EINVAL, &err, "live already");
-    assert_error(thr_hits_live_swap(live, NULL, &err), THR_EINVAL, &err, "missing");
+    assert_error(thr_hits_live_swap(live, NULL, &err), THR_EINVAL, &err, "needs live posting lists");
     memory.fail_at = atomic_load(&memory.calls) + 1;
     assert_error(thr_hits_live_swap(live, second, &err), THR_ENOMEM, &err, "no memory for");
     memory.fail_at = 0;

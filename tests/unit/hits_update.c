@@ -167,7 +167,7 @@ static void added_items_that_make_no_sense_are_refused(void **state) {
     refuse_update(o.offsets = falling, THR_EINVAL, "added item 1 end before they begin");
     refuse_update(o.offsets = NULL, THR_EINVAL, "offsets");
     refuse_update(o.multipliers = values, THR_ERANGE, "multiplier of added item 1 is nan");
-    refuse_update(o.n_added = THR_HITS_MAX_ADDED + 1, THR_EDIM, "build the lists anew");
+    refuse_update(o.n_added = THR_HITS_MAX_ADDED + 1, THR_EDIM, "rebuild the lists");
     assert_ok(thr_hits_update(c.hits, &c.right, &next, &err), &err);
     thr_hits_free(next);
     free_case(&c);
@@ -333,7 +333,7 @@ static void too_many_items_are_refused(void **state) {
     ids[0] = 1;
     changes.n_added = 1;
     assert_error(thr_hits_update(full, &changes, &next, &err), THR_EDIM, &err,
-                 "262145 added items would stand beside the file, and 262144 can: build the lists anew");
+                 "262145 added items after this update, the limit is 262144: rebuild the lists");
     ids[0] = N + 1; /* a replaced one is none more */
     assert_ok(thr_hits_update(full, &changes, &next, &err), &err);
     thr_hits_free(next);
@@ -368,7 +368,7 @@ static void too_many_features_and_words_are_refused(void **state) {
     changes.names = &name;
     changes.offsets = one;
     changes.words = words;
-    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "bytes of names and words would stand");
+    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "bytes of names and words after");
     word[THR_HITS_MAX_ADDED_TEXT - 10] = '\0';
     assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
     thr_hits_free(next);

@@ -162,10 +162,10 @@ static void what_stands_twice_is_named_with_both_rows(void **state) {
     make_ids(ids);
     ids[150] = ids[42] = 77;
     expect_status(build_with(*state, ids, N, NULL), THR_EDUPLICATE);
-    assert_non_null(strstr(error.text, "the id 77 stands twice, in rows 42 and 150"));
+    assert_non_null(strstr(error.text, "the id 77 is repeated, in rows 42 and 150"));
     write_names(N, 5);
     expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDUPLICATE);
-    assert_non_null(strstr(error.text, "the name 'w5' stands twice, in rows 5 and 199"));
+    assert_non_null(strstr(error.text, "the name 'w5' is repeated, in rows 5 and 199"));
 }
 
 static void wrong_counts_and_types_are_refused(void **state) {

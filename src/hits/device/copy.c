@@ -10,22 +10,22 @@ _Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_IDS 
                    (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP,
                "a device's lists are the file's");
 
-static bool is_pinned(thr_hit_room_name name) {
-    return name >= THR_HIT_ROOM_HOST_CHOSEN;
+static bool is_pinned(thr_hit_buffer_name name) {
+    return name >= THR_HIT_BUFFER_HOST_CHOSEN;
 }
 
-thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size_t size, void *memory_out,
+thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
                               thr_error *err) {
     const thr_backend *backend = store->backend;
-    thr_hit_memory *room = &store->rooms[name];
-    if (room->size < size) {
-        (is_pinned(name) ? backend->release_pinned : backend->release)(store->device, room->memory);
-        *room = (thr_hit_memory){0};
-        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(store->device, size, &room->memory,
+    thr_hit_buffer *buffer = &store->buffers[name];
+    if (buffer->size < size) {
+        (is_pinned(name) ? backend->release_pinned : backend->release)(store->device, buffer->memory);
+        *buffer = (thr_hit_buffer){0};
+        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(store->device, size, &buffer->memory,
                                                                            "a search", err));
-        room->size = size;
+        buffer->size = size;
     }
-    memcpy(memory_out, &room->memory, sizeof room->memory);
+    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
     return THR_OK;
 }
 
@@ -106,9 +106,9 @@ void thr_hit_store_free(thr_hit_store *store) {
     backend->close_stream(store->stream);
     for (uint32_t i = 0; i < store->n_sections; i++)
         backend->release(store->device, store->sections[i]);
-    for (int name = 0; name < THR_HIT_N_ROOMS; name++)
-        (is_pinned((thr_hit_room_name)name) ? backend->release_pinned : backend->release)(store->device,
-                                                                                          store->rooms[name].memory);
+    for (int name = 0; name < THR_HIT_N_BUFFERS; name++)
+        (is_pinned((thr_hit_buffer_name)name) ? backend->release_pinned
+                                              : backend->release)(store->device, store->buffers[name].memory);
     thr_lists_query_free(store->context, &store->query);
     thr_release(store->context, store->entries);
     thr_release(store->context, store->best);
@@ -119,8 +119,8 @@ void thr_hit_store_free(thr_hit_store *store) {
 thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store) {
     (void)pthread_mutex_lock(&store->mutex);
     thr_hit_store_size size = {.list_bytes = store->list_bytes};
-    for (int name = 0; name < THR_HIT_N_ROOMS; name++)
-        size.workspace_bytes += is_pinned((thr_hit_room_name)name) ? 0 : store->rooms[name].size;
+    for (int name = 0; name < THR_HIT_N_BUFFERS; name++)
+        size.workspace_bytes += is_pinned((thr_hit_buffer_name)name) ? 0 : store->buffers[name].size;
     (void)pthread_mutex_unlock(&store->mutex);
     return size;
 }

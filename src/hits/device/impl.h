@@ -10,31 +10,31 @@
 enum { THR_HIT_STORE_QUERIES = 256 }; /* most queries of a batch */
 
 /* A buffer that grows as searches need it, and is kept. */
-typedef struct thr_hit_memory {
+typedef struct thr_hit_buffer {
     void *memory;
     size_t size;
-} thr_hit_memory;
+} thr_hit_buffer;
 
 /* The buffers of searches: device memory, then from the first HOST one on pinned memory of the host. */
-typedef enum thr_hit_room_name {
-    THR_HIT_ROOM_MULTIPLIERS,
-    THR_HIT_ROOM_OFFSETS,
-    THR_HIT_ROOM_FILTER,
-    THR_HIT_ROOM_ENTRIES,
-    THR_HIT_ROOM_QUERIES,
-    THR_HIT_ROOM_SUMS,
-    THR_HIT_ROOM_CHANGES,
-    THR_HIT_ROOM_SAMPLES,
-    THR_HIT_ROOM_THRESHOLDS,
-    THR_HIT_ROOM_COUNTS, /* of items and chosen items, and rows whose values are not finite */
-    THR_HIT_ROOM_ITEMS,
-    THR_HIT_ROOM_CHOSEN,
-    THR_HIT_ROOM_TERMS,
-    THR_HIT_ROOM_HOST_CHOSEN,
-    THR_HIT_ROOM_HOST_TERMS,
-    THR_HIT_ROOM_HOST_COUNTS,
-    THR_HIT_N_ROOMS
-} thr_hit_room_name;
+typedef enum thr_hit_buffer_name {
+    THR_HIT_BUFFER_MULTIPLIERS,
+    THR_HIT_BUFFER_OFFSETS,
+    THR_HIT_BUFFER_FILTER,
+    THR_HIT_BUFFER_ENTRIES,
+    THR_HIT_BUFFER_QUERIES,
+    THR_HIT_BUFFER_SUMS,
+    THR_HIT_BUFFER_CHANGES,
+    THR_HIT_BUFFER_SAMPLES,
+    THR_HIT_BUFFER_THRESHOLDS,
+    THR_HIT_BUFFER_COUNTS, /* of items and chosen items, and rows whose values are not finite */
+    THR_HIT_BUFFER_ITEMS,
+    THR_HIT_BUFFER_CHOSEN,
+    THR_HIT_BUFFER_TERMS,
+    THR_HIT_BUFFER_HOST_CHOSEN,
+    THR_HIT_BUFFER_HOST_TERMS,
+    THR_HIT_BUFFER_HOST_COUNTS,
+    THR_HIT_N_BUFFERS
+} thr_hit_buffer_name;
 
 enum { THR_HIT_STORE_SECTIONS = 8 };
 
@@ -51,7 +51,7 @@ struct thr_hit_store {
     thr_hit_way way;
 
     pthread_mutex_t mutex; /* guards what follows; held while the device works for a search */
-    thr_hit_memory rooms[THR_HIT_N_ROOMS];
+    thr_hit_buffer buffers[THR_HIT_N_BUFFERS];
     uint64_t values_number; /* of the values on the device; 0: none */
     thr_lists_query query;
     thr_hit_entry *entries; /* of the current batch */
@@ -63,7 +63,7 @@ struct thr_hit_store {
 };
 
 /* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
-thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size_t size, void *memory_out,
+thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
                               thr_error *err);
 
 #endif

@@ -24,23 +24,23 @@ enum {
 static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const size_t n = b->n, item = sizeof(thr_device_item);
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_SAMPLES, n * b->n_samples * THR_HIT_SAMPLE * sizeof(uint32_t),
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_SAMPLES, n * b->n_samples * THR_HIT_SAMPLE * sizeof(uint32_t),
                                &b->samples, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_THRESHOLDS, n * sizeof(uint64_t), &b->thresholds, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_COUNTS, 3 * n * sizeof(uint32_t), &b->counts, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_HOST_COUNTS, 3 * n * sizeof(uint32_t), &b->host_counts, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_ITEMS, n * b->capacity * item, &b->items, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_CHOSEN, n * b->wanted * item, &b->chosen, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &b->thresholds, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_COUNTS, 3 * n * sizeof(uint32_t), &b->counts, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_COUNTS, 3 * n * sizeof(uint32_t), &b->host_counts, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_ITEMS, n * b->capacity * item, &b->items, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_CHOSEN, n * b->wanted * item, &b->chosen, err));
     if (b->caller->scan != NULL) {
         const size_t size = n * b->wanted * sizeof(int32_t);
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_TERMS, size, &b->terms, err));
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_HOST_TERMS, size, &b->host_terms, err));
+        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_TERMS, size, &b->terms, err));
+        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_TERMS, size, &b->host_terms, err));
     }
-    return thr_hit_store_grow(store, THR_HIT_ROOM_HOST_CHOSEN, n * b->wanted * item, &b->host_chosen, err);
+    return thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_CHOSEN, n * b->wanted * item, &b->host_chosen, err);
 }
 
 /* Copy `size` bytes to a buffer of the device; *memory_out is NULL if from is. */
-static thr_status send(thr_hit_store *store, thr_hit_room_name name, const void *from, size_t size, void *memory_out,
+static thr_status send(thr_hit_store *store, thr_hit_buffer_name name, const void *from, size_t size, void *memory_out,
                        thr_error *err) {
     void *memory = NULL;
     if (from != NULL) {
@@ -61,10 +61,10 @@ static thr_status add_lists(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_er
                               .n_entries = (uint32_t)b->n_entries,
                               .n_steps = b->n_steps,
                               .n_sums = b->n_sums};
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_SUMS, size, &lists.sums, err));
+    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_SUMS, size, &lists.sums, err));
     THR_TRY(store->backend->clear(store->stream, lists.sums, size, err));
     if (b->has_runs) {
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_ROOM_CHANGES, size, &lists.changes, err));
+        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_CHANGES, size, &lists.changes, err));
         THR_TRY(store->backend->clear(store->stream, lists.changes, size, err));
     }
     op->sums = lists.sums;
@@ -178,8 +178,9 @@ static thr_status run_batch(thr_hit_batch *b, const thr_hit_tiles_op *what, thr_
     const uint32_t needed = b->n_allowed < b->wanted ? (uint32_t)b->n_allowed : b->wanted;
     thr_hit_tiles_op op = *what;
     THR_TRY(get_memory(b, err));
-    THR_TRY(send(store, THR_HIT_ROOM_ENTRIES, store->entries, b->n_entries * sizeof *store->entries, &op.entries, err));
-    THR_TRY(send(store, THR_HIT_ROOM_QUERIES, store->queries, b->n * sizeof *store->queries, &op.queries, err));
+    THR_TRY(
+        send(store, THR_HIT_BUFFER_ENTRIES, store->entries, b->n_entries * sizeof *store->entries, &op.entries, err));
+    THR_TRY(send(store, THR_HIT_BUFFER_QUERIES, store->queries, b->n * sizeof *store->queries, &op.queries, err));
     op.n_queries = b->n;
     op.n_sums = b->n_sums;
     op.thresholds = b->thresholds;
@@ -202,7 +203,7 @@ static thr_status run_batch(thr_hit_batch *b, const thr_hit_tiles_op *what, thr_
 /* ------------------------------------------------------------------------------------------------ a search */
 
 /* Pass the items of query q of the batch to the caller: best first, or, if the caller adds scores, in any order. */
-static void tell_one(const thr_hit_batch *b, uint32_t q) {
+static void pass_on_query(const thr_hit_batch *b, uint32_t q) {
     const thr_hit_store *store = b->store;
     const thr_hit_caller *caller = b->caller;
     const size_t first = (size_t)q * b->wanted;
@@ -224,7 +225,7 @@ static void tell_one(const thr_hit_batch *b, uint32_t q) {
 }
 
 /* Pass on the results of a batch, up to the first query with a value that is not finite. */
-static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err) {
+static thr_status pass_on(const thr_hit_batch *b, uint64_t *failed, thr_error *err) {
     thr_hit_store *store = b->store;
     THR_TRY(
         thr_grow(store->context, &store->best, &store->best_capacity, b->wanted, sizeof *store->best, "a search", err));
@@ -234,7 +235,7 @@ static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err)
             *failed = b->first + q;
             return thr_lists_search_not_finite(bad_row, err);
         }
-        tell_one(b, q);
+        pass_on_query(b, q);
     }
     return THR_OK;
 }
@@ -249,13 +250,13 @@ static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_
     if (catalogue->values_number != store->values_number) {
         store->values_number = 0;
         THR_TRY(
-            send(store, THR_HIT_ROOM_MULTIPLIERS, catalogue->multipliers, n * sizeof(float), &op->multipliers, err));
-        THR_TRY(send(store, THR_HIT_ROOM_OFFSETS, catalogue->offsets, n * sizeof(float), &op->offsets, err));
+            send(store, THR_HIT_BUFFER_MULTIPLIERS, catalogue->multipliers, n * sizeof(float), &op->multipliers, err));
+        THR_TRY(send(store, THR_HIT_BUFFER_OFFSETS, catalogue->offsets, n * sizeof(float), &op->offsets, err));
         store->values_number = catalogue->values_number;
     }
-    op->multipliers = catalogue->multipliers == NULL ? NULL : store->rooms[THR_HIT_ROOM_MULTIPLIERS].memory;
-    op->offsets = catalogue->offsets == NULL ? NULL : store->rooms[THR_HIT_ROOM_OFFSETS].memory;
-    return send(store, THR_HIT_ROOM_FILTER, catalogue->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
+    op->multipliers = catalogue->multipliers == NULL ? NULL : store->buffers[THR_HIT_BUFFER_MULTIPLIERS].memory;
+    op->offsets = catalogue->offsets == NULL ? NULL : store->buffers[THR_HIT_BUFFER_OFFSETS].memory;
+    return send(store, THR_HIT_BUFFER_FILTER, catalogue->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
 }
 
 static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t *failed, thr_error *err) {
@@ -266,7 +267,7 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
         const thr_status made = thr_hit_batch_make(b, queries, first, &why);
         if (b->n > 0) {
             THR_TRY(run_batch(b, &op, err));
-            THR_TRY(tell(b, failed, err));
+            THR_TRY(pass_on(b, failed, err));
         }
         if (made != THR_OK) {
             *failed = first + b->n;
