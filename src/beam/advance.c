@@ -11,7 +11,7 @@
 
 #include "beam/impl.h"
 
-/* ------------------------------------------------------------------------------------------------ in order */
+/* ------------------------------------------------------------------------------------------- continuations in order */
 
 static bool comes_before(const thr_beam_next *a, const thr_beam_next *b) {
     if (a->log_prob != b->log_prob)
@@ -85,7 +85,7 @@ static uint32_t make_heap(const thr_beam *beam, const thr_beam_sentence *sentenc
     return n;
 }
 
-/* ------------------------------------------------------------------------------------------------ rows and endings */
+/* -------------------------------------------------------------------------------------------- live rows and endings */
 
 static size_t add_node(thr_beam *beam, size_t row, const thr_beam_next *next) {
     beam->nodes[beam->n_nodes] = (thr_beam_node){

@@ -11,7 +11,7 @@
 
 enum { SHOWN = 80 };
 
-/* ------------------------------------------------------------------------------------------------ rows of a file */
+/* ---------------------------------------------------------------------------------------- errors with file and line */
 
 /* Prefix an error's message with the file and the line. */
 static thr_status at_row(const thr_table *table, thr_status status, const thr_error *why, thr_error *err) {
@@ -271,7 +271,7 @@ thr_status thr_dual_requests_read(thr_context *context, const char *path, const 
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ the end */
+/* ------------------------------------------------------------------------------------------------ free */
 
 void thr_dual_lexicon_free(thr_context *context, thr_dual_lexicon *lexicon) {
     for (size_t side = 0; side < THR_N_SIDES; side++)

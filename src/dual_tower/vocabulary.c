@@ -68,7 +68,7 @@ thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ chosen */
+/* ------------------------------------------------------------------------------------------------ choose words */
 
 typedef struct entry {
     const uint32_t *letters; /* bytes */
@@ -131,7 +131,7 @@ void thr_dual_vocabulary_free(thr_context *context, thr_dual_vocabulary *vocabul
     *vocabulary = (thr_dual_vocabulary){0};
 }
 
-/* ------------------------------------------------------------------------------------------------ map */
+/* ------------------------------------------------------------------------------------------------ map words to rows */
 
 /* Look up the first n_letters bytes of a word; lexicons of features hold bytes as letters. */
 static uint32_t find(const thr_lexicon *known, const thr_lexicon *lexicon, size_t word, size_t n_letters) {

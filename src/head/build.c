@@ -30,7 +30,7 @@ void thr_head_build_options_init(thr_head_build_options *options) {
                                         .seed = 1};
 }
 
-/* ------------------------------------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------------------------------------ create and free */
 
 thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) {
     thr_head *head = NULL;
@@ -122,7 +122,7 @@ thr_head_info thr_head_get_info(const thr_head *head) {
     return info;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is given */
+/* ----------------------------------------------------------------------------------------- check and copy the input */
 
 static thr_status check(const thr_head_source *weights, const thr_head_build_options *o, thr_error *err) {
     if (weights->n_rows == 0 || weights->n_rows > THR_HEAD_MAX_WORDS)
@@ -290,7 +290,7 @@ static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {
                          : thr_head_planes_make(head->context, &coded, n_planes, &head->memory.planes, &c->planes, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ create */
+/* ------------------------------------------------------------------------------------------------ build */
 
 /*
  * The hash shape; by default the usual number of components, or all if there are fewer. One component would always be

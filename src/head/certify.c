@@ -55,7 +55,7 @@ void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds) {
     thr_release(context, bounds);
 }
 
-/* ------------------------------------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------------------------------------ bounds of words */
 
 typedef struct measuring {
     const thr_head *head;
@@ -151,7 +151,7 @@ static thr_status get_bounds(thr_head *head, const thr_head_bounds **out, thr_er
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ states */
+/* ------------------------------------------------------------------------------------------------ bounds of states */
 
 /* A state as it is scanned, and the limits its answer sets. */
 typedef struct state_bounds {

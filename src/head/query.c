@@ -25,7 +25,7 @@ void thr_head_query_options_init(thr_head_query_options *options) {
                                         .group = 1};
 }
 
-/* ------------------------------------------------------------------------------------------------ rooms */
+/* ------------------------------------------------------------------------------------------------ workspaces */
 
 thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err) {
     thr_head_workspace *workspace = NULL;
@@ -106,7 +106,7 @@ static thr_status take_states(const thr_head *head, thr_head_workspace *workspac
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ query */
+/* ------------------------------------------------------------------------------------------------ run a query */
 
 /* Add the time since *since to *part, and start the next part. */
 static void note_time(double *since, double *part) {

@@ -28,7 +28,7 @@ static size_t run_of(thr_head_words some, size_t i) {
     return n;
 }
 
-/* ------------------------------------------------------------------------------------------------ kinds of weights */
+/* ------------------------------------------------------------------------------------------------ weight formats */
 
 /* Decode n consecutive rows from word w on. */
 static void decode_rows(const thr_head_contents *c, const thr_kernels *kernels, size_t w, size_t n, float *out) {

@@ -13,7 +13,7 @@
 
 /* A set of words: n of them, ascending; or n consecutive words from `first` on. */
 typedef struct thr_head_words {
-    const uint32_t *words; /* NULL: first, first + 1, ... */
+    const uint32_t *words; /* NULL: consecutive from first on */
     size_t first, n;
 } thr_head_words;
 

@@ -25,7 +25,7 @@ typedef struct scoring {
     float *kept;            /* all logits, n_words a state of the round; or NULL */
 } scoring;
 
-/* ------------------------------------------------------------------------------------------------ a sample */
+/* ------------------------------------------------------------------------------------------------ score a sample */
 
 enum { PIECE = 64 };
 
@@ -61,7 +61,7 @@ double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, d
     return normaliser + thr_logarithm(sum);
 }
 
-/* ------------------------------------------------------------------------------------------------ a tile */
+/* ------------------------------------------------------------------------------------------------ score a tile */
 
 /* The largest logit that is not NaN; in lanes, so that comparisons do not wait for one another. */
 static float largest_of(const float *x, size_t n) {
@@ -133,7 +133,7 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ a round */
+/* ------------------------------------------------------------------------------------------------ score a round */
 
 /* ln of the sum over all tiles, added in their order. */
 static double normaliser_of(const scoring *s, size_t state) {
@@ -189,7 +189,7 @@ static void begin_round(scoring *s, size_t first, size_t n) {
                               s->workspace->columns);
 }
 
-/* ------------------------------------------------------------------------------------------------ all rounds */
+/* ------------------------------------------------------------------------------------------------ score all rounds */
 
 thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,
                                   thr_error *err) {

@@ -119,7 +119,7 @@ void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan
         mark(workspace->marks, (uint32_t)workspace->found[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------ choose */
+/* ------------------------------------------------------------------------------------------------ candidates */
 
 /* Convert marks to a list of words, ascending. Returns their number. */
 static uint32_t list(const uint64_t *marks, size_t n, uint32_t *words) {

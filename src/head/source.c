@@ -26,7 +26,7 @@ static const char *const USUAL_NAMES[] = {
     "embeddings.weight",
 };
 
-/* ------------------------------------------------------------------------------------------------ tensors */
+/* ------------------------------------------------------------------------------------------------ from tensors */
 
 /* List a file's first tensor names, for a message. */
 static void list_names(const thr_tensors *tensors, char *text, size_t size) {
@@ -108,7 +108,7 @@ out:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ rows */
+/* ------------------------------------------------------------------------------------------------ from rows */
 
 /* Read all rows of a reader into one dense matrix. */
 static thr_status read_rows(thr_context *context, thr_reader *reader, void **rows, thr_matrix *all, thr_error *err) {
@@ -152,7 +152,7 @@ out:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ by the ending */
+/* -------------------------------------------------------------------------------------- choose by the file's ending */
 
 static bool ends_with(const char *path, const char *ending) {
     const size_t length = strlen(path), n = strlen(ending);

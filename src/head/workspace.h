@@ -63,7 +63,7 @@ struct thr_head_workspace {
 /* A thr_idle_make function. */
 thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err);
 
-/* ------------------------------------------------------------------------------------------------ which words */
+/* ------------------------------------------------------------------------------------------------ choosing words */
 
 /* The plan of a query: its options with defaults resolved for the head, and where its answers go. */
 typedef struct thr_head_plan {
@@ -115,7 +115,7 @@ void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan
 uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
                          size_t n);
 
-/* ------------------------------------------------------------------------------------------------ their logits */
+/* ------------------------------------------------------------------------------------------------ scoring words */
 
 /* Reserve memory for scoring up to n_words words and collecting the best k. THR_OK or THR_ENOMEM. */
 thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,

@@ -79,7 +79,7 @@ static void write_groups(const query_runs *runs, thr_ranking *r) {
     r->offsets[runs->n_groups] = place;
 }
 
-/* ------------------------------------------------------------------------------------------------ moving */
+/* ------------------------------------------------------------------------------------------------ move rows */
 
 /* Permute in place, cycle by cycle: row i becomes the former row rows[i]. moved: n_rows zero bytes. */
 static void move_dense_in_place(float *dense, size_t n_rows, size_t width, const uint64_t *rows, float *kept,
@@ -173,7 +173,7 @@ static thr_status move_rows(thr_ranking *r, thr_error *err) {
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------------------------------------ group */
 
 static thr_status group_as_one(thr_ranking *r, thr_error *err) {
     THR_TRY(thr_alloc_zero(r->context, 2, sizeof *r->offsets, &r->offsets, "offsets of queries", err));

@@ -26,7 +26,7 @@ enum {
  */
 static const double ridge = 1e-5, next_ridge = 100, most_ridge = 1;
 
-/* ------------------------------------------------------------------------------------------------ the sample */
+/* ------------------------------------------------------------------------------------------------ sample */
 
 thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem) {
     const thr_ranking_view *view = &problem->view;
@@ -76,7 +76,7 @@ static bool find_mean(thr_rank_preconditioner *p, uint64_t query, uint64_t row_s
     return all > 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ the matrix */
+/* ------------------------------------------------------------------------------------------------ matrix */
 
 /* The rows of a panel, whose products are added to the matrix in bands. */
 typedef struct panel_bands {
@@ -182,7 +182,7 @@ static bool factorise(thr_rank_preconditioner *p, double added) {
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ use */
+/* ------------------------------------------------------------------------------------------------ set and solve */
 
 /* Whether the matrix costs no more than MOST_PRODUCTS products: sampled rows times half the square of the features. */
 static bool is_worth_it(const thr_ranking_view *view) {

@@ -122,7 +122,7 @@ static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank
     return cost * (product + slack);
 }
 
-/* ------------------------------------------------------------------------------------------------ the diagonal */
+/* ------------------------------------------------------------------------------------------ diagonal of the Hessian */
 
 /* A query's term: sum of b x^2 - (sum of b x)^2 / sum of b, which equals sum of b (x - m)^2. */
 static void close_feature(double *sum, double *square, double all, double twice, double *total) {
@@ -176,7 +176,7 @@ static void add_diagonal(const thr_rank_problem *problem, uint64_t query, const 
         (problem->view.dense != NULL ? add_dense_diagonal : add_sparse_diagonal)(problem, query, scratch, all, total);
 }
 
-/* ------------------------------------------------------------------------------------------------ of a query */
+/* ---------------------------------------------------------------------------------------------- passes over a query */
 
 static void evaluate_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     thr_rank_problem *problem = pass->problem;
@@ -226,7 +226,7 @@ static void count_wrong_pairs(const rank_pass *pass, uint64_t query, const thr_r
     problem->chunk_values[chunk] += wrong;
 }
 
-/* ------------------------------------------------------------------------------------------------ of all */
+/* ------------------------------------------------------------------------------------------ passes over all queries */
 
 static bool takes(const rank_pass *pass, uint64_t query) {
     return pass->counts_right ? pass->which == NULL || pass->which[query] : pass->problem->costs[query] > 0;

@@ -37,7 +37,7 @@ static thr_status finish(thr_ranking *r, thr_error *err) {
     return thr_ranking_group(r, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ files */
+/* ------------------------------------------------------------------------------------------------ from files */
 
 thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ranking_options *options,
                             thr_ranking **ranking, thr_error *err) {
@@ -67,7 +67,7 @@ thr_status thr_ranking_cache_status(const thr_ranking *ranking, thr_error *err) 
     return why->status == THR_OK ? THR_OK : thr_fail(err, why->status, "%s", why->text);
 }
 
-/* ------------------------------------------------------------------------------------------------ arrays */
+/* ------------------------------------------------------------------------------------------------ from arrays */
 
 static thr_status check_shape(uint64_t n_rows, uint32_t n_features, thr_error *err) {
     if (n_rows == 0 || n_rows > THR_RANKING_MAX_ROWS)
@@ -206,7 +206,7 @@ thr_status thr_ranking_from_csr(thr_context *context, const thr_csr *features, c
     return make_of_arrays(context, NULL, features, labels, queries, ranking, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ use */
+/* ------------------------------------------------------------------------------------------------ accessors */
 
 thr_ranking_view thr_ranking_get_view(const thr_ranking *ranking) {
     return ranking->view;

@@ -94,7 +94,7 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ a beginning */
+/* ------------------------------------------------------------------------------------------------ starting point */
 
 /*
  * With many queries, first solve for a part of them: its minimum is close to that of all, at a fraction of the work,
@@ -142,7 +142,7 @@ static thr_status begin(thr_rank_solver *solver, thr_error *err) {
     return status == THR_OK ? thr_rank_solver_evaluate(solver, true, err) : status;
 }
 
-/* ------------------------------------------------------------------------------------------------ all */
+/* ------------------------------------------------------------------------------------------------ run */
 
 thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, bool *converged, thr_error *err) {
     const bool searches = method == THR_RANK_LINE_SEARCH;

@@ -66,7 +66,7 @@ thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err
  */
 thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, bool *converged, thr_error *err);
 
-/* ------------------------------------------------------------------------------------------------ for the methods */
+/* ---------------------------------------------------------------------------------------- functions for the methods */
 
 /* Take one step from w, where f, gradient and diagonal are known. *moved is false if no step decreases f. */
 thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err);

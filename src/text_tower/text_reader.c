@@ -102,7 +102,7 @@ out:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ models */
+/* ------------------------------------------------------------------------------------------------ readers of models */
 
 static thr_status encode_texts(const void *model, thr_side side, const char *const *lines, const size_t *lengths,
                                size_t n, float *rows, thr_error *err) {

@@ -85,7 +85,7 @@ thr_status thr_training_image_save(thr_context *context, const thr_model_image *
     return thr_io_tensors_write(context, path, &all, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ back */
+/* ------------------------------------------------------------------------------------------------ read */
 
 /* Parse a number of the metadata. */
 static thr_status read_number(const thr_tensors *tensors, const char *name, const char *key, int base, uint64_t *value,

@@ -54,7 +54,7 @@ void thr_training_image_add_sums(thr_model_image *image, uint64_t fingerprint);
 thr_status thr_training_image_save(thr_context *context, const thr_model_image *image, const char *path,
                                    thr_error *err);
 
-/* ------------------------------------------------------------------------------------------------ back */
+/* ------------------------------------------------------------------------------------------------ read */
 
 /*
  * Check the kind and that its version is not newer than this build's. name is for messages. THR_OK; THR_EFORMAT;

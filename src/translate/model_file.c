@@ -226,7 +226,7 @@ static thr_status read_layers(const source *s, thr_seq2seq *m, thr_error *err) {
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ the model */
+/* ------------------------------------------------------------------------------------------------ model */
 
 bool thr_translate_seq2seq_is_in(const thr_tensors *tensors) {
     const char *format = thr_io_tensors_metadata(tensors, "format");

@@ -138,7 +138,7 @@ thr_status thr_translate_take_nothing(thr_translator *t, size_t text, thr_error 
     return add_made(t, text, &made, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ the result */
+/* ------------------------------------------------------------------------------------------------ result */
 
 thr_status thr_translate_report(thr_translator *t, thr_translations *result, thr_error *err) {
     const size_t n_texts = (size_t)t->n_texts;

@@ -15,7 +15,7 @@
 
 enum { PLACES_MOST = 16384 }; /* of a batch with several sentences: bounds the encoder's memory */
 
-/* ------------------------------------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------------------------------------ split texts */
 
 /* Append the words of a text, and the end word. */
 static thr_status split(thr_translator *t, const char *bytes, size_t length, thr_text *text, thr_error *err) {
@@ -76,7 +76,7 @@ static thr_status take_texts(thr_translator *t, const char *const *texts, const 
     return thr_radix_order(&t->context, t->lengths, (uint32_t)n, t->order, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ the decoder */
+/* -------------------------------------------------------------------------------------- decoder for the beam search */
 
 static thr_status start(void *self, uint64_t n_sentences, thr_error *err) {
     thr_translator *t = self;

@@ -145,7 +145,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------------------------------ information and closing */
 
 void thr_translator_free(thr_translator *t) {
     if (t == NULL)

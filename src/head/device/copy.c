@@ -28,7 +28,7 @@ thr_status thr_head_device_grow(thr_head_device *d, thr_head_device_buffer name,
     return THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ the head */
+/* ------------------------------------------------------------------------------------------------ upload the head */
 
 /* Upload a part of the head; NULL if the head lacks it. */
 static thr_status copy(thr_head_device *d, const void *from, size_t size, void *memory_out, thr_error *err) {

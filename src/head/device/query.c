@@ -37,7 +37,7 @@ typedef struct asking {
     char *host_in, *host_answers;
 } asking;
 
-/* ------------------------------------------------------------------------------------------------ memory */
+/* ------------------------------------------------------------------------------------------------ reserve buffers */
 
 static bool by_hashes(const asking *a) {
     return a->plan->options->screen == THR_HEAD_SCREEN_WTA;
@@ -109,7 +109,7 @@ static thr_status get_between(asking *a, thr_error *err) {
     return thr_head_device_grow(a->d, THR_HEAD_BUFFER_REACHED, n_tiles * sizeof *a->reached, &a->reached, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is sent */
+/* ------------------------------------------------------------------------------------------------ upload */
 
 static thr_status upload(const asking *a, void *to, size_t size, char **from, thr_error *err) {
     char *at = *from;
@@ -131,7 +131,7 @@ static thr_status send(asking *a, const thr_head_workspace *workspace, const sen
     return upload(a, a->found, sizes->found, &at, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ which words */
+/* ------------------------------------------------------------------------------------------------ choose words */
 
 static thr_status hash(const asking *a, thr_error *err) {
     const thr_wta *wta = &a->d->head->wta;
@@ -199,7 +199,7 @@ static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, th
     return by_planes(a) ? a->d->backend->head_found(a->d->stream, &found, err) : THR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ their logits */
+/* ------------------------------------------------------------------------------------------------ score words */
 
 static thr_status score(const asking *a, const thr_head_lists *lists, size_t first, thr_head_op_sum *totals,
                         thr_error *err) {
@@ -238,7 +238,7 @@ static thr_status answer(const asking *a, size_t first, size_t first_group, uint
     return score(a, &all, first, sums, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ a query */
+/* ------------------------------------------------------------------------------------------------ run a query */
 
 static thr_status list(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
     const thr_head_list_op op = {.n_words = a->c->n_words,
@@ -283,7 +283,7 @@ static thr_status ask_all(asking *a, const thr_head_workspace *workspace, thr_er
     return a->d->backend->wait(a->d->stream, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------------------------------------ write answers */
 
 /* ln of a sum of exponentials, computed as in score.c. */
 static double normaliser_of(const thr_head_op_sum *s) {
