@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "gpus.h"
-#include "head_how.h"
+#include "head_options.h"
 #include "head_in.h"
 #include "json.h"
 #include "program.h"
@@ -18,7 +18,7 @@ typedef struct query_values {
     const char *path, *states, *always, *against, *output;
     uint64_t k, group;
     size_t screen, combine;
-    prog_head_values asked;
+    prog_head_values head_values;
     bool measure, certify;
 } query_values;
 
@@ -42,7 +42,7 @@ static const prog_option options[] = {
                         "the words that share hashes with the state; planes, a shortlist by estimates of plane "
                         "codes; auto, full or planes, whichever is faster here"),
      .fallback = "full"},
-    PROG_HEAD_OPTIONS(query_values, asked),
+    PROG_HEAD_OPTIONS(query_values, head_values),
     {PROG_COUNT_OPTION("group", "N", offsetof(query_values, group),
                        "with wta and planes: number of consecutive states that share their candidates, as the "
                        "beams of a sentence may; 0: all"),
@@ -71,7 +71,7 @@ typedef struct query {
     thr_head *head;
     prog_floats states;
     prog_head_words always;
-    thr_head_query_options how;
+    thr_head_query_options query_options;
     thr_matrix rows;
     uint32_t k;
     uint32_t *words, *n_candidates;
@@ -92,15 +92,15 @@ static int prepare(query *q) {
         rc = prog_head_words_read(&q->always, q->run->context, v->always);
     if (rc != PROG_DONE)
         return rc;
-    thr_head_query_options_init(&q->how);
-    q->how.screen = (thr_head_screen)v->screen;
-    q->how.combine = (thr_head_combine)v->combine;
-    q->how.group = v->group;
-    q->how.used = &q->used;
-    q->used = q->how.screen;
-    q->how.always = q->always.items;
-    q->how.n_always = q->always.n;
-    prog_head_ask(q->run, &v->asked, &q->how);
+    thr_head_query_options_init(&q->query_options);
+    q->query_options.screen = (thr_head_screen)v->screen;
+    q->query_options.combine = (thr_head_combine)v->combine;
+    q->query_options.group = v->group;
+    q->query_options.used = &q->used;
+    q->used = q->query_options.screen;
+    q->query_options.always = q->always.items;
+    q->query_options.n_always = q->always.n;
+    prog_head_take_options(q->run, &v->head_values, &q->query_options);
     q->k = (uint32_t)v->k;
     q->rows = thr_matrix_f32(q->states.items, q->states.n_rows, q->states.n_dims);
     return PROG_DONE;
@@ -116,7 +116,7 @@ static int put_state(query *q, prog_results *results, uint64_t state) {
                                 .n = q->k,
                                 .width = q->k,
                                 .log_probs = q->log_probs + state * q->k,
-                                .normaliser = prog_normalisers[q->values->asked.normaliser],
+                                .normaliser = prog_normalisers[q->values->head_values.normaliser],
                                 .n_candidates = &q->n_candidates[state],
                                 .certified = q->values->certify ? &q->certified[state] : NULL};
     return prog_results_put(results, &answer);
@@ -146,11 +146,11 @@ static int answer(query *q) {
 
     if (!make_room(q))
         return prog_no_memory();
-    q->how.n_candidates = q->n_candidates;
-    q->how.certified = q->values->certify ? q->certified : NULL;
+    q->query_options.n_candidates = q->n_candidates;
+    q->query_options.certified = q->values->certify ? q->certified : NULL;
     const double start = prog_seconds();
-    if (thr_head_query(q->head, &q->rows, q->k, &q->how, &(thr_head_answers){q->words, q->logits, q->log_probs},
-                       &err) != THR_OK)
+    if (thr_head_query(q->head, &q->rows, q->k, &q->query_options,
+                       &(thr_head_answers){q->words, q->logits, q->log_probs}, &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
     const double seconds = prog_seconds() - start;
     int rc = prog_results_open(&results, q->run, q->values->output, NULL, NULL, false);
@@ -165,7 +165,7 @@ static int answer(query *q) {
     if (rc == PROG_DONE)
         prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
-                  over[q->values->asked.normaliser], prog_time(seconds).text);
+                  over[q->values->head_values.normaliser], prog_time(seconds).text);
     if (rc == PROG_DONE && q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_note("screen: %s", screens[q->used]);
     if (rc == PROG_DONE && q->values->certify)
@@ -178,13 +178,13 @@ static int answer(query *q) {
 /* ------------------------------------------------------------------------------------------------ measure */
 
 /* Time the second query, which allocates nothing. */
-static int clock_query(query *q, const thr_head_query_options *how, double *seconds) {
+static int clock_query(query *q, const thr_head_query_options *query_options, double *seconds) {
     thr_error err = {.status = THR_OK};
 
     for (int i = 0; i < 2; i++) {
         const double start = prog_seconds();
-        if (thr_head_query(q->head, &q->rows, q->k, how, &(thr_head_answers){q->words, q->logits, q->log_probs},
-                           &err) != THR_OK)
+        if (thr_head_query(q->head, &q->rows, q->k, query_options,
+                           &(thr_head_answers){q->words, q->logits, q->log_probs}, &err) != THR_OK)
             return prog_failed_at(q->values->states, &err);
         *seconds = prog_seconds() - start;
     }
@@ -254,7 +254,7 @@ static int compare(query *q) {
 
     if (thr_head_open(q->run->context, q->values->against, &truth, &err) != THR_OK)
         return prog_failed(&err);
-    if (thr_head_compare(q->head, truth, &q->rows, q->k, &q->how, &loss, &err) != THR_OK)
+    if (thr_head_compare(q->head, truth, &q->rows, q->k, &q->query_options, &loss, &err) != THR_OK)
         rc = prog_failed_at(q->values->states, &err);
     else
         tell_loss(q, &loss);
@@ -270,12 +270,12 @@ static int measure(query *q) {
 
     if (!make_room(q))
         return prog_no_memory();
-    if (thr_head_measure(q->head, &q->rows, q->k, &q->how, &recall, &err) != THR_OK)
+    if (thr_head_measure(q->head, &q->rows, q->k, &q->query_options, &recall, &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
     thr_head_query_options_init(&full);
     int rc = clock_query(q, &full, &full_s);
     if (rc == PROG_DONE)
-        rc = clock_query(q, &q->how, &screen_s);
+        rc = clock_query(q, &q->query_options, &screen_s);
     if (rc == PROG_DONE)
         tell(q, &recall, full_s, screen_s);
     return rc;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "head_how.h"
+#include "head_options.h"
 #include "json.h"
 #include "out.h"
 #include "program.h"
@@ -22,7 +22,7 @@ enum { BATCHES_AT_ONCE = 32 };
 typedef struct translate_values {
     const char *model, *text, *head, *output, *states;
     size_t screen, penalty;
-    prog_head_values asked;
+    prog_head_values head_values;
     uint64_t group, beam, n_best, batch, max_length, max_source;
     double length_penalty, length_ratio;
     bool unk, replace_unk, words;
@@ -45,7 +45,7 @@ static const prog_option options[] = {
     {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes", screens, offsetof(translate_values, screen),
                         "words of the target whose logits are computed, as in thresher head query"),
      .fallback = "full"},
-    PROG_HEAD_OPTIONS(translate_values, asked),
+    PROG_HEAD_OPTIONS(translate_values, head_values),
     {PROG_COUNT_OPTION("group", "N", offsetof(translate_values, group),
                        "0: the beams of a sentence share their candidates; 1: each has its own"),
      .most = 1, .fallback = "1"},
@@ -133,7 +133,7 @@ static int open_model(translation *t) {
     thr_head_query_options_init(&query);
     query.screen = (thr_head_screen)v->screen;
     query.group = v->group;
-    prog_head_ask(t->run, &v->asked, &query);
+    prog_head_take_options(t->run, &v->head_values, &query);
     o.query = &query;
     o.head = v->head;
     o.beam = (uint32_t)v->beam;

@@ -59,12 +59,14 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
                             o->end_word);
     }
     if (query->screen == THR_HEAD_SCREEN_AUTO)
-        return thr_fail(err, THR_EINVAL,
-                        "a beam search adds up log-probabilities of all its steps, which are over candidates: name its "
-                        "screen, full or planes, whichever is chosen where thr_head_query is asked for auto");
+        return thr_fail(
+            err, THR_EINVAL,
+            "a beam search adds the log-probabilities of its steps, which must use the same screen: name full "
+            "or planes instead of auto");
     if (query->group > 1)
         return thr_fail(err, THR_EINVAL,
-                        "candidates for groups of %" PRIu64 " states: a beam search has them for each row (1) or for "
+                        "candidates for groups of %" PRIu64
+                        " states: a beam search chooses them for each row (1) or for "
                         "all rows of a sentence (0)",
                         query->group);
     if (query->n_always >= SIZE_MAX / sizeof *query->always || (query->n_always > 0 && query->always == NULL))

@@ -80,7 +80,7 @@ static thr_status decoder_error(const thr_beam *beam, thr_status status, const c
     return thr_fail(err, status, "the decoder's %s failed at step %" PRIu32, call, beam->length);
 }
 
-static thr_status ask_decoder(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
+static thr_status step_decoder(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
     thr_error cause = {.status = THR_OK, .text = ""};
     size_t n_floats;
     if (!thr_mul_size(beam->n_rows, beam->n_dims, &n_floats))
@@ -126,7 +126,7 @@ static thr_status add_position(const thr_beam *beam, thr_status status, const th
     return thr_fail(err, status, "step %" PRIu32 ": %s", beam->length, cause->text);
 }
 
-static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
+static thr_status query_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
     thr_error cause;
     const thr_matrix states = thr_matrix_f32(beam->states + first * beam->n_dims, n, beam->n_dims);
     const thr_status status = thr_head_query(
@@ -136,7 +136,7 @@ static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *er
 }
 
 /* Query the head for all rows at once, or sentence by sentence if rows of a sentence share candidates. */
-static thr_status ask_head(thr_beam *beam, thr_error *err) {
+static thr_status query_head(thr_beam *beam, thr_error *err) {
     size_t n;
     if (!thr_mul_size(beam->n_rows, beam->k, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu32 " words of %zu rows", beam->k, beam->n_rows);
@@ -144,10 +144,10 @@ static thr_status ask_head(thr_beam *beam, thr_error *err) {
     THR_TRY(thr_grow(beam->context, &beam->log_probs, &beam->capacities.log_probs, n, sizeof *beam->log_probs,
                      "log-probabilities", err));
     if (beam->query.group == 1)
-        return ask_rows(beam, 0, beam->n_rows, err);
+        return query_rows(beam, 0, beam->n_rows, err);
     for (size_t s = 0; s < beam->n_sentences; s++)
         if (beam->sentences[s].n_rows > 0)
-            THR_TRY(ask_rows(beam, beam->sentences[s].first_row, beam->sentences[s].n_rows, err));
+            THR_TRY(query_rows(beam, beam->sentences[s].first_row, beam->sentences[s].n_rows, err));
     return THR_OK;
 }
 
@@ -176,10 +176,10 @@ static void swap_rows(thr_beam *beam) {
 static thr_status step(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
     const size_t n_before = beam->n_rows;
     beam->length++;
-    THR_TRY(ask_decoder(beam, decoder, err));
-    const double asked = thr_clock();
-    THR_TRY(ask_head(beam, err));
-    beam->head_seconds += thr_clock() - asked;
+    THR_TRY(step_decoder(beam, decoder, err));
+    const double begin = thr_clock();
+    THR_TRY(query_head(beam, err));
+    beam->head_seconds += thr_clock() - begin;
     THR_TRY(make_node_room(beam, err));
     beam->n_next_rows = 0;
     for (size_t s = 0; s < beam->n_sentences; s++)

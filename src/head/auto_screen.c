@@ -19,20 +19,20 @@ static uint32_t class_of(uint64_t n) {
     return n <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
 }
 
-static thr_status measure(thr_head_ask_fn *ask, void *query, double seconds[N_WAYS], thr_error *err) {
+static thr_status measure(thr_head_run_fn *run, void *query, double seconds[N_WAYS], thr_error *err) {
     for (int way = 0; way < N_WAYS; way++)
         seconds[way] = INFINITY;
     for (int round = 0; round < ROUNDS; round++)
         for (int way = 0; way < N_WAYS; way++) {
             const double start = thr_clock();
-            THR_TRY(ask(query, WAYS[way], err));
+            THR_TRY(run(query, WAYS[way], err));
             if (round > 0)
                 seconds[way] = fmin(seconds[way], thr_clock() - start);
         }
     return THR_OK;
 }
 
-thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_ask_fn *ask,
+thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_run_fn *run,
                                   void *query, thr_head_screen *screen, thr_error *err) {
     uint8_t *place = &head->choices->ways[class_of(n_states)][class_of(n_shortlist)];
     double seconds[N_WAYS];
@@ -40,7 +40,7 @@ thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_sh
     uint8_t known = *place;
     (void)pthread_mutex_unlock(&head->mutex);
     if (known == 0) {
-        THR_TRY(measure(ask, query, seconds, err));
+        THR_TRY(measure(run, query, seconds, err));
         (void)pthread_mutex_lock(&head->mutex);
         if (*place == 0)
             *place = seconds[1] < seconds[0] ? 2 : 1;

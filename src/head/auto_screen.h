@@ -20,14 +20,14 @@ typedef struct thr_head_choices {
 } thr_head_choices;
 
 /* Answers the current query with the given screen, whatever its options. */
-typedef thr_status thr_head_ask_fn(void *query, thr_head_screen screen, thr_error *err);
+typedef thr_status thr_head_run_fn(void *query, thr_head_screen screen, thr_error *err);
 
 /*
  * Choose the faster of THR_HEAD_SCREEN_FULL and THR_HEAD_SCREEN_PLANES for a query of n_states states with a shortlist
- * of n_shortlist words. Only the first query of its classes measures, by calling `ask`. If two threads measure at once,
- * both use the choice stored first. Returns THR_OK or what ask returns.
+ * of n_shortlist words. Only the first query of its classes measures, by calling `run`. If two threads measure at once,
+ * both use the choice stored first. Returns THR_OK or what run returns.
  */
-thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_ask_fn *ask,
+thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_run_fn *run,
                                   void *query, thr_head_screen *screen, thr_error *err);
 
 #endif

@@ -94,26 +94,26 @@ static void free_workspace(thr_context *context, const answers *a) {
 
 thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
                             const thr_head_query_options *options, thr_head_loss *loss, thr_error *err) {
-    thr_head_query_options asked, full;
+    thr_head_query_options screened, full;
     answers a = {.words = NULL};
     thr_status status = THR_OK;
     if (head == NULL || truth == NULL || states == NULL || loss == NULL)
         return thr_fail(err, THR_EINVAL, "a head, the states or the result of a comparison is NULL");
     *loss = (thr_head_loss){.recall = 0};
     thr_head_query_options_init(&full);
-    thr_head_query_options_init(&asked);
-    THR_TRY(thr_take_options(&asked, sizeof asked, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    thr_head_query_options_init(&screened);
+    THR_TRY(thr_take_options(&screened, sizeof screened, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
     THR_TRY(check(head, truth, states, err));
     const uint32_t n_words = thr_head_of(head)->n_words;
     if (k == 0 || k > n_words)
         return thr_fail(err, THR_EINVAL, "the best %" PRIu32 " words of heads that have %" PRIu32, k, n_words);
     thr_context *context = head->context;
-    uint32_t *given = asked.n_candidates;
+    uint32_t *given = screened.n_candidates;
     THR_TRY_OUT(make_room(context, &a, states->n_rows, k, n_words, err));
-    asked.n_candidates = a.n_candidates;
+    screened.n_candidates = a.n_candidates;
     THR_TRY_OUT(
         thr_head_query(truth, states, k, &full, &(thr_head_answers){a.true_words, NULL, a.true_log_probs}, err));
-    THR_TRY_OUT(thr_head_query(head, states, k, &asked, &(thr_head_answers){a.words, NULL, a.log_probs}, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &screened, &(thr_head_answers){a.words, NULL, a.log_probs}, err));
     *loss = loss_of(&a, (size_t)states->n_rows, k);
     for (uint64_t i = 0; given != NULL && i < states->n_rows; i++)
         given[i] = a.n_candidates[i];

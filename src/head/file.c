@@ -37,16 +37,16 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
     header.has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) | (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
                  (hashes ? THR_HEAD_HAS_HASHES : 0u);
     const thr_cuckoo *table = &c->lsh.table;
-    const thr_head_hashes how = {.n_places = c->shape.n_places,
-                                 .n_bands = c->shape.n_bands,
-                                 .n_hashes = c->shape.n_hashes,
-                                 .n_slots = table->n_slots,
-                                 .n_stash = table->n_stash,
-                                 .seed = c->shape.seed,
-                                 .table_seed = table->seed,
-                                 .n_codes = c->n_codes};
+    const thr_head_hashes record = {.n_places = c->shape.n_places,
+                                    .n_bands = c->shape.n_bands,
+                                    .n_hashes = c->shape.n_hashes,
+                                    .n_slots = table->n_slots,
+                                    .n_stash = table->n_stash,
+                                    .seed = c->shape.seed,
+                                    .table_seed = table->seed,
+                                    .n_codes = c->n_codes};
     if (hashes)
-        THR_TRY(thr_sections_put(writer, THR_HEAD_HASHES, &how, sizeof how, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_HASHES, &record, sizeof record, err));
     if (c->bias != NULL)
         THR_TRY(thr_sections_put(writer, THR_HEAD_BIAS, c->bias, n * sizeof *c->bias, err));
     if (c->order != NULL)
@@ -54,7 +54,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
     if (hashes) {
         THR_TRY(thr_sections_put(writer, THR_HEAD_SLOTS, table->slots,
                                  ((size_t)table->n_slots + table->n_stash) * sizeof *table->slots, err));
-        THR_TRY(thr_sections_put(writer, THR_HEAD_LISTS, c->lsh.words, n * how.n_bands * sizeof *c->lsh.words, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_LISTS, c->lsh.words, n * record.n_bands * sizeof *c->lsh.words, err));
     }
     if (c->planes.n_planes > 0) {
         const size_t padded = (size_t)thr_head_padded(c->n_words);
@@ -99,13 +99,13 @@ typedef struct shape {
 /* The sizes cannot overflow. */
 static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
     const thr_head_header *h = ((const shape *)user)->header;
-    const thr_head_hashes *how = ((const shape *)user)->hashes;
+    const thr_head_hashes *record = ((const shape *)user)->hashes;
     const uint64_t word = sizeof(uint32_t), n = h->n_words;
     const bool hashes = (h->has & THR_HEAD_HAS_HASHES) != 0;
     const thr_section_rule planes = h->n_planes > 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     switch ((thr_head_section)kind) {
     case THR_HEAD_HASHES:
-        *size = sizeof *how;
+        *size = sizeof *record;
         return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     case THR_HEAD_BIAS:
         *size = n * sizeof(float);
@@ -114,10 +114,10 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         *size = n * word;
         return (h->has & THR_HEAD_HAS_ORDER) != 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     case THR_HEAD_SLOTS:
-        *size = ((uint64_t)how->n_slots + how->n_stash) * sizeof(thr_cuckoo_slot);
+        *size = ((uint64_t)record->n_slots + record->n_stash) * sizeof(thr_cuckoo_slot);
         return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     case THR_HEAD_LISTS:
-        *size = n * how->n_bands * word;
+        *size = n * record->n_bands * word;
         return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     case THR_HEAD_QUANTISER:
         *size = sizeof(thr_head_quantiser);
@@ -140,38 +140,39 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
 }
 
 /* The first section determines other sections' sizes, so its position is checked before the table. */
-static bool read_hashes(const thr_section_file *file, const thr_head_header *h, thr_head_hashes *how) {
+static bool read_hashes(const thr_section_file *file, const thr_head_header *h, thr_head_hashes *record) {
     thr_wta_shape complete;
     if ((h->has & THR_HEAD_HAS_HASHES) == 0)
         return true;
-    if (file->table_offset < THR_SECTIONS_HEADER + sizeof *how)
+    if (file->table_offset < THR_SECTIONS_HEADER + sizeof *record)
         return false;
-    memcpy(how, file->data + THR_SECTIONS_HEADER, sizeof *how);
-    complete = (thr_wta_shape){h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed};
-    return how->n_hashes > 0 && how->n_slots > 0 && how->n_slots <= INT32_MAX && how->n_stash <= THR_CUCKOO_STASH &&
-           how->reserved == 0 && (uint64_t)h->n_words * how->n_bands <= UINT32_MAX &&
-           thr_lsh_wta_complete(&complete, NULL) == THR_OK;
+    memcpy(record, file->data + THR_SECTIONS_HEADER, sizeof *record);
+    complete = (thr_wta_shape){h->n_dims, record->n_places, record->n_bands, record->n_hashes, record->seed};
+    return record->n_hashes > 0 && record->n_slots > 0 && record->n_slots <= INT32_MAX &&
+           record->n_stash <= THR_CUCKOO_STASH && record->reserved == 0 &&
+           (uint64_t)h->n_words * record->n_bands <= UINT32_MAX && thr_lsh_wta_complete(&complete, NULL) == THR_OK;
 }
 
-static void point(thr_head_view *view, const thr_head_header *h, const thr_head_hashes *how) {
+static void point(thr_head_view *view, const thr_head_header *h, const thr_head_hashes *record) {
     const thr_section_file *file = &view->file;
-    view->contents = (thr_head_contents){
-        .n_words = h->n_words,
-        .n_dims = h->n_dims,
-        .dtype = (thr_dtype)h->dtype,
-        .weights = thr_section_file_at(file, THR_HEAD_WEIGHTS),
-        .scales = thr_section_file_at(file, THR_HEAD_SCALES),
-        .bias = thr_section_file_at(file, THR_HEAD_BIAS),
-        .order = thr_section_file_at(file, THR_HEAD_ORDER),
-        .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
-        .lsh = {.n_words = h->n_words,
-                .n_bands = how->n_bands,
-                .table = {thr_section_file_at(file, THR_HEAD_SLOTS), how->n_slots, how->n_stash, how->table_seed},
-                .words = thr_section_file_at(file, THR_HEAD_LISTS)},
-        .n_codes = how->n_codes,
-        .planes = {.n_planes = h->n_planes,
-                   .codes = thr_section_file_at(file, THR_HEAD_CODES),
-                   .factors = thr_section_file_at(file, THR_HEAD_FACTORS)}};
+    view->contents =
+        (thr_head_contents){.n_words = h->n_words,
+                            .n_dims = h->n_dims,
+                            .dtype = (thr_dtype)h->dtype,
+                            .weights = thr_section_file_at(file, THR_HEAD_WEIGHTS),
+                            .scales = thr_section_file_at(file, THR_HEAD_SCALES),
+                            .bias = thr_section_file_at(file, THR_HEAD_BIAS),
+                            .order = thr_section_file_at(file, THR_HEAD_ORDER),
+                            .shape = {h->n_dims, record->n_places, record->n_bands, record->n_hashes, record->seed},
+                            .lsh = {.n_words = h->n_words,
+                                    .n_bands = record->n_bands,
+                                    .table = {thr_section_file_at(file, THR_HEAD_SLOTS), record->n_slots,
+                                              record->n_stash, record->table_seed},
+                                    .words = thr_section_file_at(file, THR_HEAD_LISTS)},
+                            .n_codes = record->n_codes,
+                            .planes = {.n_planes = h->n_planes,
+                                       .codes = thr_section_file_at(file, THR_HEAD_CODES),
+                                       .factors = thr_section_file_at(file, THR_HEAD_FACTORS)}};
     if (h->n_planes > 0)
         memcpy(&view->contents.planes.quantiser, thr_section_file_at(file, THR_HEAD_QUANTISER),
                sizeof view->contents.planes.quantiser);
@@ -211,15 +212,15 @@ thr_status thr_head_parse(thr_context *context, const char *path, const void *da
                           thr_error *err) {
     thr_section_file *file = &view->file;
     thr_head_header h;
-    thr_head_hashes how = {.n_bands = 0};
+    thr_head_hashes record = {.n_bands = 0};
     *view = (thr_head_view){.contents.n_words = 0};
     THR_TRY(thr_section_file_read(&thr_head_kind, path, data, size, file, err));
     memcpy(&h, data, sizeof h);
     THR_TRY(check_header(file, &h, err));
-    const shape wanted = {&h, &how};
-    if (!read_hashes(file, &h, &how))
+    const shape wanted = {&h, &record};
+    if (!read_hashes(file, &h, &record))
         return thr_section_file_damaged(file, THR_SECTIONS_HEADER, "the section of hashes is invalid", err);
     THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
-    point(view, &h, &how);
+    point(view, &h, &record);
     return check_contents(context, view, err);
 }

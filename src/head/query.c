@@ -138,8 +138,8 @@ static thr_status make_room(const thr_head *head, thr_head_workspace *workspace,
     return THR_OK;
 }
 
-static thr_status ask_group(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p, size_t first,
-                            thr_error *err) {
+static thr_status score_group(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p, size_t first,
+                              thr_error *err) {
     const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
     uint32_t n_words = thr_head_of(head)->n_words;
     double since = thr_clock();
@@ -154,7 +154,7 @@ static thr_status ask_group(const thr_head *head, thr_head_workspace *workspace,
     return status;
 }
 
-static thr_status ask(const thr_head *head, thr_head_workspace *workspace, thr_head_plan *p, thr_error *err) {
+static thr_status run_on_cpu(const thr_head *head, thr_head_workspace *workspace, thr_head_plan *p, thr_error *err) {
     const bool totals = p->answers.log_probs != NULL;
     THR_TRY(make_room(head, workspace, p, err));
     if (totals && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
@@ -170,12 +170,12 @@ static thr_status ask(const thr_head *head, thr_head_workspace *workspace, thr_h
         note_time(&since, &p->times->exact);
     }
     for (size_t first = 0; first < p->n_states; first += p->group)
-        THR_TRY(ask_group(head, workspace, p, first, err));
+        THR_TRY(score_group(head, workspace, p, first, err));
     return THR_OK;
 }
 
 /* A query in progress; the workspace has its states. */
-typedef struct asking {
+typedef struct query_job {
     thr_head *head;
     thr_head_workspace *workspace;
     thr_head_query_options options; /* complete */
@@ -183,18 +183,18 @@ typedef struct asking {
     uint32_t k;
     thr_head_answers answers;
     thr_head_times times;
-} asking;
+} query_job;
 
-static thr_head_plan plan_for(asking *a) {
+static thr_head_plan plan_for(query_job *a) {
     thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->k);
     p.times = &a->times;
     p.answers = a->answers;
     return p;
 }
 
-/* A thr_head_ask_fn: answers on a GPU or on the CPU. */
-static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) {
-    asking *a = arg;
+/* A thr_head_run_fn: answers on a GPU or on the CPU. */
+static thr_status run_screen(void *arg, thr_head_screen screen, thr_error *err) {
+    query_job *a = arg;
     bool done = false;
     a->options.screen = screen;
     a->times = (thr_head_times){0, 0, 0, 0};
@@ -202,29 +202,29 @@ static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) 
     double since = thr_clock();
     THR_TRY(thr_head_query_device(a->head, a->workspace, &p, &done, err));
     if (!done)
-        return ask(a->head, a->workspace, &p, err);
+        return run_on_cpu(a->head, a->workspace, &p, err);
     note_time(&since, &a->times.score);
     return THR_OK;
 }
 
 /* The screen that AUTO chooses. */
-static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *err) {
+static thr_status choose_screen(query_job *a, thr_head_screen *screen, thr_error *err) {
     const thr_head_contents *c = thr_head_of(a->head);
     const bool exact = a->answers.log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
     const thr_head_plan p = plan_for(a);
     *screen = THR_HEAD_SCREEN_FULL;
     if (c->planes.n_planes == 0 || p.n_shortlist == c->n_words || exact)
         return THR_OK;
-    return thr_head_choose_screen(a->head, a->n_states, p.n_shortlist, ask_screen, a, screen, err);
+    return thr_head_choose_screen(a->head, a->n_states, p.n_shortlist, run_screen, a, screen, err);
 }
 
-static thr_status certify(asking *a, thr_error *err) {
+static thr_status certify(query_job *a, thr_error *err) {
     const thr_head_plan p = plan_for(a);
     return thr_head_certify(a->head, a->workspace, &p, p.answers.logits, a->options.certified, err);
 }
 
 /* Answer as the options request; n_candidates, certified and used are outputs. */
-static thr_status answer(asking *a, thr_error *err) {
+static thr_status answer(query_job *a, thr_error *err) {
     thr_head_screen screen = a->options.screen;
     if (a->options.certified != NULL && a->answers.logits == NULL) {
         THR_TRY(thr_grow(a->workspace->context, &a->workspace->logits, &a->workspace->logits_capacity,
@@ -233,7 +233,7 @@ static thr_status answer(asking *a, thr_error *err) {
     }
     if (screen == THR_HEAD_SCREEN_AUTO)
         THR_TRY(choose_screen(a, &screen, err));
-    THR_TRY(ask_screen(a, screen, err));
+    THR_TRY(run_screen(a, screen, err));
     if (a->options.used != NULL)
         *a->options.used = screen;
     return a->options.certified != NULL ? certify(a, err) : THR_OK;
@@ -243,7 +243,7 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
                         const thr_head_answers *answers, thr_error *err) {
     void *workspace;
     size_t places;
-    asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
+    query_job a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
     if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,

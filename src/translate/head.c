@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "translate/translator.h"
 
-enum { ASKED = 16 };
+enum { QUERIED = 16 };
 
 #define TOLERANCE 0.1 /* relative to the rows' lengths, or to the bias */
 
@@ -42,42 +42,42 @@ static double product(const float *x, const float *y, size_t n) {
     return sum;
 }
 
-/* The first row whose logits differ, or UINT32_MAX. words and logits: the head's answers, n for each row asked. */
-static uint32_t differing(const float *rows, size_t n_dims, const float *bias, const uint32_t *asked, uint32_t n,
+/* The first row whose logits differ, or UINT32_MAX. words and logits: the head's answers, n for each row queried. */
+static uint32_t differing(const float *rows, size_t n_dims, const float *bias, const uint32_t *queried, uint32_t n,
                           const uint32_t *words, const float *logits) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < n; j++) {
             const float *x = rows + i * n_dims;
             uint32_t at = 0;
-            while (at + 1 < n && asked[at] != words[i * n + j])
+            while (at + 1 < n && queried[at] != words[i * n + j])
                 at++;
             const float *y = rows + at * n_dims;
-            const double added = bias != NULL ? (double)bias[asked[at]] : 0;
+            const double added = bias != NULL ? (double)bias[queried[at]] : 0;
             const double most = sqrt(product(x, x, n_dims) * product(y, y, n_dims)) + fabs(added);
             if (!(fabs((double)logits[i * n + j] - product(x, y, n_dims) - added) <= TOLERANCE * most))
-                return asked[at];
+                return queried[at];
         }
     return UINT32_MAX;
 }
 
-static thr_status ask(thr_translator *t, const char *path, const char *model, const thr_matrix *weights,
-                      const float *bias, float *rows, thr_error *err) {
-    uint32_t asked[ASKED], words[ASKED * ASKED];
-    float logits[ASKED * ASKED];
+static thr_status check_rows(thr_translator *t, const char *path, const char *model, const thr_matrix *weights,
+                             const float *bias, float *rows, thr_error *err) {
+    uint32_t queried[QUERIED], words[QUERIED * QUERIED];
+    float logits[QUERIED * QUERIED];
     thr_head_query_options query;
-    const uint32_t n = weights->n_rows < ASKED ? (uint32_t)weights->n_rows : ASKED;
+    const uint32_t n = weights->n_rows < QUERIED ? (uint32_t)weights->n_rows : QUERIED;
     for (uint32_t i = 0; i < n; i++) {
-        asked[i] = (uint32_t)(i * weights->n_rows / n);
-        THR_TRY(thr_matrix_to_f32(weights, asked[i], 1, rows + (size_t)i * weights->n_dims));
+        queried[i] = (uint32_t)(i * weights->n_rows / n);
+        THR_TRY(thr_matrix_to_f32(weights, queried[i], 1, rows + (size_t)i * weights->n_dims));
     }
     const thr_matrix states = thr_matrix_f32(rows, n, weights->n_dims);
     thr_head_query_options_init(&query);
     query.screen = THR_HEAD_SCREEN_FREQUENT;
     query.n_frequent = 0;
-    query.always = asked;
+    query.always = queried;
     query.n_always = n;
     THR_TRY(thr_head_query(t->head, &states, n, &query, &(thr_head_answers){words, logits, NULL}, err));
-    const uint32_t word = differing(rows, weights->n_dims, bias, asked, n, words, logits);
+    const uint32_t word = differing(rows, weights->n_dims, bias, queried, n, words, logits);
     if (word != UINT32_MAX)
         return thr_fail(err, THR_EMISMATCH,
                         "%s: word %" PRIu32 " has other weights than in %s: build it of this model's output.weight",
@@ -95,8 +95,8 @@ static thr_status open_head(thr_translator *t, const char *path, const char *mod
                         " of %zu: build it of the model's output.weight",
                         path, head.n_words, head.n_dims, model, t->model.target.words.n, t->model.n_dims);
     float *rows = NULL;
-    THR_TRY(thr_alloc(&t->context, ASKED, weights->n_dims * sizeof *rows, &rows, "rows of weights", err));
-    const thr_status status = ask(t, path, model, weights, bias, rows, err);
+    THR_TRY(thr_alloc(&t->context, QUERIED, weights->n_dims * sizeof *rows, &rows, "rows of weights", err));
+    const thr_status status = check_rows(t, path, model, weights, bias, rows, err);
     thr_release(&t->context, rows);
     return status;
 }

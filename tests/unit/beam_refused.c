@@ -62,14 +62,13 @@ static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
     thr_head_query_options_init(&query);
     right.query = &query;
     query.group = 2;
-    refuse_options(o.query = &query,
-                   "candidates for groups of 2 states: a beam search has them for each row (1) or for all rows");
+    refuse_options(o.query = &query, "candidates for groups of 2 states: a beam search chooses them for each row (1)");
     query.group = 1;
     query.n_always = 2;
     refuse_options(o.query = &query, "2 always-in words, and no list of them");
     query.n_always = 0;
     query.screen = THR_HEAD_SCREEN_AUTO;
-    refuse_options(o.query = &query, "name its screen, full or planes");
+    refuse_options(o.query = &query, "name full or planes instead of auto");
     query.size = 1;
     refuse_options(o.query = &query, "thr_head_query_options has size 1");
     thr_head_free(head);

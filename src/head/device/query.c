@@ -17,7 +17,7 @@
 _Static_assert((int)THR_HEAD_OP_TILE == (int)THR_HEAD_TILE, "a device's sums are the CPU's");
 
 /* A query in progress. */
-typedef struct asking {
+typedef struct device_job {
     thr_head_device *d;
     const thr_head_contents *c;
     const thr_head_plan *plan;
@@ -35,20 +35,20 @@ typedef struct asking {
     uint32_t *n_best, *n_listed;
     size_t answer_bytes;
     char *host_in, *host_answers;
-} asking;
+} device_job;
 
 /* ------------------------------------------------------------------------------------------------ reserve buffers */
 
-static bool by_hashes(const asking *a) {
+static bool by_hashes(const device_job *a) {
     return a->plan->options->screen == THR_HEAD_SCREEN_WTA;
 }
 
-static bool by_planes(const asking *a) {
+static bool by_planes(const device_job *a) {
     return a->plan->options->screen == THR_HEAD_SCREEN_PLANES;
 }
 
 /* The number of states whose logits, counts, word lists, tiles and marks fit the limit. */
-static uint32_t rows_at_once(const asking *a) {
+static uint32_t rows_at_once(const device_job *a) {
     const size_t a_row = a->c->n_words * (2 * sizeof(uint32_t) + sizeof(float)) + a->n_marks * sizeof(uint32_t) +
                          a->n_tiles * (sizeof *a->tiles + sizeof *a->reached);
     size_t n = a->d->limit / a_row;
@@ -58,7 +58,7 @@ static uint32_t rows_at_once(const asking *a) {
 }
 
 /* Reserve the results: sums, best words, their number, the number of candidates. */
-static thr_status get_answers(asking *a, thr_error *err) {
+static thr_status get_answers(device_job *a, thr_error *err) {
     const size_t n = a->plan->n_states;
     size_t n_best, size;
     char *at = NULL;
@@ -79,7 +79,7 @@ typedef struct sent_sizes {
     size_t states, always, found;
 } sent_sizes;
 
-static thr_status get_sent(asking *a, sent_sizes *sizes, thr_error *err) {
+static thr_status get_sent(device_job *a, sent_sizes *sizes, thr_error *err) {
     const size_t n = a->plan->n_states;
     *sizes = (sent_sizes){.always = a->n_marks * sizeof(uint32_t)};
     if (!thr_mul_size(n, a->c->n_dims * sizeof(float), &sizes->states) ||
@@ -94,7 +94,7 @@ static thr_status get_sent(asking *a, sent_sizes *sizes, thr_error *err) {
 }
 
 /* Reserve the intermediates. There is one word list at least, and no more than groups. */
-static thr_status get_between(asking *a, thr_error *err) {
+static thr_status get_between(device_job *a, thr_error *err) {
     const size_t rows = a->n_rows, words = a->c->n_words * sizeof(uint32_t), n_tiles = rows * a->n_tiles;
     const size_t lists = a->plan->all ? 0 : a->n_groups < rows ? a->n_groups : rows;
     size_t n_codes = 0;
@@ -111,13 +111,13 @@ static thr_status get_between(asking *a, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ upload */
 
-static thr_status upload(const asking *a, void *to, size_t size, char **from, thr_error *err) {
+static thr_status upload(const device_job *a, void *to, size_t size, char **from, thr_error *err) {
     char *at = *from;
     *from += size;
     return size == 0 ? THR_OK : a->d->backend->upload(a->d->stream, to, at, size, err);
 }
 
-static thr_status send(asking *a, const thr_head_workspace *workspace, const sent_sizes *sizes, thr_error *err) {
+static thr_status send(device_job *a, const thr_head_workspace *workspace, const sent_sizes *sizes, thr_error *err) {
     const size_t n_found = sizes->found / sizeof(uint32_t);
     char *at = a->host_in, *found = at + sizes->states + sizes->always;
     memcpy(at, workspace->states, sizes->states);
@@ -133,7 +133,7 @@ static thr_status send(asking *a, const thr_head_workspace *workspace, const sen
 
 /* ------------------------------------------------------------------------------------------------ choose words */
 
-static thr_status hash(const asking *a, thr_error *err) {
+static thr_status hash(const device_job *a, thr_error *err) {
     const thr_wta *wta = &a->d->head->wta;
     for (size_t first = 0; first < a->plan->n_states; first += THR_HEAD_DEVICE_STATES) {
         const size_t left = a->plan->n_states - first;
@@ -155,12 +155,12 @@ static thr_status hash(const asking *a, thr_error *err) {
 /*
  * The length of a group among states processed together; if a group is processed in parts, all its states have list 0.
  */
-static uint32_t group_at_once(const asking *a) {
+static uint32_t group_at_once(const device_job *a) {
     return a->plan->group < a->n_rows ? (uint32_t)a->plan->group : a->n_rows;
 }
 
 /* Count the hits of n states (n_rows at most) from `first` on. fresh: these are the first of their group. */
-static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
+static thr_status count(const device_job *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
     const thr_backend *backend = a->d->backend;
     const thr_cuckoo *table = &a->c->lsh.table;
     const uint32_t group = group_at_once(a);
@@ -187,7 +187,7 @@ static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, t
 }
 
 /* Mark the words that the screen finds for n states from `first` on. */
-static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
+static thr_status mark(const device_job *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
     const thr_head_found_op found = {.words = a->found != NULL ? a->found + first * a->plan->n_shortlist : NULL,
                                      .n_found = a->plan->n_shortlist,
                                      .n_states = n,
@@ -201,7 +201,7 @@ static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, th
 
 /* ------------------------------------------------------------------------------------------------ score words */
 
-static thr_status score(const asking *a, const thr_head_lists *lists, size_t first, thr_head_op_sum *totals,
+static thr_status score(const device_job *a, const thr_head_lists *lists, size_t first, thr_head_op_sum *totals,
                         thr_error *err) {
     const thr_head_product_op product = {.lists = *lists,
                                          .weights = a->d->weights,
@@ -216,7 +216,7 @@ static thr_status score(const asking *a, const thr_head_lists *lists, size_t fir
 }
 
 /* Find the best words of n states from `first` on, whose word lists are complete, and their softmax normalisers. */
-static thr_status answer(const asking *a, size_t first, size_t first_group, uint32_t n, thr_error *err) {
+static thr_status answer(const device_job *a, size_t first, size_t first_group, uint32_t n, thr_error *err) {
     thr_head_lists lists = {.n_words = a->c->n_words, .n_states = n, .group = group_at_once(a), .logits = a->logits};
     thr_head_op_sum *sums = a->totals ? a->sums + first : NULL;
     if (!a->plan->all) {
@@ -240,7 +240,7 @@ static thr_status answer(const asking *a, size_t first, size_t first_group, uint
 
 /* ------------------------------------------------------------------------------------------------ run a query */
 
-static thr_status list(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
+static thr_status list(const device_job *a, size_t first_group, uint32_t n_groups, thr_error *err) {
     const thr_head_list_op op = {.n_words = a->c->n_words,
                                  .n_groups = n_groups,
                                  .k = a->plan->k,
@@ -254,7 +254,7 @@ static thr_status list(const asking *a, size_t first_group, uint32_t n_groups, t
 }
 
 /* Process groups together; a group that is too large, some states at a time. */
-static thr_status ask_groups(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
+static thr_status run_groups(const device_job *a, size_t first_group, uint32_t n_groups, thr_error *err) {
     const size_t first = first_group * a->plan->group, left = a->plan->n_states - first;
     const size_t n = left / n_groups < a->plan->group ? left : n_groups * a->plan->group, rows = a->n_rows;
     if (!a->plan->all) {
@@ -268,7 +268,7 @@ static thr_status ask_groups(const asking *a, size_t first_group, uint32_t n_gro
     return THR_OK;
 }
 
-static thr_status ask_all(asking *a, const thr_head_workspace *workspace, thr_error *err) {
+static thr_status run_query(device_job *a, const thr_head_workspace *workspace, thr_error *err) {
     const size_t together = a->n_rows / a->plan->group > 0 ? a->n_rows / a->plan->group : 1;
     sent_sizes sizes;
     THR_TRY(get_sent(a, &sizes, err));
@@ -278,7 +278,7 @@ static thr_status ask_all(asking *a, const thr_head_workspace *workspace, thr_er
     if (by_hashes(a))
         THR_TRY(hash(a, err));
     for (size_t g = 0; g < a->n_groups; g += together)
-        THR_TRY(ask_groups(a, g, (uint32_t)(a->n_groups - g < together ? a->n_groups - g : together), err));
+        THR_TRY(run_groups(a, g, (uint32_t)(a->n_groups - g < together ? a->n_groups - g : together), err));
     THR_TRY(a->d->backend->download(a->d->stream, a->host_answers, a->sums, a->answer_bytes, err));
     return a->d->backend->wait(a->d->stream, err);
 }
@@ -290,7 +290,7 @@ static double normaliser_of(const thr_head_op_sum *s) {
     return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
 }
 
-static void write_answer(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
+static void write_answer(const device_job *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
     const thr_head_answers *out = &a->plan->answers;
     const uint32_t k = a->plan->k;
     thr_candidate *sorted = a->d->best;
@@ -309,7 +309,7 @@ static void write_answer(const asking *a, const thr_head_word *best, const thr_h
     }
 }
 
-static thr_status write_answers(const asking *a, thr_error *err) {
+static thr_status write_answers(const device_job *a, thr_error *err) {
     const size_t n = a->plan->n_states, k = a->plan->k;
     const thr_head_op_sum *sums = (const void *)a->host_answers;
     const thr_head_word *best = (const void *)(sums + n);
@@ -335,14 +335,14 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
                                  thr_error *err) {
     const thr_head_contents *c = thr_head_of(d->head);
     const bool totals = plan->answers.log_probs != NULL;
-    asking a = {.d = d,
-                .c = c,
-                .plan = plan,
-                .totals = totals,
-                .exact = totals && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
-                .n_groups = (plan->n_states - 1) / plan->group + 1,
-                .n_marks = 2 * (uint32_t)thr_head_mark_words(c),
-                .n_tiles = (c->n_words - 1) / THR_HEAD_TILE + 1};
+    device_job a = {.d = d,
+                    .c = c,
+                    .plan = plan,
+                    .totals = totals,
+                    .exact = totals && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
+                    .n_groups = (plan->n_states - 1) / plan->group + 1,
+                    .n_marks = 2 * (uint32_t)thr_head_mark_words(c),
+                    .n_tiles = (c->n_words - 1) / THR_HEAD_TILE + 1};
     THR_TRY(thr_head_mark_always(d->head, workspace, plan->options, plan->n_frequent, err));
     if (by_planes(&a))
         THR_TRY(scan(d, workspace, plan, err));
@@ -351,7 +351,7 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
     thr_status status =
         thr_grow(d->head->context, &d->best, &d->best_capacity, plan->k, sizeof *d->best, "a query", err);
     if (status == THR_OK)
-        status = ask_all(&a, workspace, err);
+        status = run_query(&a, workspace, err);
     if (status == THR_OK)
         status = write_answers(&a, err);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_how.h - options of a head's queries, shared by head query and translate. */
-#ifndef THRESHER_PROGRAM_HEAD_HOW_H
-#define THRESHER_PROGRAM_HEAD_HOW_H
+/* head_options.h - options of a head's queries, shared by head query and translate. */
+#ifndef THRESHER_PROGRAM_HEAD_OPTIONS_H
+#define THRESHER_PROGRAM_HEAD_OPTIONS_H
 
 #include "program.h"
 
@@ -34,6 +34,6 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
     }
 
 /* Copy the given values to a query's options; the others keep their defaults. */
-void prog_head_ask(const program *run, const prog_head_values *values, thr_head_query_options *query);
+void prog_head_take_options(const program *run, const prog_head_values *values, thr_head_query_options *query);
 
 #endif
