@@ -115,7 +115,7 @@ static void finish(thr_beam *beam, size_t s, const thr_beam_next *next, bool end
                                    .ended = ended};
 }
 
-static void live_on(thr_beam *beam, size_t s, const thr_beam_next *next) {
+static void continue_row(thr_beam *beam, size_t s, const thr_beam_next *next) {
     const size_t row = beam->sentences[s].first_row + next->row, at = beam->n_next_rows++;
     beam->from[at] = (uint32_t)row;
     beam->words[at] = next->word;
@@ -152,7 +152,7 @@ void thr_beam_advance(thr_beam *beam, size_t s) {
         if (ended || last_step)
             finish(beam, s, next, ended);
         else
-            live_on(beam, s, next);
+            continue_row(beam, s, next);
         n_going_on += !ended;
         next->at++;
         if (!find_next(beam, sentence->first_row, next))

@@ -43,7 +43,10 @@ typedef struct thr_dual_trainer {
     thr_training_state state;
 } thr_dual_trainer;
 
-/* Read the files, choose the words, draw the initial weights. *trainer starts zeroed. */
+/*
+ * Read the files, choose the words, draw the initial weights. *trainer starts zeroed. Statuses as thr_dual_train;
+ * THR_EFORMAT for too few requests.
+ */
 thr_status thr_dual_trainer_start(thr_context *context, const char *requests_path, const char *items_path,
                                   const char *path, const thr_dual_train_options *options, thr_dual_trainer *trainer,
                                   thr_error *err);
@@ -82,7 +85,7 @@ thr_status thr_dual_evaluate(thr_dual_trainer *trainer, double *loss, double *ga
 /* Returns THR_ERANGE with a message that names the step and the model kept so far. */
 thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
 
-/* Write or read path + ".checkpoint" (training/checkpoint.h). */
+/* Write or read path + ".checkpoint". Statuses as training/checkpoint.h has them. */
 thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err);
 thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err);
 

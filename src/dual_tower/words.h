@@ -31,7 +31,8 @@ thr_status thr_dual_next_word(const char **at, const char *end, thr_side side, t
                               thr_error *err);
 
 /*
- * The number of n bytes (THR_DUAL_WORD_MAX at most) in a lexicon: _add adds them if new, _find returns THR_DUAL_NONE.
+ * The number of n bytes (THR_DUAL_WORD_MAX at most) in a lexicon. _add adds new ones and returns THR_OK or THR_ENOMEM;
+ * _find returns THR_DUAL_NONE for them.
  */
 thr_status thr_dual_add_bytes(thr_context *context, thr_lexicon *lexicon, const char *bytes, size_t n, uint32_t *number,
                               thr_error *err);

@@ -54,6 +54,7 @@ typedef struct thr_lsh_counter {
     uint32_t n_touched;
 } thr_lsh_counter;
 
+/* THR_OK or THR_ENOMEM; the caller frees *counter, also after an error. */
 thr_status thr_lsh_counter_make(thr_context *context, uint32_t n_words, thr_lsh_counter *counter, thr_error *err);
 void thr_lsh_counter_free(thr_context *context, thr_lsh_counter *counter);
 

@@ -37,7 +37,7 @@ static void swap(const candidates *c, size_t a, size_t b) {
 }
 
 /* Restore the heap below `at`; its root is the candidate that ranks lowest, which the sort moves to the end. */
-static void sink(const candidates *c, size_t at, size_t n) {
+static void sift_down(const candidates *c, size_t at, size_t n) {
     for (size_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
         if (child + 1 < n && ranks_below(c, child + 1, child))
             child++;
@@ -49,10 +49,10 @@ static void sink(const candidates *c, size_t at, size_t n) {
 
 static void sort(const candidates *c, size_t n) {
     for (size_t at = n / 2; at-- > 0;)
-        sink(c, at, n);
+        sift_down(c, at, n);
     for (size_t end = n; end-- > 1;) {
         swap(c, 0, end);
-        sink(c, 0, end);
+        sift_down(c, 0, end);
     }
 }
 

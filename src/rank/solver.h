@@ -68,7 +68,10 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
 
 /* ---------------------------------------------------------------------------------------- functions for the methods */
 
-/* Take one step from w, where f, gradient and diagonal are known. *moved is false if no step decreases f. */
+/*
+ * Take one step from w, where f, gradient and diagonal are known. *moved is false if no step decreases f. Statuses as
+ * thr_rank_solver_evaluate.
+ */
 thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err);
 thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *moved, thr_error *err);
 
@@ -88,7 +91,7 @@ thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *
 thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
 thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err);
 
-/* Count a reading of X and check for cancellation. */
+/* Count a reading of X. THR_OK or THR_ECANCELED. */
 thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);
 
 static inline double thr_rank_inner(const double *a, const double *b, uint32_t n) {

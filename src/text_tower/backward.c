@@ -32,7 +32,7 @@ void thr_text_backward_free(thr_context *context, thr_text_backward_workspace *w
 }
 
 /* The arguments of a backward pass that all steps share. */
-typedef struct way_back {
+typedef struct backward_pass {
     thr_context *context;
     const thr_text_model *model;
     thr_side side;
@@ -40,10 +40,11 @@ typedef struct way_back {
     const thr_side_gradients *to;
     size_t n;
     float *d_pooled, *d_rebuilt, *d_before, *scratch;
-} way_back;
+} backward_pass;
 
 /* Backward through the layer y = x W + b, whose parts are `weight` and weight + 1. */
-static void through_layer(const way_back *way, size_t weight, const float *x, const float *d_y, bool add, float *d_x) {
+static void through_layer(const backward_pass *way, size_t weight, const float *x, const float *d_y, bool add,
+                          float *d_x) {
     const thr_dense layer = thr_side_layer(way->model, way->side, weight);
     const thr_dense_gradients to = {.d_x = d_x,
                                     .add_to_d_x = add,
@@ -57,7 +58,7 @@ static void through_layer(const way_back *way, size_t weight, const float *x, co
  * Backward through step t: the gradient of p_t is that of the embedding times the plane's weight. It adds to the
  * gradients of f and of e_(t-1); the latter shares d_sum.
  */
-static void through_step(const way_back *way, uint32_t t, float *d_sum) {
+static void through_step(const backward_pass *way, uint32_t t, float *d_sum) {
     const thr_tower_config *config = &way->model->config;
     const thr_slope slope = way->to->slope;
     const size_t n_pooled = config->n_pooled, n_dims = config->n_dims;
@@ -83,16 +84,16 @@ void thr_text_side_backward(thr_context *context, const thr_text_model *model, t
     const thr_slope slope = to->slope;
     float *memory = to->workspace->memory;
     const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
-    const way_back way = {.context = context,
-                          .model = model,
-                          .side = side,
-                          .pass = pass,
-                          .to = to,
-                          .n = n,
-                          .d_pooled = memory,
-                          .d_rebuilt = memory + n * n_pooled,
-                          .d_before = memory + 2 * n * n_pooled,
-                          .scratch = memory + n * floats_a_text(config)};
+    const backward_pass way = {.context = context,
+                               .model = model,
+                               .side = side,
+                               .pass = pass,
+                               .to = to,
+                               .n = n,
+                               .d_pooled = memory,
+                               .d_rebuilt = memory + n * n_pooled,
+                               .d_before = memory + 2 * n * n_pooled,
+                               .scratch = memory + n * floats_a_text(config)};
     memset(way.d_pooled, 0, n * n_pooled * sizeof *way.d_pooled);
     for (uint32_t t = thr_side_steps(config, side); t >= 1; t--)
         through_step(&way, t, to->d_embedding);

@@ -97,6 +97,7 @@ typedef struct thr_pass {
     float *residual[THR_STEPS_MAX];   /* f - r_t */
 } thr_pass;
 
+/* Reserve memory for n_texts. THR_OK or THR_ENOMEM; the caller frees *pass, also after an error. */
 thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
                                  thr_pass *pass, thr_error *err);
 void thr_text_pass_free(thr_context *context, thr_pass *pass);

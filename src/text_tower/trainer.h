@@ -43,7 +43,10 @@ typedef struct thr_text_trainer {
     thr_training_state state;
 } thr_text_trainer;
 
-/* Read the pairs, choose the trigrams, draw the initial weights. *trainer starts zeroed. */
+/*
+ * Read the pairs, choose the trigrams, draw the initial weights. *trainer starts zeroed. THR_OK; THR_EFORMAT for too
+ * few pairs; what thr_text_pairs_read returns; THR_ENOMEM.
+ */
 thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, const char *path,
                                   const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err);
 void thr_text_trainer_free(thr_text_trainer *trainer);
@@ -56,7 +59,10 @@ static inline const thr_text_model *thr_trainer_model(const thr_text_trainer *tr
     return trainer->state.epoch < thr_text_trainer_float_epochs(trainer) ? &trainer->as_floats : &trainer->model;
 }
 
-/* Initialise planes that approximate the floats learned so far; call it before the epoch is counted. */
+/*
+ * Initialise planes that approximate the floats learned so far; call it before the epoch is counted. THR_OK; THR_ERANGE
+ * when an activation is not finite; THR_ENOMEM.
+ */
 thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err);
 
 /* Run steps on a GPU if the context selects one; weights have been drawn or read. THR_OK without a GPU, too. */
@@ -70,7 +76,9 @@ thr_status thr_text_trainer_step(thr_text_trainer *trainer, const uint32_t *numb
 thr_status thr_text_trainer_step_on_cpu(thr_text_trainer *trainer, const uint32_t *numbers, double *loss,
                                         thr_error *err);
 
-/* Download weights and moments if the device's are newer; upload them after the host changed them. */
+/*
+ * Download weights and moments if the device's are newer; upload them after the host changed them. THR_OK; THR_EDEVICE.
+ */
 thr_status thr_text_trainer_fetch(thr_text_trainer *trainer, thr_error *err);
 thr_status thr_text_trainer_put(thr_text_trainer *trainer, thr_error *err);
 
@@ -97,7 +105,10 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
 /* Returns THR_ERANGE with a message that names the step and the model kept so far. */
 thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error *err);
 
-/* Write or read path + ".checkpoint": weights, the optimiser's state and the training state. */
+/*
+ * Write or read path + ".checkpoint": weights, the optimiser's state and the training state. Statuses as
+ * training/checkpoint.h has them.
+ */
 thr_status thr_text_checkpoint_write(thr_text_trainer *trainer, thr_error *err);
 thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err);
 void thr_text_checkpoint_remove(const thr_text_trainer *trainer);

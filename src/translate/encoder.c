@@ -107,7 +107,7 @@ static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_l
 }
 
 /* Transpose rows from the order of steps to the order of sentences. */
-static void put_together(thr_seq2seq_work *w) {
+static void order_by_sentence(thr_seq2seq_work *w) {
     const size_t n_units = w->model->n_units;
     for (size_t i = 0; i < w->n_sentences; i++)
         for (size_t t = 0; t < length_of(w, i); t++)
@@ -133,7 +133,7 @@ thr_status thr_translate_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *wor
         run_direction(w, &m->forward[l].lstm, &forward, l);
         run_direction(w, &m->backward[l].lstm, &backward, l);
     }
-    put_together(w);
+    order_by_sentence(w);
     thr_nn_dense_forward(w->context, &attention, w->memory.items, n_places, w->keys.items);
     return THR_OK;
 }

@@ -72,7 +72,10 @@ thr_status thr_translate_take_nothing(thr_translator *translator, size_t text, t
 /* Return all translations, in the order of the texts. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_report(thr_translator *translator, thr_translations *result, thr_error *err);
 
-/* Open options->head, or make a head of weights and bias; model is their file, for messages. */
+/*
+ * Open options->head, or make a head of weights and bias; model is their file, for messages. THR_OK; THR_EMISMATCH for
+ * another model's head; what thr_head_open or thr_head_create returns.
+ */
 thr_status thr_translate_open_head(thr_translator *t, const char *model, const thr_translator_options *options,
                                    const thr_matrix *weights, const float *bias, thr_error *err);
 

@@ -47,7 +47,10 @@ void thr_head_device_limit(thr_head_device *device, size_t bytes); /* for tests;
 thr_status thr_head_device_query(thr_head_device *device, thr_head_workspace *workspace, const thr_head_plan *plan,
                                  thr_error *err);
 
-/* The same on the context's GPU if the head's policy selects it (device/policy.h); *done: whether it was answered. */
+/*
+ * The same on the context's GPU if the head's policy selects it (device/policy.h). *done: whether it was answered; if
+ * not, and the status is THR_OK, the CPU should answer.
+ */
 thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, bool *done,
                                  thr_error *err);
 

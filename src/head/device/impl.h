@@ -62,7 +62,9 @@ struct thr_head_device {
 thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err);
 
-/* The scan target of the head's plane codes on the device; uploads them on first use. */
+/*
+ * The scan target of the head's plane codes on the device; uploads them on first use. THR_OK; THR_ENOMEM; THR_EDEVICE.
+ */
 thr_status thr_head_device_codes(thr_head_device *device, const thr_scan_target **target, thr_error *err);
 
 #endif

@@ -58,7 +58,7 @@ static uint32_t rows_at_once(const device_job *a) {
 }
 
 /* Reserve the results: sums, best words, their number, the number of candidates. */
-static thr_status get_answers(device_job *a, thr_error *err) {
+static thr_status reserve_results(device_job *a, thr_error *err) {
     const size_t n = a->plan->n_states;
     size_t n_best, size;
     char *at = NULL;
@@ -75,13 +75,13 @@ static thr_status get_answers(device_job *a, thr_error *err) {
 }
 
 /* Bytes of the inputs: states, always-in words, words found by the scan. */
-typedef struct sent_sizes {
+typedef struct input_sizes {
     size_t states, always, found;
-} sent_sizes;
+} input_sizes;
 
-static thr_status get_sent(device_job *a, sent_sizes *sizes, thr_error *err) {
+static thr_status reserve_inputs(device_job *a, input_sizes *sizes, thr_error *err) {
     const size_t n = a->plan->n_states;
-    *sizes = (sent_sizes){.always = a->n_marks * sizeof(uint32_t)};
+    *sizes = (input_sizes){.always = a->n_marks * sizeof(uint32_t)};
     if (!thr_mul_size(n, a->c->n_dims * sizeof(float), &sizes->states) ||
         (by_planes(a) && !thr_mul_size(n, a->plan->n_shortlist * sizeof(uint32_t), &sizes->found)) ||
         sizes->states > SIZE_MAX - sizes->always || sizes->found > SIZE_MAX - sizes->always - sizes->states)
@@ -94,7 +94,7 @@ static thr_status get_sent(device_job *a, sent_sizes *sizes, thr_error *err) {
 }
 
 /* Reserve the intermediates. There is one word list at least, and no more than groups. */
-static thr_status get_between(device_job *a, thr_error *err) {
+static thr_status reserve_intermediates(device_job *a, thr_error *err) {
     const size_t rows = a->n_rows, words = a->c->n_words * sizeof(uint32_t), n_tiles = rows * a->n_tiles;
     const size_t lists = a->plan->all ? 0 : a->n_groups < rows ? a->n_groups : rows;
     size_t n_codes = 0;
@@ -117,7 +117,7 @@ static thr_status upload(const device_job *a, void *to, size_t size, char **from
     return size == 0 ? THR_OK : a->d->backend->upload(a->d->stream, to, at, size, err);
 }
 
-static thr_status send(device_job *a, const thr_head_workspace *workspace, const sent_sizes *sizes, thr_error *err) {
+static thr_status send(device_job *a, const thr_head_workspace *workspace, const input_sizes *sizes, thr_error *err) {
     const size_t n_found = sizes->found / sizeof(uint32_t);
     char *at = a->host_in, *found = at + sizes->states + sizes->always;
     memcpy(at, workspace->states, sizes->states);
@@ -270,10 +270,10 @@ static thr_status run_groups(const device_job *a, size_t first_group, uint32_t n
 
 static thr_status run_query(device_job *a, const thr_head_workspace *workspace, thr_error *err) {
     const size_t together = a->n_rows / a->plan->group > 0 ? a->n_rows / a->plan->group : 1;
-    sent_sizes sizes;
-    THR_TRY(get_sent(a, &sizes, err));
-    THR_TRY(get_between(a, err));
-    THR_TRY(get_answers(a, err));
+    input_sizes sizes;
+    THR_TRY(reserve_inputs(a, &sizes, err));
+    THR_TRY(reserve_intermediates(a, err));
+    THR_TRY(reserve_results(a, err));
     THR_TRY(send(a, workspace, &sizes, err));
     if (by_hashes(a))
         THR_TRY(hash(a, err));

@@ -62,7 +62,10 @@ struct thr_device_learner {
 thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out,
                                          const char *what, thr_error *err);
 
-/* Assemble the batch of these pairs, enqueue its upload, and reserve device memory for its words. */
+/*
+ * Assemble the batch of these pairs, enqueue its upload, and reserve device memory for its words. THR_OK;
+ * THR_EUNSUPPORTED for 2^32 words and trigrams or more; THR_ENOMEM; THR_EDEVICE.
+ */
 thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err);
 

@@ -34,7 +34,7 @@ thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *
 }
 
 /* Run the step on the device; if that fails before the weights have changed, run it on the CPU. */
-static thr_status step_somewhere(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+static thr_status step_with_fallback(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_error why = {.status = THR_OK};
     if (trainer->learner == NULL)
         return thr_text_trainer_step_on_cpu(trainer, numbers, loss, err);
@@ -49,7 +49,7 @@ static thr_status step_somewhere(thr_text_trainer *trainer, const uint32_t *numb
 }
 
 thr_status thr_text_trainer_step(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
-    THR_TRY(step_somewhere(trainer, numbers, loss, err));
+    THR_TRY(step_with_fallback(trainer, numbers, loss, err));
     trainer->state.step++;
     return THR_OK;
 }

@@ -71,7 +71,7 @@ static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n
 }
 
 /* The binary model has all the parts of the model of floats, and more, so its shapes determine the memory. */
-static void lay_out_room(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
+static void lay_out_workspace(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = learner->n, pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
@@ -168,7 +168,7 @@ static thr_status open_learner(const thr_text_trainer *trainer, thr_device_learn
     void *results = NULL;
     THR_TRY(backend->open_stream(learner->device, &learner->stream, err));
     THR_TRY(make_room(trainer, learner, lay_out_weights, &learner->weights, "weights and their moments", err));
-    THR_TRY(make_room(trainer, learner, lay_out_room, &learner->workspace, "a batch", err));
+    THR_TRY(make_room(trainer, learner, lay_out_workspace, &learner->workspace, "a batch", err));
     THR_TRY(backend->alloc_pinned(learner->device, ((size_t)learner->n + 1) * sizeof *learner->results, &results,
                                   "losses", err));
     learner->results = results;

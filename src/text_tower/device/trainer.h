@@ -28,7 +28,7 @@ thr_status thr_text_device_learner_open(const struct thr_text_trainer *trainer, 
                                         thr_device_learner **learner, thr_error *err);
 void thr_text_device_learner_close(thr_device_learner *learner); /* learner may be NULL */
 
-/* Upload or download the trainer's weights and moments. */
+/* Upload or download the trainer's weights and moments. THR_OK; THR_EDEVICE. */
 thr_status thr_text_device_learner_put(thr_device_learner *learner, const struct thr_text_trainer *trainer,
                                        thr_error *err);
 thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, struct thr_text_trainer *trainer,
