@@ -6,11 +6,9 @@ Then the requests a second of both, in one run, on one thread: Thresher before a
 written. Every way is a process of its own, whose environment says how memory is kept.
 """
 
-import csv
 import json
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
@@ -53,13 +51,8 @@ def write_log(arguments, log, kind):
 
 def train(arguments, requests, items, valid, model, epochs, batch, *more):
     """Rows of the learning curve."""
-    with tempfile.TemporaryDirectory() as directory:
-        curve = os.path.join(directory, "curve.csv")
-        words = ["--model", "dual", "--items", items, "--valid", valid, "-o", model, "--epochs", str(epochs)]
-        words += ["--patience", "0", "--batch", str(batch), "--threads", "1", "--quiet", "--curve", curve, *more]
-        subprocess.run([arguments.thresher, "tower", "train", requests, *words], check=True)
-        with open(curve) as file:
-            return list(csv.DictReader(file))
+    words = ["--model", "dual", "--items", items, "--valid", valid, "--epochs", str(epochs), "--batch", str(batch)]
+    return way.learning_curve(arguments.thresher, requests, model, *words, *more)
 
 
 def first_lines(path, n, out):
@@ -73,7 +66,7 @@ def ours(arguments, directory, requests, items):
     """Our requests a second: the best epoch. A few requests validate, which is no part of it."""
     valid = first_lines(requests, 100, os.path.join(directory, "valid.tsv"))
     rows = train(arguments, requests, items, valid, os.path.join(directory, "model"), EPOCHS, BATCH)
-    return max(float(row["examples_per_s"]) for row in rows)
+    return way.best_rate(rows)
 
 
 # ---------------------------------------------------------------------------------------------------- the same

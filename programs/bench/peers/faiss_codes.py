@@ -89,19 +89,6 @@ class RaBitQFastScan(Refined):
         return rotated(faiss, data.n_dims, codes), codes
 
 
-class RaBitQ(Refined):
-    name, title = "faiss-rabitq-plain", "Faiss RaBitQ + refine"
-
-    def variants(self, data):
-        return [{"bits": bits} for bits in (1, 2)]
-
-    def make(self, data, bits):
-        faiss = faiss_module()
-        codes = faiss.IndexRaBitQ(data.n_dims, faiss.METRIC_L2, bits)
-        codes.qb = 4
-        return rotated(faiss, data.n_dims, codes), codes
-
-
 class ScalarQuantizer(Refined):
     name, title = "faiss-sq", "Faiss IndexScalarQuantizer + refine"
     factors = (1, 2, 5)

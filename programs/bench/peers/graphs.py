@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph indexes: HNSW (hnswlib, Faiss) with M = 32 and efConstruction = 200, and SymphonyQG (rabitqlib).
+"""Graph indexes: HNSW (hnswlib) with M = 32 and efConstruction = 200, and SymphonyQG (rabitqlib).
 
 They read a small part of the data and take long to build, so a built graph is kept on disk with its build time.
 """
@@ -9,7 +9,6 @@ import os
 import time
 
 import numpy as np
-from faiss_exact import faiss_module, metric_of
 from peer import GRAPH, Index, Peer
 
 M, EF_CONSTRUCTION = 32, 200
@@ -85,29 +84,6 @@ class HnswLib(Graph):
         def search(queries, k, ef):
             index.set_ef(max(ef, k))
             return index.knn_query(queries, k)[0].astype(np.int64)
-
-        return search
-
-
-class FaissHnsw(Graph):
-    name, title, package = "faiss-hnsw", f"Faiss IndexHNSWFlat M={M}", "faiss-cpu"
-
-    def make(self, data):
-        index = faiss_module().IndexHNSWFlat(data.n_dims, M, metric_of(data))
-        index.hnsw.efConstruction = EF_CONSTRUCTION
-        index.add(np.ascontiguousarray(data.base))
-        return index
-
-    def write(self, index, path):
-        faiss_module().write_index(index, path)
-
-    def read(self, data, path):
-        return faiss_module().read_index(path)
-
-    def searcher(self, index):
-        def search(queries, k, ef):
-            index.hnsw.efSearch = max(ef, k)
-            return index.search(queries, k)[1]
 
         return search
 

@@ -10,13 +10,11 @@ again unless --again asks for it. Then the report is printed, or with --docs wri
 import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from functools import partial
 
-from common import cpu, load, names_of, save  # first: one thread, and numpy is there
+from common import child, cpu, load, names_of, save  # first: one thread, and numpy is there
 
 import datasets
 import faiss_codes
@@ -38,18 +36,15 @@ PEERS = [
     rabitqlib_ivf.Exhaustive(),
     faiss_exact.Panorama(),
     faiss_codes.BinaryFlat(),
-    faiss_codes.RaBitQ(),
     faiss_codes.ScalarQuantizer(),
     usearch_exact.Floats(),
     usearch_exact.Codes(),
     rabitqlib_ivf.Probing(),
     graphs.HnswLib(),
     graphs.SymphonyQG(),
-    graphs.FaissHnsw(),
 ]
 BY_NAME = {peer.name: peer for peer in PEERS}
 
-ON_DEMAND = ("faiss-rabitq-plain", "faiss-hnsw")  # far slower than faiss-rabitq, and than hnswlib to build
 QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
 BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
 FORMAT = 1  # of the results file
@@ -118,33 +113,23 @@ def about_data(data):
 
 
 def one(arguments):
-    """The process for one data set and peer: writes {"data": ..., "peer": ...} or {"no_data": why} to a file."""
-    name, peer_name, path = arguments.one
+    """The process for one data set and peer: prints {"data": ..., "peer": ...} or {"no_data": why}."""
+    name, peer_name = arguments.one
     peer = BY_NAME[peer_name]
     if isinstance(peer, graphs.Graph):
         peer.cache, peer.large = arguments.cache, arguments.graphs
     try:
         data = datasets.load(name, arguments.cache, arguments.quick)
-        result = {"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}
+        print(json.dumps({"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}))
     except datasets.Missing as missing:
-        result = {"no_data": str(missing)}
-    with open(path, "w") as file:
-        json.dump(result, file)
+        print(json.dumps({"no_data": str(missing)}))
 
 
 def run_one(arguments, name, peer_name):
-    """Run it; the answer, or {"left_out": why} where the process failed."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "result.json")
-        command = [sys.executable, __file__, "--one", name, peer_name, path, "--cache", arguments.cache]
-        command += ["--budget", str(arguments.budget)]
-        command += ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-        if os.path.exists(path):
-            with open(path) as file:
-                return json.load(file)
-    last = (done.stderr.strip().splitlines() or ["no word"])[-1]
-    return {"peer": {"left_out": f"failed with status {done.returncode}: {last}"}}
+    """Run it; the answer, or {"peer": {"left_out": why}} where the process failed."""
+    words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
+    result = child(words + ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs)
+    return {"peer": {"left_out": f"failed: {result['failed']}"}} if "failed" in result else result
 
 
 def empty_results():
@@ -195,10 +180,10 @@ def parse():
     parser.add_argument("--out", metavar="FILE", help="what is measured (default: build/bench/search.json)")
     parser.add_argument("--cache", default="build/bench/data", metavar="DIR", help="for data and graphs, 5 GB")
     parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
-    arguments.peers = arguments.peers or [name for name in BY_NAME if name not in ON_DEMAND]
+    arguments.peers = arguments.peers or list(BY_NAME)
     arguments.budget = arguments.budget or (QUICK_BUDGET_S if arguments.quick else BUDGET_S)
     arguments.out = arguments.out or f"build/bench/search{'-quick' if arguments.quick else ''}.json"
     return arguments
@@ -213,8 +198,7 @@ def main():
     results = run(arguments)
     for kept in results["results"].values():
         for name in BY_NAME:
-            if name not in ON_DEMAND:
-                kept.setdefault(name, {"left_out": "not measured yet"})
+            kept.setdefault(name, {"left_out": "not measured yet"})
     if arguments.docs:
         report.write_docs(results)
     else:

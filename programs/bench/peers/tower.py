@@ -8,7 +8,6 @@ Then the report is printed, or with --docs written into docs/benchmarks.md.
 """
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -103,15 +102,10 @@ def write_pairs(path, pairs):
 
 def ours(arguments, pairs_path, model_path):
     """Our examples a second: the best of some epochs of the very same pairs and model."""
-    command = [arguments.thresher, "tower", "train", pairs_path, "-o", model_path, "--threads", "1", "--quiet"]
-    command += ["--epochs", str(EPOCHS), "--patience", "0", "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
-    command += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
-    command += ["--float-share", "0"]  # steps with signs are what is timed
-    with tempfile.TemporaryDirectory() as directory:
-        curve = os.path.join(directory, "curve.csv")
-        subprocess.run([*command, "--curve", curve], check=True)
-        with open(curve) as file:
-            return max(float(row["examples_per_s"]) for row in csv.DictReader(file))
+    words = ["--epochs", str(EPOCHS), "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
+    words += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
+    words += ["--float-share", "0"]  # steps with signs are what is timed
+    return way.best_rate(way.learning_curve(arguments.thresher, pairs_path, model_path, *words))
 
 
 def same_loss(arguments, torch, directory, model_path, pairs):

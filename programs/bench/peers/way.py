@@ -3,6 +3,10 @@
 for. A Way is a dataclass of settings with a name() and a docstring that explains them.
 """
 
+import csv
+import os
+import subprocess
+import tempfile
 import time
 
 import numpy as np
@@ -27,6 +31,20 @@ def one_thread():
 
 def budget(quick):
     return QUICK_WAY_S if quick else WAY_S
+
+
+def learning_curve(program, examples, model, *words):
+    """The epochs of a training by `thresher tower train` on one thread, as {column: text}."""
+    with tempfile.TemporaryDirectory() as directory:
+        curve = os.path.join(directory, "curve.csv")
+        command = [program, "tower", "train", examples, "-o", model, "--threads", "1", "--quiet", "--curve", curve]
+        subprocess.run([*command, "--patience", "0", *words], check=True)
+        with open(curve) as file:
+            return list(csv.DictReader(file))
+
+
+def best_rate(epochs):
+    return max(float(epoch["examples_per_s"]) for epoch in epochs)
 
 
 def run(words, keep_memory):
