@@ -4,8 +4,8 @@
 # it needs a driver and nothing else; for training cuBLAS, which it loads itself.
 enable_language(CUDA)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
-add_library(thresher_cuda MODULE ${cuda_sources} src/base/error.c src/base/printable.c src/base/utf8.c)
+file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu src/cuda/*/*.cu)
+add_library(thresher_cuda MODULE ${cuda_sources} src/base/error.c src/base/text/printable.c src/base/text/utf8.c)
 set_target_properties(thresher_cuda PROPERTIES
     CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static
     CUDA_VISIBILITY_PRESET hidden

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_ops.h - GPU backend operations for training a linear RankSVM (rank/problem.h has them for CPUs). Plain
+ * rank_ops.h - GPU backend operations for training a linear RankSVM (rank/solver/problem.h has them for CPUs). Plain
  * structs; pointers are to device memory.
  *
  * Rows are grouped by query. The rows of a query are also numbered by label, worst first: u. In arrays with one entry
@@ -18,7 +18,7 @@
 
 /*
  * A node over u: the worse part is begin to middle - 1. middle == end: a block; middle == begin: a level
- * (rank/pair_tree.h).
+ * (rank/solver/pair_tree.h).
  */
 typedef struct thr_rank_op_node {
     uint32_t begin, middle, end;
@@ -125,7 +125,7 @@ typedef struct thr_rank_diagonal_op {
 } thr_rank_diagonal_op;
 
 /*
- * Build the approximate Hessian for the preconditioner (rank/precondition.h) from n_sampled queries and every
+ * Build the approximate Hessian for the preconditioner (rank/solver/precondition.h) from n_sampled queries and every
  * row_step-th u of these. Their rows begin in the panel at starts[i]; starts[n_sampled] is the total. Write the roots
  * of the diagonal to scales, and the products of the scaled rows to matrix, n_features x n_features, without the 1 of
  * the diagonal. Scratch: means, n_sampled x n_features, and panel, one line a sampled row.

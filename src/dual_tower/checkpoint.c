@@ -107,7 +107,7 @@ thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
                                              trainer->split.n_train / trainer->options.batch, &checkpoint, err));
 out:
     thr_dual_words_free(context, &model);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     thr_release(context, path);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef THR_DUAL_TOWER_IMPL_H
 #define THR_DUAL_TOWER_IMPL_H
 
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 #include "dual_tower/model.h"
 
 struct thr_dual {

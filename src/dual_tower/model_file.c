@@ -57,12 +57,12 @@ thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, cons
 }
 
 bool thr_dual_is_in(const thr_tensors *tensors) {
-    return thr_io_tensors_metadata(tensors, kind.key) != NULL;
+    return thr_tensors_metadata(tensors, kind.key) != NULL;
 }
 
 static thr_status read_words(thr_context *context, const thr_tensors *tensors, const char *name, thr_side side,
                              thr_dual_vocabulary *words, thr_error *err) {
-    const thr_tensor *tensor = thr_io_tensors_find(tensors, side == THR_SIDE_QUERY ? "query.words" : "item.words");
+    const thr_tensor *tensor = thr_tensors_find(tensors, side == THR_SIDE_QUERY ? "query.words" : "item.words");
     if (tensor == NULL || tensor->dtype != THR_DTYPE_U8 || tensor->n_axes != 1)
         return thr_fail(err, THR_EFORMAT, "%s: has no list of %s words", name, sides[side]);
     return thr_dual_vocabulary_make(context, tensor->data, tensor->n_bytes, side, name, words, err);

@@ -11,9 +11,9 @@
 thr_status thr_dual_probe(thr_context *context, const char *path, bool *is_dual, thr_error *err) {
     thr_tensors *tensors = NULL;
     *is_dual = false;
-    THR_TRY(thr_io_tensors_open(context, path, &tensors, err));
+    THR_TRY(thr_tensors_open(context, path, &tensors, err));
     *is_dual = thr_dual_is_in(tensors);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return THR_OK;
 }
 
@@ -22,7 +22,7 @@ thr_status thr_dual_open(thr_context *context, const char *path, thr_dual **dual
     *dual_out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *dual, &dual, "a model", err));
     dual->context = thr_context_retain(context);
-    thr_status status = thr_io_tensors_open(context, path, &dual->tensors, err);
+    thr_status status = thr_tensors_open(context, path, &dual->tensors, err);
     if (status == THR_OK)
         status = thr_dual_read(context, dual->tensors, path, &dual->model, &dual->fingerprint, err);
     if (status != THR_OK)
@@ -37,7 +37,7 @@ void thr_dual_free(thr_dual *dual) {
         return;
     thr_context *context = dual->context;
     thr_dual_words_free(context, &dual->model);
-    thr_io_tensors_free(dual->tensors);
+    thr_tensors_free(dual->tensors);
     thr_release(context, dual);
     thr_context_free(context);
 }
@@ -51,7 +51,7 @@ thr_dual_info thr_dual_get_info(const thr_dual *dual) {
                           .n_item_words = thr_dual_n_words(items),
                           .n_user_fields = thr_dual_n_fields(users),
                           .n_item_fields = thr_dual_n_fields(items),
-                          .file_bytes = thr_io_tensors_file_bytes(dual->tensors),
+                          .file_bytes = thr_tensors_file_bytes(dual->tensors),
                           .fingerprint = dual->fingerprint};
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         info.n_parameters += (uint64_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
@@ -144,7 +144,7 @@ static void free_workspace(thr_context *context, void *arg) {
 thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                            size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
-    THR_TRY(thr_io_tensors_check(dual->tensors, err));
+    THR_TRY(thr_tensors_check(dual->tensors, err));
     return thr_training_encode_pieces_run(
         dual->context,
         &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
@@ -167,7 +167,7 @@ thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, 
                          size_t hits_capacity, size_t *n, thr_error *err) {
     const char *at = text, *end = text + length;
     *n = 0;
-    THR_TRY(thr_io_tensors_check(dual->tensors, err));
+    THR_TRY(thr_tensors_check(dual->tensors, err));
     for (;;) {
         thr_dual_word word;
         bool got = false;

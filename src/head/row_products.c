@@ -80,7 +80,7 @@ size_t thr_head_packed_floats(const thr_head_contents *c, size_t n) {
 
 thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, size_t n, float *columns) {
     if (n > FEW_STATES)
-        thr_dots_pack(columns, rows, n, c->n_dims);
+        thr_kernel_dots_pack(columns, rows, n, c->n_dims);
     return (thr_head_states){rows, columns, n};
 }
 

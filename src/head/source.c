@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "head/impl.h"
 #include "io/endings.h"
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 
 enum { NAME_MOST = 256, LISTED = 8 };
 
@@ -31,9 +31,9 @@ static const char *const USUAL_NAMES[] = {
 /* List a file's first tensor names, for a message. */
 static void list_names(const thr_tensors *tensors, char *text, size_t size) {
     size_t n = 0;
-    for (size_t i = 0; i < thr_io_tensors_count(tensors) && i < LISTED && n < size; i++) {
+    for (size_t i = 0; i < thr_tensors_count(tensors) && i < LISTED && n < size; i++) {
         const int written =
-            snprintf(text + n, size - n, "%s%.40s", i > 0 ? ", " : "", thr_io_tensors_at(tensors, i)->name);
+            snprintf(text + n, size - n, "%s%.40s", i > 0 ? ", " : "", thr_tensors_at(tensors, i)->name);
         n += written > 0 ? (size_t)written : 0;
     }
 }
@@ -42,14 +42,14 @@ static thr_status find(const thr_tensors *tensors, const char *path, const char 
                        thr_error *err) {
     char names[LISTED * 48] = "none";
     for (size_t i = 0; name == NULL && i < sizeof USUAL_NAMES / sizeof *USUAL_NAMES; i++)
-        if (thr_io_tensors_find(tensors, USUAL_NAMES[i]) != NULL)
+        if (thr_tensors_find(tensors, USUAL_NAMES[i]) != NULL)
             name = USUAL_NAMES[i];
-    *tensor = name == NULL ? NULL : thr_io_tensors_find(tensors, name);
+    *tensor = name == NULL ? NULL : thr_tensors_find(tensors, name);
     if (*tensor != NULL)
         return THR_OK;
     list_names(tensors, names, sizeof names);
     return thr_fail(err, THR_ENOTFOUND, "%s: has no tensor %s: of %zu it has, the first are %s", path,
-                    name == NULL ? "with the usual name of a head" : name, thr_io_tensors_count(tensors), names);
+                    name == NULL ? "with the usual name of a head" : name, thr_tensors_count(tensors), names);
 }
 
 static bool has_numbers(const thr_tensor *tensor, uint32_t n_axes) {
@@ -66,7 +66,7 @@ static thr_status read_bias(thr_context *context, const thr_tensors *tensors, co
     if (length < strlen(ending) || length >= sizeof name || strcmp(weight + length - strlen(ending), ending) != 0)
         return THR_OK;
     (void)snprintf(name, sizeof name, "%.*s%s", (int)(length - strlen(ending)), weight, other);
-    const thr_tensor *tensor = thr_io_tensors_find(tensors, name);
+    const thr_tensor *tensor = thr_tensors_find(tensors, name);
     if (tensor == NULL)
         return THR_OK;
     if (!has_numbers(tensor, 1) || tensor->shape[0] == 0 || tensor->shape[0] > THR_HEAD_MAX_WORDS)
@@ -84,7 +84,7 @@ static thr_status from_tensors(thr_context *context, const char *path, const cha
     thr_tensors *tensors = NULL;
     float *bias = NULL;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_io_tensors_open(context, path, &tensors, err));
+    THR_TRY_OUT(thr_tensors_open(context, path, &tensors, err));
     THR_TRY_OUT(find(tensors, path, name, &tensor, err));
     if (!has_numbers(tensor, 2))
         THR_TRY_OUT(
@@ -104,7 +104,7 @@ static thr_status from_tensors(thr_context *context, const char *path, const cha
     THR_TRY_OUT(thr_head_create(context, &weights, &with_bias, head, err));
 out:
     thr_release(context, bias);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return status;
 }
 

@@ -8,7 +8,7 @@
 
 #include <thresher/hits.h>
 
-#include "base/dictionary.h"
+#include "base/text/dictionary.h"
 #include "base/radix.h"
 #include "hits/lookup.h"
 

@@ -12,7 +12,7 @@
 #define THR_HITS_FILE_H
 
 #include "base/section_file.h"
-#include "base/string_table.h"
+#include "base/text/string_table.h"
 #include "lists/lists.h"
 
 enum { THR_HITS_FORMAT = 2 };

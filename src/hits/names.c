@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "base/error.h"
 #include "base/radix.h"
 #include "hits/impl.h"

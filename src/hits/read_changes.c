@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "base/error.h"
 #include "hits/impl.h"
 #include "io/reader.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "base/error.h"
 #include "io/table.h"
 

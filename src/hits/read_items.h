@@ -3,7 +3,7 @@
 #ifndef THR_HITS_READ_ITEMS_H
 #define THR_HITS_READ_ITEMS_H
 
-#include "base/dictionary.h"
+#include "base/text/dictionary.h"
 
 /* Names and words get numbers in order of appearance. Initialise with zeros. */
 typedef struct thr_hits_rows {

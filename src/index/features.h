@@ -6,9 +6,9 @@
 #ifndef THR_INDEX_FEATURES_H
 #define THR_INDEX_FEATURES_H
 
-#include "index/build_dir.h"
-#include "index/ids.h"
-#include "index/row_source.h"
+#include "index/build/directory.h"
+#include "index/build/ids.h"
+#include "index/build/row_source.h"
 
 /* The items whose features are indexed. */
 typedef struct thr_index_hits_of {

@@ -99,7 +99,7 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
         memcpy(out, (const float *)segment->vectors + item * n_dims, n_dims * sizeof(float));
         break;
     case THR_DTYPE_F16:
-        thr_f16_to_f32(index->context, (const uint16_t *)segment->vectors + item * n_dims, out, n_dims);
+        thr_kernel_f16_to_f32(index->context, (const uint16_t *)segment->vectors + item * n_dims, out, n_dims);
         break;
     default:
         for (size_t d = 0; d < n_dims; d++)

@@ -9,8 +9,8 @@
 #define THR_INDEX_MODEL_H
 
 #include "base/file.h"
-#include "index/build_dir.h"
-#include "index/row_source.h"
+#include "index/build/directory.h"
+#include "index/build/row_source.h"
 
 #include <thresher/dual.h>
 #include <thresher/tower.h>

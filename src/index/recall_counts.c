@@ -4,7 +4,7 @@
  * and extrapolates beyond its recalls and numbers of results.
  */
 #include "index/impl.h"
-#include "index/tune.h"
+#include "index/build/calibrate.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
 #define THR_INDEX_SEGMENT_FILE_H
 
 #include "base/section_file.h"
-#include "base/string_table.h"
+#include "base/text/string_table.h"
 #include "code/nested.h"
 #include "index/manifest.h"
 #include "scan/segment.h"

@@ -29,7 +29,7 @@ static inline size_t thr_dots_packed(size_t n_queries, size_t n_dims) {
 }
 
 /* Pack n_queries contiguous queries of n_dims floats; columns has room for thr_dots_packed floats. */
-void thr_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims);
+void thr_kernel_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims);
 
 /* n_rows rows of n_dims floats at arbitrary, possibly unaligned addresses. */
 typedef struct thr_dots {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void thr_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims) {
+void thr_kernel_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims) {
     const size_t n_steps = thr_dots_steps(n_dims), width = thr_dots_width(n_queries);
     memset(columns, 0, thr_dots_packed(n_queries, n_dims) * sizeof *columns);
     for (size_t d = 0; d < n_dims; d++) {

@@ -15,12 +15,12 @@ static void matmul(const thr_product *p) {
 
 static void tanh_f32(float *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i++)
-        out[i] = thr_tanh_one(in[i]);
+        out[i] = thr_kernel_tanh_one(in[i]);
 }
 
 static void exp_f32(float *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i++)
-        out[i] = thr_exp_one(in[i]);
+        out[i] = thr_kernel_exp_one(in[i]);
 }
 
 static void gather_sum(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
@@ -49,7 +49,7 @@ static void logistic_pairs(float *losses, float *slopes, const float *scores, co
                            float score) {
     for (size_t j = 0; j < n; j++) {
         float slope = 0;
-        losses[j] = weights[j] * thr_logistic_one(score - scores[j], &slope);
+        losses[j] = weights[j] * thr_kernel_logistic_one(score - scores[j], &slope);
         slopes[j] = weights[j] * slope;
     }
 }
@@ -80,13 +80,13 @@ static void add_where(float *out, const float *in, const uint16_t *where, uint16
 
 static void adam_step(float *w, float *m, float *v, const float *gradient, size_t n, const thr_adam_step *step) {
     for (size_t i = 0; i < n; i++)
-        thr_adam_one(&w[i], &m[i], &v[i], gradient[i], step);
+        thr_kernel_adam_one(&w[i], &m[i], &v[i], gradient[i], step);
 }
 
 static void ftrl_step(float *w, float *z, float *n, const float *gradient, size_t n_weights,
                       const thr_ftrl_step *step) {
     for (size_t i = 0; i < n_weights; i++)
-        thr_ftrl_one(&w[i], &z[i], &n[i], gradient[i], step);
+        thr_kernel_ftrl_one(&w[i], &z[i], &n[i], gradient[i], step);
 }
 
 void thr_kernels_fill_scalar_layers(thr_kernels *kernels) {

@@ -35,7 +35,7 @@ typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
 
 #define THR_ALWAYS static inline __attribute__((always_inline))
 
-THR_ALWAYS thr_lanes thr_load(const float *from) {
+THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
     thr_lanes x;
     memcpy(&x, from, sizeof x);
     return x;
@@ -53,7 +53,7 @@ typedef struct thr_dot_strip {
 } thr_dot_strip;
 
 /* rows and vectors are constants at every call. */
-THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
     const float *row[DOT_ROWS], *column = p->columns;
     thr_block_sum s;
     THR_UNROLL
@@ -68,7 +68,7 @@ THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t r
         thr_lanes y[DOT_VECTORS];
         THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
-            y[v] = thr_load(column + v * LANES);
+            y[v] = thr_kernel_load(column + v * LANES);
         THR_UNROLL
         for (size_t r = 0; r < rows; r++) {
             const float x = row[r][step * THR_DOT_SUMS];
@@ -84,10 +84,10 @@ THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t r
         sum[r][v] = s[r][v];
 }
 
-THR_ALWAYS void thr_dot_tile_rows(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_dot_tile_rows(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
 #define CASE(n)                                                                                                        \
     if (rows == (n) && (n) <= DOT_ROWS)                                                                                \
-        thr_dot_tile(p, sum, (n) <= DOT_ROWS ? (n) : 1, vectors);
+        thr_kernel_dot_tile(p, sum, (n) <= DOT_ROWS ? (n) : 1, vectors);
     CASE(8)
     CASE(7)
     CASE(6)
@@ -102,7 +102,7 @@ THR_ALWAYS void thr_dot_tile_rows(const thr_dot_strip *p, thr_block_sum sum, siz
 static inline void thr_dot_tile_any(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
 #define CASE(n)                                                                                                        \
     if (vectors == (n) && (n) <= DOT_VECTORS)                                                                          \
-        thr_dot_tile_rows(p, sum, rows, (n) <= DOT_VECTORS ? (n) : 1);
+        thr_kernel_dot_tile_rows(p, sum, rows, (n) <= DOT_VECTORS ? (n) : 1);
     CASE(4)
     CASE(3)
     CASE(2)

@@ -32,21 +32,21 @@ typedef uint16_t thr_lanes_half __attribute__((vector_size(2 * THR_LANES)));
                 memcpy(out + i, y, left * sizeof *y);                                                                  \
         }                                                                                                              \
     }
-THR_MAP(thr_tanh_f32, thr_tanh_one)
-THR_MAP(thr_exp_f32, thr_exp_one)
+THR_MAP(thr_tanh_f32, thr_kernel_tanh_one)
+THR_MAP(thr_exp_f32, thr_kernel_exp_one)
 
 static inline void thr_adam_step_rows(float *restrict w, float *restrict m, float *restrict v,
                                       const float *restrict gradient, size_t n, const thr_adam_step *step) {
     const thr_adam_step s = *step;
     for (size_t i = 0; i < n; i++)
-        thr_adam_one(&w[i], &m[i], &v[i], gradient[i], &s);
+        thr_kernel_adam_one(&w[i], &m[i], &v[i], gradient[i], &s);
 }
 
 static inline void thr_ftrl_step_rows(float *restrict w, float *restrict z, float *restrict n,
                                       const float *restrict gradient, size_t n_weights, const thr_ftrl_step *step) {
     const thr_ftrl_step s = *step;
     for (size_t i = 0; i < n_weights; i++)
-        thr_ftrl_one(&w[i], &z[i], &n[i], gradient[i], &s);
+        thr_kernel_ftrl_one(&w[i], &z[i], &n[i], gradient[i], &s);
 }
 
 /* ------------------------------------------------------------------------------------------- sums of rows */
@@ -68,13 +68,13 @@ typedef struct thr_gather {
 } thr_gather;
 
 /* vectors and scaled are constants at every call. n_rows is at least 1. */
-THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t vectors, bool scaled) {
+THR_ALWAYS void thr_kernel_sum_chunk(float *out, const thr_gather *g, size_t c, size_t vectors, bool scaled) {
     enum { TO_SECOND_LEVEL = 2 };
     thr_lanes sums[MOST_VECTORS];
     const float *table = g->table + c, *row = table + g->rows[0] * g->n_columns;
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        sums[v] = scaled ? g->weights[0] * thr_load(row + v * LANES) : thr_load(row + v * LANES);
+        sums[v] = scaled ? g->weights[0] * thr_kernel_load(row + v * LANES) : thr_kernel_load(row + v * LANES);
     for (size_t r = 0;;) {
         if (r + FETCH_ROWS < g->n_known)
             for (size_t i = 0; i < vectors * LANES; i += CACHE_LINE_FLOATS)
@@ -88,15 +88,15 @@ THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t 
          * rows, sixteenfold.
          */
         for (size_t v = 0; v < vectors; v++)
-            sums[v] += scaled ? weight * thr_load(row + v * LANES) : thr_load(row + v * LANES);
+            sums[v] += scaled ? weight * thr_kernel_load(row + v * LANES) : thr_kernel_load(row + v * LANES);
     }
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        thr_store(out + c + v * LANES, sums[v]);
+        thr_kernel_store(out + c + v * LANES, sums[v]);
 }
 
 /* Columns from c on, one by one. */
-THR_ALWAYS void thr_sum_rest(float *out, const thr_gather *g, size_t c, bool scaled) {
+THR_ALWAYS void thr_kernel_sum_rest(float *out, const thr_gather *g, size_t c, bool scaled) {
     for (; c < g->n_columns; c++) {
         float sum = g->table[g->rows[0] * g->n_columns + c];
         if (scaled)
@@ -109,31 +109,31 @@ THR_ALWAYS void thr_sum_rest(float *out, const thr_gather *g, size_t c, bool sca
     }
 }
 
-THR_ALWAYS void thr_gather_any(float *out, const thr_gather *g, size_t most, size_t some, bool scaled) {
+THR_ALWAYS void thr_kernel_gather_any(float *out, const thr_gather *g, size_t most, size_t some, bool scaled) {
     size_t c = 0;
     if (g->n_rows == 0) {
         memset(out, 0, g->n_columns * sizeof(float));
         return;
     }
     for (; c + most * LANES <= g->n_columns; c += most * LANES)
-        thr_sum_chunk(out, g, c, most, scaled);
+        thr_kernel_sum_chunk(out, g, c, most, scaled);
     for (; c + some * LANES <= g->n_columns; c += some * LANES)
-        thr_sum_chunk(out, g, c, some, scaled);
+        thr_kernel_sum_chunk(out, g, c, some, scaled);
     for (; c + LANES <= g->n_columns; c += LANES)
-        thr_sum_chunk(out, g, c, 1, scaled);
-    thr_sum_rest(out, g, c, scaled);
+        thr_kernel_sum_chunk(out, g, c, 1, scaled);
+    thr_kernel_sum_rest(out, g, c, scaled);
 }
 
 static inline void thr_gather_sum(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
                                   size_t n_ahead) {
     const thr_gather g = {table, n_columns, rows, NULL, n_rows, n_rows + n_ahead};
-    thr_gather_any(out, &g, SUM_VECTORS, 2, false);
+    thr_kernel_gather_any(out, &g, SUM_VECTORS, 2, false);
 }
 
 static inline void thr_gather_scaled(float *out, const float *table, size_t n_columns, const uint32_t *rows,
                                      const float *weights, size_t n_rows, size_t n_ahead) {
     const thr_gather g = {table, n_columns, rows, weights, n_rows, n_rows + n_ahead};
-    thr_gather_any(out, &g, SCALED_VECTORS, 4, true);
+    thr_kernel_gather_any(out, &g, SCALED_VECTORS, 4, true);
 }
 
 /* ------------------------------------------------------------------------------------------------ pairs */
@@ -142,14 +142,14 @@ static inline void thr_logistic_pairs(float *restrict losses, float *restrict sl
                                       const float *restrict weights, size_t n, float score) {
     for (size_t j = 0; j < n; j++) {
         float slope;
-        losses[j] = weights[j] * thr_logistic_one(score - scores[j], &slope);
+        losses[j] = weights[j] * thr_kernel_logistic_one(score - scores[j], &slope);
         slopes[j] = weights[j] * slope;
     }
 }
 
 /* ------------------------------------------------------------------------------------------------ windows */
 
-THR_ALWAYS thr_lanes thr_choose(thr_lanes_int mask, thr_lanes yes, thr_lanes no) {
+THR_ALWAYS thr_lanes thr_kernel_choose(thr_lanes_int mask, thr_lanes yes, thr_lanes no) {
     return (thr_lanes)((mask & (thr_lanes_int)yes) | (~mask & (thr_lanes_int)no));
 }
 
@@ -158,8 +158,8 @@ typedef struct thr_neighbours {
     const float *left, *middle, *right;
 } thr_neighbours;
 
-THR_ALWAYS thr_neighbours thr_words_at(const float *vectors, const uint32_t *words, size_t n_words, size_t t,
-                                       size_t n) {
+THR_ALWAYS thr_neighbours thr_kernel_words_at(const float *vectors, const uint32_t *words, size_t n_words, size_t t,
+                                              size_t n) {
     return (thr_neighbours){t == 0 ? NULL : vectors + words[t - 1] * 3 * n, vectors + words[t] * 3 * n + n,
                             t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n + 2 * n};
 }
@@ -169,7 +169,7 @@ __attribute__((cold)) static void thr_window_max_rest(float *best, uint16_t *whe
                                                       const uint32_t *words, size_t n_words, const float *bias,
                                                       size_t first, size_t n_columns) {
     for (size_t t = 0; t < n_words; t++) {
-        const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
+        const thr_neighbours at = thr_kernel_words_at(vectors, words, n_words, t, n_columns);
         for (size_t c = first; c < n_columns; c++) {
             float z = at.left == NULL ? at.middle[c] : at.left[c] + at.middle[c];
             if (at.right != NULL)
@@ -184,13 +184,13 @@ __attribute__((cold)) static void thr_window_max_rest(float *best, uint16_t *whe
 }
 
 /* One vector of columns of the window at a word. */
-THR_ALWAYS thr_lanes thr_window(thr_neighbours at, const float *bias, size_t c) {
-    thr_lanes z = thr_load(at.middle + c);
+THR_ALWAYS thr_lanes thr_kernel_window(thr_neighbours at, const float *bias, size_t c) {
+    thr_lanes z = thr_kernel_load(at.middle + c);
     if (at.left != NULL)
-        z = thr_load(at.left + c) + z;
+        z = thr_kernel_load(at.left + c) + z;
     if (at.right != NULL)
-        z += thr_load(at.right + c);
-    return z + thr_load(bias + c);
+        z += thr_kernel_load(at.right + c);
+    return z + thr_kernel_load(bias + c);
 }
 
 /* Two vectors of columns stay in registers over all words. */
@@ -201,22 +201,22 @@ static inline void thr_window_max(float *best, uint16_t *where, const float *vec
     for (; c + VECTORS * LANES <= n_columns; c += VECTORS * LANES) {
         thr_lanes most[VECTORS];
         thr_lanes_int from[VECTORS];
-        const thr_neighbours first = thr_words_at(vectors, words, n_words, 0, n_columns);
+        const thr_neighbours first = thr_kernel_words_at(vectors, words, n_words, 0, n_columns);
         for (size_t v = 0; v < VECTORS; v++) {
-            most[v] = thr_window(first, bias, c + v * LANES);
+            most[v] = thr_kernel_window(first, bias, c + v * LANES);
             from[v] = (thr_lanes_int){0};
         }
         for (size_t t = 1; t < n_words; t++) {
-            const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
+            const thr_neighbours at = thr_kernel_words_at(vectors, words, n_words, t, n_columns);
             for (size_t v = 0; v < VECTORS; v++) {
-                const thr_lanes z = thr_window(at, bias, c + v * LANES);
+                const thr_lanes z = thr_kernel_window(at, bias, c + v * LANES);
                 const thr_lanes_int more = z > most[v];
-                most[v] = thr_choose(more, z, most[v]);
+                most[v] = thr_kernel_choose(more, z, most[v]);
                 from[v] = (more & (int32_t)t) | (~more & from[v]);
             }
         }
         for (size_t v = 0; v < VECTORS; v++) {
-            thr_store(best + c + v * LANES, most[v]);
+            thr_kernel_store(best + c + v * LANES, most[v]);
             const thr_lanes_half narrow = __builtin_convertvector(from[v], thr_lanes_half);
             memcpy(where + c + v * LANES, &narrow, sizeof narrow);
         }
@@ -230,8 +230,8 @@ static inline void thr_add_where(float *out, const float *in, const uint16_t *wh
         thr_lanes_half narrow;
         memcpy(&narrow, where + i, sizeof narrow);
         const thr_lanes_int here = __builtin_convertvector(narrow, thr_lanes_int) == (int32_t)at;
-        const thr_lanes old = thr_load(out + i);
-        thr_store(out + i, thr_choose(here, old + thr_load(in + i), old));
+        const thr_lanes old = thr_kernel_load(out + i);
+        thr_kernel_store(out + i, thr_kernel_choose(here, old + thr_kernel_load(in + i), old));
     }
     for (; i < n; i++)
         if (where[i] == at)

@@ -37,18 +37,18 @@ typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
 
 #define THR_ALWAYS static inline __attribute__((always_inline))
 
-THR_ALWAYS thr_lanes thr_load(const float *from) {
+THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
     thr_lanes x;
     memcpy(&x, from, sizeof x);
     return x;
 }
 
-THR_ALWAYS void thr_store(float *to, thr_lanes x) {
+THR_ALWAYS void thr_kernel_store(float *to, thr_lanes x) {
     memcpy(to, &x, sizeof x);
 }
 
 /* Compute rows x vectors of C, for n_steps of the sum. rows and vectors are constants at every call. */
-THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
     thr_lanes sums[TILE_ROWS][TILE_VECTORS];
     const float *a = p->a, *b = p->b;
     const size_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, c_row = p->c_row;
@@ -56,12 +56,12 @@ THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size
     for (size_t r = 0; r < rows; r++)
         THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        sums[r][v] = thr_load(p->c + r * c_row + v * LANES);
+        sums[r][v] = thr_kernel_load(p->c + r * c_row + v * LANES);
     for (size_t k = 0; k < n_steps; k++, a += a_step, b += b_row) {
         thr_lanes right[TILE_VECTORS];
         THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
-            right[v] = thr_load(b + v * LANES);
+            right[v] = thr_kernel_load(b + v * LANES);
         THR_UNROLL
         for (size_t r = 0; r < rows; r++) {
             const float left = a[r * a_row];
@@ -74,13 +74,13 @@ THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size
     for (size_t r = 0; r < rows; r++)
         THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        thr_store(p->c + r * c_row + v * LANES, sums[r][v]);
+        thr_kernel_store(p->c + r * c_row + v * LANES, sums[r][v]);
 }
 
-THR_ALWAYS void thr_tile_rows(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_tile_rows(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
 #define CASE(n)                                                                                                        \
     if (rows == (n) && (n) <= TILE_ROWS)                                                                               \
-        thr_tile(p, n_steps, (n) <= TILE_ROWS ? (n) : 1, vectors);
+        thr_kernel_tile(p, n_steps, (n) <= TILE_ROWS ? (n) : 1, vectors);
     CASE(6)
     CASE(5)
     CASE(4)
@@ -93,7 +93,7 @@ THR_ALWAYS void thr_tile_rows(const thr_product *p, size_t n_steps, size_t rows,
 static inline void thr_tile_any(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
 #define CASE(n)                                                                                                        \
     if (vectors == (n) && (n) <= TILE_VECTORS)                                                                         \
-        thr_tile_rows(p, n_steps, rows, (n) <= TILE_VECTORS ? (n) : 1);
+        thr_kernel_tile_rows(p, n_steps, rows, (n) <= TILE_VECTORS ? (n) : 1);
     CASE(6)
     CASE(5)
     CASE(4)
@@ -123,7 +123,7 @@ static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t c
         const float *from = p->b + k * p->b_row;
         float *to = copy + k * vectors * LANES;
         for (size_t v = 0; v < whole; v++)
-            thr_store(to + v * LANES, thr_load(from + v * LANES));
+            thr_kernel_store(to + v * LANES, thr_kernel_load(from + v * LANES));
         for (size_t c = whole * LANES; c < vectors * LANES; c++)
             to[c] = c < columns ? from[c] : 0.0f;
     }

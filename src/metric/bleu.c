@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/number_text.h"
+#include "base/text/number.h"
 #include "metric/bleu_sentence.h"
 
 static const double USUAL_FLOOR = 0.1, USUAL_K = 1;

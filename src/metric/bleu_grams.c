@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "metric/bleu_sentence.h"
 
 /* ------------------------------------------------------------------------------------------------ tokens */

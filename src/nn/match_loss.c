@@ -101,7 +101,7 @@ static void soft_max(const run *r, size_t i) {
     for (size_t j = 0; j < n; j++)
         c[j] = gamma * (c[j] - most);
     r->kernels->exp_f32(c, c, n);
-    const float others = sum_of(c, n), all = others + thr_exp_one(gamma * (pair - most));
+    const float others = sum_of(c, n), all = others + thr_kernel_exp_one(gamma * (pair - most));
     const double loss =
         (isfinite(all) ? thr_logarithm((double)all) : (double)all) + (double)gamma * (double)(most - pair);
     memcpy(r->losses + 2 * i, &loss, sizeof loss);

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/number_text.h"
+#include "base/text/number.h"
 #include "base/out.h"
 #include "io/numeral.h"
 #include "rank/model.h"

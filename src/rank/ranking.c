@@ -52,7 +52,7 @@ thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ra
                                       .use_cache = o.cache,
                                       .write_cache = o.cache,
                                       .run = thr_parallel_for};
-    thr_status status = thr_io_svmlight_read(context, path, &how, &r->text, err);
+    thr_status status = thr_svmlight_read(context, path, &how, &r->text, err);
     if (status == THR_OK)
         status = finish(r, err);
     if (status == THR_OK)
@@ -230,7 +230,7 @@ void thr_ranking_free(thr_ranking *ranking) {
                             ranking->dense,   ranking->starts,  ranking->columns, ranking->values};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         thr_release(context, arrays[i]);
-    thr_io_svmlight_free(&ranking->text);
+    thr_svmlight_free(&ranking->text);
     thr_release(context, ranking);
     thr_context_free(context);
 }

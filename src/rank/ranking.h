@@ -11,7 +11,7 @@
 
 #include <thresher/ranking.h>
 
-#include "io/svmlight.h"
+#include "svmlight/read.h"
 
 struct thr_ranking {
     thr_context *context;

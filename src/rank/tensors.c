@@ -8,7 +8,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 #include "rank/model.h"
 
 static const char KIND[] = "thresher.rank", VERSION[] = "1";
@@ -31,11 +31,11 @@ thr_status thr_rank_tensors_write(const thr_rank_model *model, const char *path,
                                 .n_bytes = model->n_features * sizeof(double)};
     const thr_tensors_image image = {
         .tensors = &weights, .n_tensors = 1, .metadata = metadata, .n_metadata = sizeof metadata / sizeof *metadata};
-    return thr_io_tensors_write(model->context, path, &image, err);
+    return thr_tensors_write(model->context, path, &image, err);
 }
 
 static thr_status check_kind(const thr_tensors *tensors, const char *path, thr_error *err) {
-    const char *version = thr_io_tensors_metadata(tensors, KIND);
+    const char *version = thr_tensors_metadata(tensors, KIND);
     if (version == NULL)
         return thr_fail(err, THR_EFORMAT, "%s: no model of thresher rank train, but other tensors", path);
     if (strcmp(version, VERSION) != 0)
@@ -48,10 +48,10 @@ thr_status thr_rank_tensors_read(thr_context *context, const char *path, thr_ran
     thr_tensors *tensors = NULL;
     thr_rank_model *made = NULL;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_io_tensors_open(context, path, &tensors, err));
+    THR_TRY_OUT(thr_tensors_open(context, path, &tensors, err));
     THR_TRY_OUT(check_kind(tensors, path, err));
-    const thr_tensor *weights = thr_io_tensors_find(tensors, "weights");
-    const char *sum = thr_io_tensors_metadata(tensors, "fingerprint");
+    const thr_tensor *weights = thr_tensors_find(tensors, "weights");
+    const char *sum = thr_tensors_metadata(tensors, "fingerprint");
     if (weights == NULL || weights->dtype != THR_DTYPE_F64 || weights->n_axes != 1 || sum == NULL) {
         status = thr_fail(err, THR_EFORMAT, "%s: has no weights of a ranking model", path);
         goto out;
@@ -70,6 +70,6 @@ thr_status thr_rank_tensors_read(thr_context *context, const char *path, thr_ran
     made = NULL;
 out:
     thr_rank_model_free(made);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef THR_RANK_TRAIN_H
 #define THR_RANK_TRAIN_H
 
-#include "rank/solver.h"
+#include "rank/solver/solver.h"
 
 /*
  * Merge the given options into the defaults; *c, if not NULL, replaces C. THR_OK; THR_EINVAL; THR_EDIM if the start has

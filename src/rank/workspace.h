@@ -3,7 +3,7 @@
 #ifndef THR_RANK_WORKSPACE_H
 #define THR_RANK_WORKSPACE_H
 
-#include "rank/problem.h"
+#include "rank/solver/problem.h"
 
 /* A thread's vectors, each as long as the longest query. */
 typedef struct thr_rank_scratch {

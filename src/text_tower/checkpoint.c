@@ -107,7 +107,7 @@ thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
                                              trainer->split.n_train / trainer->options.batch, &checkpoint, err));
 out:
     thr_words_grams_free(context, &model.grams);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     thr_release(context, path);
     return status;
 }

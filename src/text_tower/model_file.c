@@ -85,7 +85,7 @@ thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors,
     if (thr_text_model_check(config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
     THR_TRY(thr_training_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
-    const thr_tensor *grams = thr_io_tensors_find(tensors, "grams");
+    const thr_tensor *grams = thr_tensors_find(tensors, "grams");
     if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 1 ||
         grams->shape[0] > model->config.max_grams)
         return thr_fail(err, THR_EFORMAT, "%s: has no list of letter trigrams", name);

@@ -27,7 +27,7 @@ thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **to
     *tower_out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *tower, &tower, "a model", err));
     tower->context = thr_context_retain(context);
-    thr_status status = thr_io_tensors_open(context, path, &tower->tensors, err);
+    thr_status status = thr_tensors_open(context, path, &tower->tensors, err);
     if (status == THR_OK)
         status = thr_text_model_read(context, tower->tensors, path, &tower->model, &tower->fingerprint, err);
     if (status != THR_OK)
@@ -46,7 +46,7 @@ void thr_tower_free(thr_tower *tower) {
         return;
     thr_context *context = tower->context;
     thr_words_grams_free(context, &tower->model.grams);
-    thr_io_tensors_free(tower->tensors);
+    thr_tensors_free(tower->tensors);
     thr_release(context, tower);
     thr_context_free(context);
 }
@@ -55,7 +55,7 @@ thr_tower_info thr_tower_get_info(const thr_tower *tower) {
     const thr_tower_config *config = &tower->model.config;
     thr_tower_info info = {.config = *config,
                            .n_grams = tower->model.grams.n,
-                           .file_bytes = thr_io_tensors_file_bytes(tower->tensors),
+                           .file_bytes = thr_tensors_file_bytes(tower->tensors),
                            .fingerprint = tower->fingerprint};
     info.n_parameters = (uint64_t)info.n_grams * thr_model_n_columns(config) * thr_model_n_tables(config);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
@@ -133,7 +133,7 @@ static void free_workspace(thr_context *context, void *arg) {
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
                             size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
-    THR_TRY(thr_io_tensors_check(tower->tensors, err));
+    THR_TRY(thr_tensors_check(tower->tensors, err));
     return thr_training_encode_pieces_run(
         tower->context,
         &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/number_text.h"
+#include "base/text/number.h"
 
 /* With more bad rows the file probably has another format. */
 enum { REFUSED_ONE_IN = 20, PROGRESS_ROWS = 1024 };

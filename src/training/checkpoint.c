@@ -38,9 +38,9 @@ thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_m
         THR_TRY(thr_out_check_input(place->model_path, place->inputs[i], err));
     THR_TRY_OUT(find_path(context, place->model_path, &path, err));
     THR_TRY_OUT(thr_out_check_place(context, place->model_path, err));
-    THR_TRY_OUT(thr_io_tensors_check_place(context, place->model_path, place->kind, place->what, err));
+    THR_TRY_OUT(thr_tensors_check_place(context, place->model_path, place->kind, place->what, err));
     if (!place->resume)
-        status = thr_io_tensors_check_place(context, path, place->kind, place->what, err);
+        status = thr_tensors_check_place(context, path, place->kind, place->what, err);
 out:
     thr_release(context, path);
     return status;
@@ -105,7 +105,7 @@ thr_status thr_training_checkpoint_save(thr_context *context, const char *model_
     THR_TRY_OUT(find_path(context, model_path, &path, err));
     THR_TRY_OUT(thr_alloc(context, 1, sizeof *own, &own, "a checkpoint", err));
     fill_image(model, checkpoint, own, &image);
-    THR_TRY_OUT(thr_io_tensors_write(context, path, &image, err));
+    THR_TRY_OUT(thr_tensors_write(context, path, &image, err));
 out:
     thr_release(context, own);
     thr_release(context, path);
@@ -128,18 +128,18 @@ thr_status thr_training_checkpoint_open(thr_context *context, const char *model_
     THR_TRY(find_path(context, model_path, path, err));
     if (access(*path, F_OK) != 0)
         return thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to resume from: start over", *path);
-    return thr_io_tensors_open(context, *path, tensors, err);
+    return thr_tensors_open(context, *path, tensors, err);
 }
 
 static thr_status take_slots(const thr_tensors *tensors, const char *path, const thr_checkpoint *checkpoint,
                              const char *state, thr_error *err) {
-    const char *checksum = thr_io_tensors_metadata(tensors, "checkpoint.checksum");
+    const char *checksum = thr_tensors_metadata(tensors, "checkpoint.checksum");
     char found[17];
     for (size_t i = 0; i < checkpoint->n_slots; i++) {
         const thr_slot_array *slot = &checkpoint->slots[i];
         const uint64_t shape = slot->n;
         const thr_tensor *tensor = NULL;
-        THR_TRY(thr_io_tensors_expect(tensors, slot->name, THR_DTYPE_F32, 1, &shape, &tensor, err));
+        THR_TRY(thr_tensors_expect(tensors, slot->name, THR_DTYPE_F32, 1, &shape, &tensor, err));
         memcpy(slot->data, tensor->data, tensor->n_bytes);
     }
     (void)snprintf(found, sizeof found, "%016" PRIx64, checksum_of(checkpoint, state));
@@ -148,8 +148,8 @@ static thr_status take_slots(const thr_tensors *tensors, const char *path, const
 
 thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *path, const char *model_path,
                                         uint64_t n_steps, const thr_checkpoint *checkpoint, thr_error *err) {
-    const char *state = thr_io_tensors_metadata(tensors, "checkpoint.state");
-    const char *training = thr_io_tensors_metadata(tensors, "checkpoint.training");
+    const char *state = thr_tensors_metadata(tensors, "checkpoint.state");
+    const char *training = thr_tensors_metadata(tensors, "checkpoint.training");
     char expected[17], digits[17] = "";
     if (state == NULL || training == NULL || strlen(state) != STATE_TEXT - 1)
         return thr_fail(err, THR_EFORMAT, "%s: not a checkpoint of this version: start over", path);

@@ -56,7 +56,7 @@ thr_status thr_training_checkpoint_save(thr_context *context, const char *model_
 
 /*
  * Open the checkpoint of the model at model_path. The caller releases *path, also after an error. THR_OK;
- * THR_ENOTFOUND; what thr_io_tensors_open returns.
+ * THR_ENOTFOUND; what thr_tensors_open returns.
  */
 thr_status thr_training_checkpoint_open(thr_context *context, const char *model_path, char **path,
                                         thr_tensors **tensors, thr_error *err);

@@ -82,7 +82,7 @@ thr_status thr_training_image_save(thr_context *context, const thr_model_image *
                                    thr_error *err) {
     const thr_tensors_image all = {image->tensors, image->n_tensors, (const char *const(*)[2])image->metadata,
                                    image->n_metadata};
-    return thr_io_tensors_write(context, path, &all, err);
+    return thr_tensors_write(context, path, &all, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ read */
@@ -90,7 +90,7 @@ thr_status thr_training_image_save(thr_context *context, const thr_model_image *
 /* Parse a number of the metadata. */
 static thr_status read_number(const thr_tensors *tensors, const char *name, const char *key, int base, uint64_t *value,
                               thr_error *err) {
-    const char *text = thr_io_tensors_metadata(tensors, key);
+    const char *text = thr_tensors_metadata(tensors, key);
     char *end = NULL;
     if (text != NULL)
         *value = strtoull(text, &end, base);
@@ -103,7 +103,7 @@ static thr_status read_number(const thr_tensors *tensors, const char *name, cons
 thr_status thr_training_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
                                          thr_error *err) {
     uint64_t found = 0;
-    if (thr_io_tensors_metadata(tensors, kind->key) == NULL)
+    if (thr_tensors_metadata(tensors, kind->key) == NULL)
         return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is not a %s that thresher tower train wrote", name,
                         kind->what);
     THR_TRY(read_number(tensors, name, kind->key, 10, &found, err));
@@ -136,7 +136,7 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
     thr_training_image_add_config(image, kind, config);
     thr_training_image_add_sums(image, fingerprint);
     for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
-        const char *text = thr_io_tensors_metadata(tensors, image->metadata[i][0]);
+        const char *text = thr_tensors_metadata(tensors, image->metadata[i][0]);
         if (text == NULL || strcmp(text, image->metadata[i][1]) != 0)
             status = thr_fail(err, THR_ECORRUPT,
                               "%s: its metadata does not match its checksum: fetch or train it again", name);
@@ -159,7 +159,7 @@ thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char
     const uint64_t shape[2] = {part->n_rows, part->n_columns};
     const uint32_t n_axes = part->n_rows > 1 ? 2 : 1;
     const thr_tensor *tensor = NULL;
-    THR_TRY(thr_io_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
+    THR_TRY(thr_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
     THR_TRY(thr_training_image_check_place(tensor, name, err));
     *data = tensor->data;
     return THR_OK;

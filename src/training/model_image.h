@@ -8,7 +8,7 @@
 #ifndef THR_TRAINING_MODEL_IMAGE_H
 #define THR_TRAINING_MODEL_IMAGE_H
 
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 #include "training/weights.h"
 
 enum { THR_IMAGE_TENSORS_MAX = 72, THR_IMAGE_METADATA_MAX = 16 };

@@ -36,7 +36,7 @@ bool thr_training_all_finite(const float *x, size_t n) {
     const uint32_t exponent = 0x7F800000;
     uint32_t found = 0;
     for (size_t i = 0; i < n; i++)
-        found |= (thr_float_bits(x[i]) & exponent) == exponent;
+        found |= (thr_kernel_float_bits(x[i]) & exponent) == exponent;
     return found == 0;
 }
 

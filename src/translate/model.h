@@ -13,8 +13,8 @@
 #ifndef THR_TRANSLATE_MODEL_H
 #define THR_TRANSLATE_MODEL_H
 
-#include "base/dictionary.h"
-#include "io/safetensors.h"
+#include "base/text/dictionary.h"
+#include "tensors/safetensors.h"
 #include "nn/lstm.h"
 
 enum { THR_WORD_UNKNOWN, THR_WORD_START, THR_WORD_END, THR_WORDS_SPECIAL };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "nn/products.h"
 
 static const char FORMAT[] = "thresher.seq2seq", VERSION[] = "1";
@@ -36,7 +36,7 @@ static thr_status fail_shape(const source *s, const thr_tensor *tensor, uint64_t
 
 /* Find a tensor with n_axes axes of F32, F16 or BF16 whose last axis has 1 to THR_MAX_DIMS numbers. */
 static thr_status find(const source *s, const char *name, uint32_t n_axes, thr_tensor *out, thr_error *err) {
-    const thr_tensor *tensor = thr_io_tensors_find(s->tensors, name);
+    const thr_tensor *tensor = thr_tensors_find(s->tensors, name);
     *out = (thr_tensor){.name = name};
     if (tensor == NULL)
         return thr_fail(err, THR_EFORMAT, "%s: has no tensor '%s', which a model of translations has", s->name, name);
@@ -133,7 +133,7 @@ static thr_status add_word(const source *s, const char *tensor, const char *word
 /* Read one word a line; the last line may lack its end. */
 static thr_status read_words(const source *s, const char *name, uint64_t n_words, thr_dictionary *words,
                              thr_error *err) {
-    const thr_tensor *tensor = thr_io_tensors_find(s->tensors, name);
+    const thr_tensor *tensor = thr_tensors_find(s->tensors, name);
     uint32_t n = 0;
     if (tensor == NULL || tensor->dtype != THR_DTYPE_U8)
         return thr_fail(err, THR_EFORMAT, "%s: has no tensor '%s' of U8, its words, one a line", s->name, name);
@@ -202,13 +202,13 @@ static thr_status count_layers(const source *s, size_t *n, thr_error *err) {
     char name[NAME_MOST];
     for (*n = 0;; ++*n) {
         name_part(name, "weight_ih", (place){"decoder", *n, ""});
-        if (*n > 0 && thr_io_tensors_find(s->tensors, name) == NULL)
+        if (*n > 0 && thr_tensors_find(s->tensors, name) == NULL)
             break;
         if (*n == THR_SEQ2SEQ_LAYERS)
             return thr_fail(err, THR_EDIM, "%s: the decoder has more than %d layers", s->name, THR_SEQ2SEQ_LAYERS);
     }
     name_part(name, "weight_ih", (place){"encoder", *n, ""});
-    if (thr_io_tensors_find(s->tensors, name) != NULL)
+    if (thr_tensors_find(s->tensors, name) != NULL)
         return thr_fail(err, THR_EFORMAT, "%s: the encoder has more layers than the decoder, which has %zu", s->name,
                         *n);
     return THR_OK;
@@ -229,12 +229,12 @@ static thr_status read_layers(const source *s, thr_seq2seq *m, thr_error *err) {
 /* ------------------------------------------------------------------------------------------------ model */
 
 bool thr_translate_seq2seq_is_in(const thr_tensors *tensors) {
-    const char *format = thr_io_tensors_metadata(tensors, "format");
+    const char *format = thr_tensors_metadata(tensors, "format");
     return format != NULL && strcmp(format, FORMAT) == 0;
 }
 
 static thr_status check_kind(const source *s, thr_error *err) {
-    const char *version = thr_io_tensors_metadata(s->tensors, "version");
+    const char *version = thr_tensors_metadata(s->tensors, "version");
     if (!thr_translate_seq2seq_is_in(s->tensors))
         return thr_fail(err, THR_EFORMAT, "%s: is no model of translations: the format of its metadata is not %s",
                         s->name, FORMAT);

@@ -84,20 +84,20 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     thr_matrix weights;
     float *bias = NULL;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_io_tensors_open(&t->context, path, &tensors, err));
+    THR_TRY_OUT(thr_tensors_open(&t->context, path, &tensors, err));
     THR_TRY_OUT(thr_translate_seq2seq_read(&t->context, tensors, path, &t->model, &weights, &bias, err));
-    for (size_t i = 0; i < thr_io_tensors_count(tensors); i++) {
-        const thr_tensor *tensor = thr_io_tensors_at(tensors, i);
+    for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
+        const thr_tensor *tensor = thr_tensors_at(tensors, i);
         if (thr_seq2seq_may_be(tensor->dtype))
             t->n_parameters += tensor->n_bytes / thr_dtype_size(tensor->dtype);
     }
-    THR_TRY_OUT(copy_name(&t->context, thr_io_tensors_metadata(tensors, "source"), &t->source_name, err));
-    THR_TRY_OUT(copy_name(&t->context, thr_io_tensors_metadata(tensors, "target"), &t->target_name, err));
+    THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
+    THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "target"), &t->target_name, err));
     THR_TRY_OUT(thr_translate_open_head(t, path, o, &weights, bias, err));
     THR_TRY_OUT(make_beam(t, o, err));
 out:
     thr_release(&t->context, bias);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return status;
 }
 
@@ -106,9 +106,9 @@ thr_status thr_translator_probe(thr_context *context, const char *path, bool *is
     if (context == NULL || path == NULL || is_translator == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the answer is NULL");
     *is_translator = false;
-    THR_TRY(thr_io_tensors_open(context, path, &tensors, err));
+    THR_TRY(thr_tensors_open(context, path, &tensors, err));
     *is_translator = thr_translate_seq2seq_is_in(tensors);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return THR_OK;
 }
 

@@ -2,7 +2,7 @@
 /* letters.c - decoding UTF-8 and splitting a text into words. */
 #include "words/letters.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { NOT_UTF8 = 0xFFFD };
 

@@ -13,7 +13,7 @@ static void read_model(const uint8_t *data, size_t size) {
     thr_dual_model model = {0};
     uint64_t fingerprint = 0;
     thr_error err;
-    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
         status = thr_dual_read(fuzz_context(), tensors, "a.safetensors", &model, &fingerprint, &err);
     if (status != THR_OK)
@@ -23,7 +23,7 @@ static void read_model(const uint8_t *data, size_t size) {
             for (uint32_t w = 0; w < thr_dual_n_words(&model.words[side]); w++)
                 fuzz_check(model.words[side].fields[w] < thr_dual_n_fields(&model.words[side]));
     thr_dual_words_free(fuzz_context(), &model);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
 }
 
 static void check_requests(const thr_dual_lexicon *lexicon, const thr_dual_items *items,

@@ -5,31 +5,30 @@
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 
 static void open_bytes(const uint8_t *data, size_t size) {
     thr_tensors *tensors = NULL;
     thr_error err;
-    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     fuzz_check((status == THR_OK) == (tensors != NULL));
     if (status != THR_OK) {
         fuzz_check_error(&err, status);
         return;
     }
     size_t n_bytes = 0;
-    for (size_t i = 0; i < thr_io_tensors_count(tensors); i++) {
-        const thr_tensor *tensor = thr_io_tensors_at(tensors, i), *found = NULL;
+    for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
+        const thr_tensor *tensor = thr_tensors_at(tensors, i), *found = NULL;
         const uint8_t *from = tensor->data;
         fuzz_check(from >= data + 10 && tensor->n_bytes <= size - (size_t)(from - data));
         n_bytes += tensor->n_bytes;
-        fuzz_check(thr_io_tensors_find(tensors, tensor->name) == tensor);
-        status =
-            thr_io_tensors_expect(tensors, tensor->name, THR_DTYPE_F32, tensor->n_axes, tensor->shape, &found, &err);
+        fuzz_check(thr_tensors_find(tensors, tensor->name) == tensor);
+        status = thr_tensors_expect(tensors, tensor->name, THR_DTYPE_F32, tensor->n_axes, tensor->shape, &found, &err);
         fuzz_check((status == THR_OK) == (tensor->dtype == THR_DTYPE_F32) && (found == tensor) == (status == THR_OK));
     }
     fuzz_check(n_bytes <= size - 10);
-    (void)thr_io_tensors_metadata(tensors, "format");
-    thr_io_tensors_free(tensors);
+    (void)thr_tensors_metadata(tensors, "format");
+    thr_tensors_free(tensors);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "fuzz/io_fuzz.h"
-#include "io/svmlight.h"
+#include "svmlight/read.h"
 
 static uint64_t hash_row(const thr_svmlight *s, size_t r, uint64_t hash) {
     hash = fuzz_hash(hash, &s->labels[r], sizeof s->labels[r]);
@@ -31,7 +31,7 @@ static fuzz_result read_pieces(const uint8_t *data, size_t size, size_t piece_by
     const thr_svmlight_options options = {.piece_bytes = piece_bytes, .need_queries = need_queries};
     thr_svmlight s;
     thr_error err;
-    result.status = thr_io_svmlight_read_memory(fuzz_context(), "a.svm", data, size, &options, &s, &err);
+    result.status = thr_svmlight_read_memory(fuzz_context(), "a.svm", data, size, &options, &s, &err);
     if (result.status != THR_OK) {
         fuzz_check_error(&err, result.status);
         result.hash = fuzz_hash(result.hash, err.text, strlen(err.text));
@@ -42,7 +42,7 @@ static fuzz_result read_pieces(const uint8_t *data, size_t size, size_t piece_by
         for (size_t r = 0; r < s.n_rows; r++)
             result.hash = hash_row(&s, r, result.hash);
     }
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     return result;
 }
 

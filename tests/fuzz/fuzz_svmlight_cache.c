@@ -7,7 +7,7 @@
 
 #include "fuzz/io_fuzz.h"
 #include "fuzz/section_mutator.h"
-#include "io/svmlight_extra.h"
+#include "svmlight/side_files.h"
 
 static void check_row(const thr_svmlight *s, size_t r) {
     fuzz_check(isfinite(s->labels[r]) && (s->queries == NULL || s->queries[r] <= UINT64_MAX));
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const thr_map map = {.data = memory, .size = size, .fd = -1};
     for (int with_comments = 0; with_comments < 2; with_comments++) {
         thr_svmlight s;
-        if (thr_io_svmlight_cache_take(&map, &source, with_comments != 0, &s))
+        if (thr_svmlight_cache_take(&map, &source, with_comments != 0, &s))
             for (size_t r = 0; r < s.n_rows; r++)
                 check_row(&s, r);
     }

@@ -13,7 +13,7 @@ static void read_model(const uint8_t *data, size_t size) {
     thr_text_model model = {0};
     uint64_t fingerprint = 0;
     thr_error err;
-    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
         status = thr_text_model_read(fuzz_context(), tensors, "a.safetensors", &model, &fingerprint, &err);
     if (status != THR_OK) {
@@ -24,7 +24,7 @@ static void read_model(const uint8_t *data, size_t size) {
             fuzz_check(thr_words_grams_row(&model.grams, model.grams.keys[i]) == i);
     }
     thr_words_grams_free(fuzz_context(), &model.grams);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
 }
 
 static void read_text(const char *text, size_t size) {

@@ -40,7 +40,7 @@ static void read_model(const uint8_t *data, size_t size) {
     thr_matrix weights = {.n_rows = 0};
     float *bias = NULL;
     thr_error err;
-    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
         status = thr_translate_seq2seq_read(fuzz_context(), tensors, "a.safetensors", &model, &weights, &bias, &err);
     if (status != THR_OK) {
@@ -51,7 +51,7 @@ static void read_model(const uint8_t *data, size_t size) {
     }
     thr_release(fuzz_context(), bias);
     thr_translate_seq2seq_free(fuzz_context(), &model);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
 }
 
 static void read_text(const char *text, size_t size) {

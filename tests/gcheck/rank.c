@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "rank/solver.h"
+#include "rank/solver/solver.h"
 #include "support.h"
 
 #include <math.h>

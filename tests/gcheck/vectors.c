@@ -3,7 +3,7 @@
 #include "gcheck.h"
 
 #include "base/rng.h"
-#include "index/gather.h"
+#include "index/build/gather.h"
 #include "parallel/pool.h"
 
 #include <stdlib.h>

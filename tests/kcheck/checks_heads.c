@@ -20,7 +20,7 @@ static void check_dots(kcheck *check, size_t n_rows, size_t n_queries, size_t n_
     float *queries = kcheck_buffer(check, n_queries * n_dims * sizeof *queries);
     fill(check, rows, n);
     fill(check, queries, n_queries * n_dims);
-    thr_dots_pack(columns, queries, n_queries, n_dims);
+    thr_kernel_dots_pack(columns, queries, n_queries, n_dims);
     const float **each = kcheck_buffer(check, n_rows * sizeof *each);
     for (size_t i = 0; i < n_rows; i++)
         each[i] = rows + (n_rows - 1 - i) * stride;

@@ -11,7 +11,7 @@
 
 namespace simt {
 
-/* A line of source as text: "src/cuda/screen.cu:31". */
+/* A line of source as text: "src/cuda/store/screen.cu:31". */
 std::string place_text(Place place);
 
 /* A thread of the running block: "thread 5", "thread (1, 2, 0)". */

@@ -2,7 +2,7 @@
 /* Strings are numbered as they come, and found again. */
 #include "support.h"
 
-#include "base/dictionary.h"
+#include "base/text/dictionary.h"
 
 #include <stdio.h>
 #include <string.h>

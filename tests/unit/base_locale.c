@@ -12,7 +12,7 @@
 #include <thresher/rank.h>
 #include <thresher/ranking.h>
 
-#include "base/number_text.h"
+#include "base/text/number.h"
 #include "io/numeral.h"
 #include "dual_tower/words.h"
 #include "text_tower/read_pairs.h"

@@ -124,7 +124,7 @@ static int64_t sum_of(const hits_problem *p, double unit, uint32_t item) {
 static void naive_values(const codes *c, const hits_problem *p, double unit, bool sigmoid, thr_candidate *all) {
     for (uint32_t i = 0; i < N; i++) {
         const float score = score_of(c, i) + (float)((double)sum_of(p, unit, i) * unit);
-        all[i] = (thr_candidate){.row = i, .score = sigmoid ? 1 / (1 + thr_exp_one(-score)) : score};
+        all[i] = (thr_candidate){.row = i, .score = sigmoid ? 1 / (1 + thr_kernel_exp_one(-score)) : score};
     }
     thr_select_candidates_sort(all, N);
 }

@@ -88,7 +88,7 @@ static void judge(thr_context *context, thr_tensors **tensors, judged *j) {
     thr_error err;
     uint64_t fingerprint = 0;
     memset(j, 0, sizeof *j);
-    assert_ok(thr_io_tensors_open(context, model, tensors, &err), &err);
+    assert_ok(thr_tensors_open(context, model, tensors, &err), &err);
     assert_ok(thr_dual_read(context, *tensors, model, &j->model, &fingerprint, &err), &err);
     assert_ok(thr_dual_items_read(context, items, &j->lexicon, &j->items, &err), &err);
     assert_ok(thr_dual_requests_read(context, requests, &j->items, &j->lexicon, &j->requests, &err), &err);
@@ -105,7 +105,7 @@ static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
     thr_dual_map_free(context, &j->map);
     thr_dual_evaluation_free(context, &j->all);
     thr_dual_words_free(context, &j->model);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
 }
 
 static void vectors_and_hits_add_up_to_the_scores(void **state) {

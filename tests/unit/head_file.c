@@ -7,7 +7,7 @@
 #include "damage.h"
 #include "files.h"
 #include "head_support.h"
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 #include "seal.h"
 
 static const char PATH[] = "unit-head-file.head";
@@ -257,7 +257,7 @@ static void a_file_does_not_depend_on_threads(void **state) {
 static void write_tensors(thr_context *context, const char *path, const thr_tensor *tensors, size_t n) {
     thr_error err;
     const thr_tensors_image image = {.tensors = tensors, .n_tensors = n};
-    assert_ok(thr_io_tensors_write(context, path, &image, &err), &err);
+    assert_ok(thr_tensors_write(context, path, &image, &err), &err);
 }
 
 static void tensors_are_found_by_name(void **state) {

@@ -5,7 +5,7 @@
 
 #include "gguf_support.h"
 #include "head_support.h"
-#include "io/gguf.h"
+#include "tensors/gguf.h"
 
 static const char PATH[] = "unit-head-gguf.gguf";
 enum { WORDS = 5, DIMS = 32 };

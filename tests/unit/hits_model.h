@@ -263,7 +263,7 @@ static inline size_t naive(const model *m, const how *h, thr_candidate *all) {
         for (uint32_t f = 0; f < KINDS; f++)
             sum += (m->items[i].has >> f & 1) != 0 ? thr_lists_query_weight(h->weights, f, unit) : 0;
         float value = (float)((double)sum * unit);
-        value = h->sigmoid ? 1 / (1 + thr_exp_one(-value)) : value;
+        value = h->sigmoid ? 1 / (1 + thr_kernel_exp_one(-value)) : value;
         all[n++] = (thr_candidate){.row = i, .score = value * m->items[i].multiplier + m->items[i].offset};
     }
     thr_select_candidates_sort(all, n);

@@ -27,7 +27,7 @@ static inline size_t hits_naive_search(thr_context *context, const hits_problem 
                 sum += lrint((double)p->weights[f] / query.unit);
         float value = (float)((double)sum * query.unit);
         if (target->value == THR_HITS_VALUE_SIGMOID)
-            value = 1 / (1 + thr_exp_one(-value));
+            value = 1 / (1 + thr_kernel_exp_one(-value));
         if (target->multipliers != NULL)
             value *= target->multipliers[i];
         if (target->offsets != NULL)
@@ -48,7 +48,7 @@ static inline thr_status hits_search_problem(thr_lists_search *search, const thr
 }
 
 static inline bool hits_same_bits(float a, float b) {
-    return thr_float_bits(a) == thr_float_bits(b);
+    return thr_kernel_float_bits(a) == thr_kernel_float_bits(b);
 }
 
 typedef struct hits_numbers {

@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include "gguf_support.h"
-#include "io/gguf.h"
+#include "tensors/gguf.h"
 
 enum { STRING = 8, ARRAY = 9, U16 = 2, U32 = 4, U64 = 10 };
 
 static thr_gguf *open_bytes(thr_context *context, const gguf_bytes *b) {
     thr_gguf *file = NULL;
     thr_error err;
-    assert_ok(thr_io_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err), &err);
+    assert_ok(thr_tensors_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err), &err);
     return file;
 }
 
@@ -20,7 +20,7 @@ static void refused(thr_context *context, const gguf_bytes *b, thr_status status
     thr_error err;
     void *exact = test_array(b->n, 1); /* ASan sees the end */
     memcpy(exact, b->at, b->n);
-    assert_error(thr_io_gguf_open_memory(context, "a.gguf", exact, b->n, &file, &err), status, &err, text);
+    assert_error(thr_tensors_gguf_open_memory(context, "a.gguf", exact, b->n, &file, &err), status, &err, text);
     assert_null(file);
     free(exact);
 }
@@ -86,35 +86,36 @@ static void tensors_are_found_where_they_lie(void **state) {
         const size_t start = write_kinds(b, version);
         thr_gguf *file = open_bytes(*state, b);
         float row[32];
-        assert_true(thr_io_gguf_count(file) == 5 && thr_io_gguf_parts(file) == 3);
-        const thr_gguf_tensor *floats = thr_io_gguf_find(file, "floats"), *blocks = thr_io_gguf_find(file, "blocks");
-        const thr_gguf_tensor *others = thr_io_gguf_find(file, "others");
-        assert_ptr_equal(floats, thr_io_gguf_at(file, 0));
+        assert_true(thr_tensors_gguf_count(file) == 5 && thr_tensors_gguf_parts(file) == 3);
+        const thr_gguf_tensor *floats = thr_tensors_gguf_find(file, "floats"),
+                              *blocks = thr_tensors_gguf_find(file, "blocks");
+        const thr_gguf_tensor *others = thr_tensors_gguf_find(file, "others");
+        assert_ptr_equal(floats, thr_tensors_gguf_at(file, 0));
         assert_ptr_equal(floats->data, b->at + start);
         assert_ptr_equal(blocks->data, b->at + start + 1024);
         assert_true(blocks->n_rows == 4 && blocks->n_dims == 32 && blocks->n_axes == 2 && others->data == NULL);
-        assert_null(thr_io_gguf_find(file, "float"));
-        assert_null(thr_io_gguf_find(file, ""));
-        assert_int_equal(thr_io_gguf_dtype(floats->type), THR_DTYPE_F32);
-        assert_int_equal(thr_io_gguf_dtype(thr_io_gguf_find(file, "halves")->type), THR_DTYPE_F16);
-        assert_int_equal(thr_io_gguf_dtype(thr_io_gguf_find(file, "upper")->type), THR_DTYPE_BF16);
-        assert_int_equal(thr_io_gguf_dtype(blocks->type), THR_DTYPE_F32);
-        assert_int_equal(thr_io_gguf_dtype(others->type), THR_DTYPE_NONE);
-        assert_string_equal(thr_io_gguf_type_name(others->type), "Q4_K");
+        assert_null(thr_tensors_gguf_find(file, "float"));
+        assert_null(thr_tensors_gguf_find(file, ""));
+        assert_int_equal(thr_tensors_gguf_dtype(floats->type), THR_DTYPE_F32);
+        assert_int_equal(thr_tensors_gguf_dtype(thr_tensors_gguf_find(file, "halves")->type), THR_DTYPE_F16);
+        assert_int_equal(thr_tensors_gguf_dtype(thr_tensors_gguf_find(file, "upper")->type), THR_DTYPE_BF16);
+        assert_int_equal(thr_tensors_gguf_dtype(blocks->type), THR_DTYPE_F32);
+        assert_int_equal(thr_tensors_gguf_dtype(others->type), THR_DTYPE_NONE);
+        assert_string_equal(thr_tensors_gguf_type_name(others->type), "Q4_K");
         for (uint32_t r = 0; r < 4; r++) {
-            thr_io_gguf_row(floats, r, row);
+            thr_tensors_gguf_row(floats, r, row);
             assert_true(row[5] == (float)(r * 32 + 5) - 64);
-            thr_io_gguf_row(thr_io_gguf_find(file, "halves"), r, row);
+            thr_tensors_gguf_row(thr_tensors_gguf_find(file, "halves"), r, row);
             assert_true(row[7] == 1 + (float)(r * 32 + 7) / 1024);
-            thr_io_gguf_row(thr_io_gguf_find(file, "upper"), r, row);
+            thr_tensors_gguf_row(thr_tensors_gguf_find(file, "upper"), r, row);
             assert_true(row[31] == 1 + (float)(r * 32 + 31) / 128);
-            thr_io_gguf_row(blocks, r, row);
+            thr_tensors_gguf_row(blocks, r, row);
             for (int j = 0; j < 32; j++)
                 assert_true(row[j] == (float)(j - 16) * (r == 0 ? 0.5F : (float)(1 << (r - 1))));
         }
-        thr_io_gguf_free(file);
+        thr_tensors_gguf_free(file);
     }
-    thr_io_gguf_free(NULL);
+    thr_tensors_gguf_free(NULL);
     free(b);
 }
 
@@ -141,10 +142,10 @@ static void six_bits_are_put_together(void **state) {
         gguf_put_bytes(b, block, sizeof block);
     }
     thr_gguf *file = open_bytes(*state, b);
-    thr_io_gguf_row(thr_io_gguf_find(file, "six"), 0, row);
+    thr_tensors_gguf_row(thr_tensors_gguf_find(file, "six"), 0, row);
     for (int i = 0; i < 512; i++)
         assert_true(row[i] == wanted[i]);
-    thr_io_gguf_free(file);
+    thr_tensors_gguf_free(file);
     free(b);
 }
 
@@ -157,7 +158,7 @@ static void types_have_names(void **state) {
                 {20, "IQ4_NL"}, {23, "IQ4_XS"}, {28, "F64"},   {30, "BF16"}, {31, "?"},
                 {35, "TQ2_0"},  {38, "?"},      {39, "MXFP4"}, {40, "?"},    {UINT32_MAX, "?"}};
     for (size_t i = 0; i < sizeof SOME / sizeof *SOME; i++)
-        assert_string_equal(thr_io_gguf_type_name(SOME[i].type), SOME[i].name);
+        assert_string_equal(thr_tensors_gguf_type_name(SOME[i].type), SOME[i].name);
 }
 
 /* Cut anywhere it is refused, and no byte behind the end is read. */
@@ -243,7 +244,7 @@ static void tensors_that_cannot_be_are_refused(void **state) {
         for (int j = 0; j < 256; j++)
             gguf_put(b, 0, 1);
         if (CASES[i].status == THR_OK)
-            thr_io_gguf_free(open_bytes(*state, b));
+            thr_tensors_gguf_free(open_bytes(*state, b));
         else
             refused(*state, b, CASES[i].status, CASES[i].text);
     }
@@ -271,9 +272,9 @@ static void memory_may_end_anywhere(void **state) {
         thr_gguf *file = NULL;
         thr_error err;
         test_oom_arm(&oom);
-        const thr_status status = thr_io_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err);
+        const thr_status status = thr_tensors_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err);
         (void)test_oom_check(&oom, status, &err, NULL);
-        thr_io_gguf_free(file);
+        thr_tensors_gguf_free(file);
         thr_context_free(context);
     }
     assert_true(oom.n_failed > 2);
@@ -287,9 +288,9 @@ static thr_status open_sparse(thr_context *context, const gguf_bytes *b, thr_err
     const int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
     assert_true(fd >= 0 && write(fd, b->at, b->n) == (ssize_t)b->n && ftruncate(fd, (off_t)1 << 33) == 0);
     assert_int_equal(close(fd), 0);
-    const thr_status status = thr_io_gguf_open(context, path, &file, err);
+    const thr_status status = thr_tensors_gguf_open(context, path, &file, err);
     (void)unlink(path);
-    thr_io_gguf_free(file);
+    thr_tensors_gguf_free(file);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "unit/io_files.h"
 
 #include "base/rng.h"
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 
 /* ------------------------------------------------------------------------------------------------ files by hand */
 
@@ -20,7 +20,7 @@ static void put_file(bytes *file, const char *header, size_t n_data) {
 }
 
 static thr_status open_bytes(const bytes *file, thr_tensors **tensors, thr_error *err) {
-    thr_status status = thr_io_tensors_open_memory(test_context, "a.safetensors", file->data, file->size, tensors, err);
+    thr_status status = thr_tensors_open_memory(test_context, "a.safetensors", file->data, file->size, tensors, err);
     assert_true((status == THR_OK) == (*tensors != NULL));
     if (status != THR_OK)
         assert_contains(err->text, "a.safetensors");
@@ -55,10 +55,10 @@ static void headers_of_the_format_are_read(void **state) {
     (void)state;
     bytes file = {0};
     thr_tensors *t = check_read("{}", 0, &file);
-    assert_int_equal(thr_io_tensors_count(t), 0);
-    assert_null(thr_io_tensors_find(t, "a"));
-    assert_null(thr_io_tensors_metadata(t, "a"));
-    thr_io_tensors_free(t);
+    assert_int_equal(thr_tensors_count(t), 0);
+    assert_null(thr_tensors_find(t, "a"));
+    assert_null(thr_tensors_metadata(t, "a"));
+    thr_tensors_free(t);
     drop(&file);
 
     /* Keys in any order, space everywhere, offsets in another order than names, all that can be escaped. */
@@ -67,8 +67,8 @@ static void headers_of_the_format_are_read(void **state) {
                    "\"\xc3\xa9\" } ,\r\n\t"
                    "\"a.weight\":{\"dtype\":\"F16\",\"shape\":[2,1,2,1],\"data_offsets\":[0,8]}}    ",
                    12, &file);
-    assert_int_equal(thr_io_tensors_count(t), 2);
-    const thr_tensor *b = thr_io_tensors_at(t, 0), *a = thr_io_tensors_at(t, 1);
+    assert_int_equal(thr_tensors_count(t), 2);
+    const thr_tensor *b = thr_tensors_at(t, 0), *a = thr_tensors_at(t, 1);
     assert_string_equal(b->name, "b");
     assert_int_equal(b->dtype, THR_DTYPE_I32);
     assert_int_equal(b->n_axes, 0);
@@ -79,13 +79,13 @@ static void headers_of_the_format_are_read(void **state) {
     assert_int_equal(a->n_bytes, 8);
     assert_ptr_equal((const uint8_t *)a->data + 8, b->data);
     assert_int_equal(*(const uint8_t *)a->data, pattern(0));
-    assert_ptr_equal(thr_io_tensors_find(t, "a.weight"), a);
-    assert_ptr_equal(thr_io_tensors_find(t, "b"), b);
-    assert_null(thr_io_tensors_find(t, "a"));
-    assert_string_equal(thr_io_tensors_metadata(t, "k\xc3\xa9y\xf0\x9f\x98\x80"), "\"\\/\b\f\n\r\t");
-    assert_string_equal(thr_io_tensors_metadata(t, ""), "\xc3\xa9");
-    assert_null(thr_io_tensors_metadata(t, "k"));
-    thr_io_tensors_free(t);
+    assert_ptr_equal(thr_tensors_find(t, "a.weight"), a);
+    assert_ptr_equal(thr_tensors_find(t, "b"), b);
+    assert_null(thr_tensors_find(t, "a"));
+    assert_string_equal(thr_tensors_metadata(t, "k\xc3\xa9y\xf0\x9f\x98\x80"), "\"\\/\b\f\n\r\t");
+    assert_string_equal(thr_tensors_metadata(t, ""), "\xc3\xa9");
+    assert_null(thr_tensors_metadata(t, "k"));
+    thr_tensors_free(t);
     drop(&file);
 }
 
@@ -99,24 +99,24 @@ static void kinds_that_are_not_computed_with_are_left_alone(void **state) {
     thr_error err;
     const thr_tensor *found = NULL;
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(thr_io_tensors_at(t, i)->dtype, THR_DTYPE_NONE);
-    assert_int_equal(thr_io_tensors_find(t, "whole")->n_bytes, 6);
-    assert_int_equal(thr_io_tensors_find(t, "deep")->n_axes, 5);
-    assert_int_equal(thr_io_tensors_find(t, "none")->n_bytes, 0);
+        assert_int_equal(thr_tensors_at(t, i)->dtype, THR_DTYPE_NONE);
+    assert_int_equal(thr_tensors_find(t, "whole")->n_bytes, 6);
+    assert_int_equal(thr_tensors_find(t, "deep")->n_axes, 5);
+    assert_int_equal(thr_tensors_find(t, "none")->n_bytes, 0);
     uint64_t shape[5] = {3, 7};
-    assert_int_equal(thr_io_tensors_expect(t, "whole", THR_DTYPE_F32, 1, shape, &found, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_expect(t, "whole", THR_DTYPE_F32, 1, shape, &found, &err), THR_EFORMAT);
     assert_contains(err.text, "tensor 'whole' is of another dtype [3], where f32 [3] is wanted");
-    assert_int_equal(thr_io_tensors_expect(t, "deep", THR_DTYPE_I8, 2, shape, &found, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_expect(t, "deep", THR_DTYPE_I8, 2, shape, &found, &err), THR_EFORMAT);
     assert_contains(err.text, "[1, 1, 2, 1, ...]");
-    assert_int_equal(thr_io_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
     assert_contains(err.text, "is f32 [0, 7], where f32 [3, 7] is wanted");
     assert_null(found);
-    assert_int_equal(thr_io_tensors_expect(t, "gone", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_expect(t, "gone", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
     assert_contains(err.text, "has no tensor 'gone', f32 [3, 7], among its 4");
     shape[0] = 0;
-    assert_ok(thr_io_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), err);
-    assert_ptr_equal(found, thr_io_tensors_find(t, "none"));
-    thr_io_tensors_free(t);
+    assert_ok(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), err);
+    assert_ptr_equal(found, thr_tensors_find(t, "none"));
+    thr_tensors_free(t);
     drop(&file);
 }
 
@@ -199,14 +199,14 @@ static void what_does_not_start_as_a_file_does_is_refused(void **state) {
     thr_tensors *tensors = NULL;
     thr_error err;
     for (size_t size = 0; size < 8; size++) {
-        assert_int_equal(thr_io_tensors_open_memory(test_context, "a", "{}{}{}{}", size, &tensors, &err), THR_ECORRUPT);
+        assert_int_equal(thr_tensors_open_memory(test_context, "a", "{}{}{}{}", size, &tensors, &err), THR_ECORRUPT);
         assert_contains(err.text, "too few for the length of a header");
     }
     put_text(&file, "a text, and not a short one");
     assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
     assert_contains(err.text, "is it really one?");
     const char *path = write_file("text.safetensors", &file);
-    assert_int_equal(thr_io_tensors_open(test_context, path, &tensors, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_open(test_context, path, &tensors, &err), THR_EFORMAT);
     assert_contains(err.text, path);
     drop(&file);
     static const uint8_t long_header[] = {100, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
@@ -217,11 +217,11 @@ static void what_does_not_start_as_a_file_does_is_refused(void **state) {
     assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
     drop(&file);
     path = write_file("empty.safetensors", &file);
-    assert_int_equal(thr_io_tensors_open(test_context, path, &tensors, &err), THR_ECORRUPT);
-    assert_int_equal(thr_io_tensors_open(test_context, in_dir("missing"), &tensors, &err), THR_ENOTFOUND);
-    assert_int_equal(thr_io_tensors_open(test_context, test_dir, &tensors, &err), THR_EFORMAT);
+    assert_int_equal(thr_tensors_open(test_context, path, &tensors, &err), THR_ECORRUPT);
+    assert_int_equal(thr_tensors_open(test_context, in_dir("missing"), &tensors, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_tensors_open(test_context, test_dir, &tensors, &err), THR_EFORMAT);
     assert_null(tensors);
-    thr_io_tensors_free(NULL);
+    thr_tensors_free(NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------ round trips */
@@ -253,25 +253,25 @@ static void what_is_written_is_read_back_and_aligned(void **state) {
     const char *path = in_dir("round.safetensors");
     thr_tensors *t = NULL;
     thr_error err;
-    assert_ok(thr_io_tensors_write(test_context, path, &image, &err), err);
-    assert_ok(thr_io_tensors_open(test_context, path, &t, &err), err);
-    assert_int_equal(thr_io_tensors_count(t), N_SAMPLE);
-    const uint8_t *first = thr_io_tensors_find(t, "ids")->data;
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
+    assert_int_equal(thr_tensors_count(t), N_SAMPLE);
+    const uint8_t *first = thr_tensors_find(t, "ids")->data;
     assert_int_equal((uintptr_t)first % 64, 0);
     for (size_t i = 0; i < N_SAMPLE; i++) {
-        const thr_tensor *got = thr_io_tensors_at(t, i), *found = NULL;
+        const thr_tensor *got = thr_tensors_at(t, i), *found = NULL;
         assert_string_equal(got->name, tensors[i].name);
-        assert_ok(thr_io_tensors_expect(t, tensors[i].name, tensors[i].dtype, tensors[i].n_axes, tensors[i].shape,
-                                        &found, &err),
-                  err);
+        assert_ok(
+            thr_tensors_expect(t, tensors[i].name, tensors[i].dtype, tensors[i].n_axes, tensors[i].shape, &found, &err),
+            err);
         assert_ptr_equal(found, got);
         assert_int_equal(got->n_bytes, tensors[i].n_bytes);
         assert_true(got->n_bytes == 0 || memcmp(got->data, tensors[i].data, got->n_bytes) == 0);
         assert_int_equal((uintptr_t)got->data % thr_dtype_size(got->dtype), 0);
     }
-    assert_string_equal(thr_io_tensors_metadata(t, "format"), "thr \"1\"\n");
-    assert_string_equal(thr_io_tensors_metadata(t, "vocabulary"), "caf\xc3\xa9\\");
-    thr_io_tensors_free(t);
+    assert_string_equal(thr_tensors_metadata(t, "format"), "thr \"1\"\n");
+    assert_string_equal(thr_tensors_metadata(t, "vocabulary"), "caf\xc3\xa9\\");
+    thr_tensors_free(t);
 }
 
 static void an_image_of_nothing_is_a_file(void **state) {
@@ -280,16 +280,16 @@ static void an_image_of_nothing_is_a_file(void **state) {
     const char *path = in_dir("none.safetensors");
     thr_tensors *t = NULL;
     thr_error err;
-    assert_ok(thr_io_tensors_write(test_context, path, &none, &err), err);
-    assert_ok(thr_io_tensors_open(test_context, path, &t, &err), err);
-    assert_int_equal(thr_io_tensors_count(t), 0);
-    thr_io_tensors_free(t);
+    assert_ok(thr_tensors_write(test_context, path, &none, &err), err);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
+    assert_int_equal(thr_tensors_count(t), 0);
+    thr_tensors_free(t);
 }
 
 static void check_unwritable(const thr_tensors_image *image, const char *says) {
     thr_error err;
     const char *path = in_dir("never.safetensors");
-    assert_int_equal(thr_io_tensors_write(test_context, path, image, &err), THR_EINVAL);
+    assert_int_equal(thr_tensors_write(test_context, path, image, &err), THR_EINVAL);
     assert_contains(err.text, "never.safetensors");
     assert_contains(err.text, says);
     assert_int_equal(access(path, F_OK), -1);
@@ -325,7 +325,7 @@ static void images_that_could_not_be_read_are_not_written(void **state) {
     check_unwritable(&image, "is not UTF-8");
     image = sample(tensors);
     thr_error err;
-    assert_int_equal(thr_io_tensors_write(test_context, in_dir("none/a.safetensors"), &image, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_tensors_write(test_context, in_dir("none/a.safetensors"), &image, &err), THR_ENOTFOUND);
 }
 
 static void many_tensors_are_found_by_name(void **state) {
@@ -348,14 +348,14 @@ static void many_tensors_are_found_by_name(void **state) {
     const char *path = in_dir("many.safetensors");
     thr_tensors *t = NULL;
     thr_error err;
-    assert_ok(thr_io_tensors_write(test_context, path, &image, &err), err);
-    assert_ok(thr_io_tensors_open(test_context, path, &t, &err), err);
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
     for (size_t i = 0; i < N; i++) {
-        const thr_tensor *found = thr_io_tensors_find(t, names[i]);
-        assert_ptr_equal(found, thr_io_tensors_at(t, i));
+        const thr_tensor *found = thr_tensors_find(t, names[i]);
+        assert_ptr_equal(found, thr_tensors_at(t, i));
         assert_memory_equal(found->data, tensors[i].data, tensors[i].n_bytes);
     }
-    thr_io_tensors_free(t);
+    thr_tensors_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage */
@@ -365,7 +365,7 @@ static void read_sample(bytes *file) {
     const thr_tensors_image image = sample(tensors);
     const char *path = in_dir("damage.safetensors");
     thr_error err;
-    assert_ok(thr_io_tensors_write(test_context, path, &image, &err), err);
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
     FILE *in = fopen(path, "rb");
     assert_non_null(in);
     for (int c = getc(in); c != EOF; c = getc(in)) {
@@ -382,22 +382,22 @@ static thr_status use(const uint8_t *data, size_t size) {
     thr_error err;
     assert_non_null(exact);
     memcpy(exact, data, size);
-    thr_status status = thr_io_tensors_open_memory(test_context, "a", exact, size, &t, &err);
+    thr_status status = thr_tensors_open_memory(test_context, "a", exact, size, &t, &err);
     if (status == THR_OK) {
         uint64_t sum = 0;
-        for (size_t i = 0; i < thr_io_tensors_count(t); i++) {
-            const thr_tensor *tensor = thr_io_tensors_at(t, i);
+        for (size_t i = 0; i < thr_tensors_count(t); i++) {
+            const thr_tensor *tensor = thr_tensors_at(t, i);
             for (size_t b = 0; b < tensor->n_bytes; b++)
                 sum += ((const uint8_t *)tensor->data)[b];
-            assert_ptr_equal(thr_io_tensors_find(t, tensor->name), tensor);
+            assert_ptr_equal(thr_tensors_find(t, tensor->name), tensor);
         }
         assert_true(sum < 1u << 20);
-        (void)thr_io_tensors_metadata(t, "format");
+        (void)thr_tensors_metadata(t, "format");
     } else {
         assert_true(status == THR_EFORMAT || status == THR_ECORRUPT);
         assert_contains(err.text, "a: ");
     }
-    thr_io_tensors_free(t);
+    thr_tensors_free(t);
     free(exact);
     return status;
 }
@@ -442,12 +442,12 @@ static void every_allocation_may_fail(void **state) {
             thr_error err;
             test_heap.calls = 0;
             test_heap.fail_at = i;
-            status = reading ? thr_io_tensors_open(test_context, path, &t, &err)
-                             : thr_io_tensors_write(test_context, path, &image, &err);
+            status = reading ? thr_tensors_open(test_context, path, &t, &err)
+                             : thr_tensors_write(test_context, path, &image, &err);
             test_heap.fail_at = 0;
             assert_true(status == THR_OK || (status == THR_ENOMEM && t == NULL));
             assert_true(reading || (access(path, F_OK) == 0) == (status == THR_OK));
-            thr_io_tensors_free(t);
+            thr_tensors_free(t);
             assert_int_equal(test_heap.live, before);
         }
     }

@@ -11,8 +11,8 @@
 
 #include "base/rng.h"
 #include "seal.h"
-#include "io/svmlight.h"
-#include "io/svmlight_extra.h"
+#include "svmlight/read.h"
+#include "svmlight/side_files.h"
 #include "io/whole_lines.h"
 #include "parallel/pool.h"
 
@@ -185,10 +185,10 @@ static void random_files_are_read_as_a_naive_parser_does(void **state) {
         const thr_svmlight_options options = {.piece_bytes = pieces[i % 5], .run = i % 2 != 0 ? run_backwards : NULL};
         thr_svmlight s;
         thr_error err;
-        if (thr_io_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err) != THR_OK)
+        if (thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err) != THR_OK)
             fail_msg("file %zu: %s", i, err.text);
         check_against(&s, &text);
-        thr_io_svmlight_free(&s);
+        thr_svmlight_free(&s);
         drop(&text);
     }
 }
@@ -210,10 +210,10 @@ static void files_are_read_as_texts_in_memory_are(void **state) {
         const thr_svmlight_options options = {.piece_bytes = i * 7};
         thr_svmlight s;
         thr_error err;
-        if (thr_io_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
+        if (thr_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
             fail_msg("%s", err.text);
         check_against(&s, &text);
-        thr_io_svmlight_free(&s);
+        thr_svmlight_free(&s);
         drop(&text);
     }
 }
@@ -236,10 +236,10 @@ static void packed_files_are_read_through(void **state) {
         const thr_svmlight_options options = {.piece_bytes = i};
         thr_svmlight s;
         thr_error err;
-        if (thr_io_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
+        if (thr_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
             fail_msg("%s", err.text);
         check_against(&s, &text);
-        thr_io_svmlight_free(&s);
+        thr_svmlight_free(&s);
         drop(&text);
     }
 }
@@ -292,10 +292,10 @@ static void threads_give_the_same_arrays(void **state) {
         const thr_svmlight_options how = {.piece_bytes = 1 + i * 20, .run = thr_parallel_for};
         thr_svmlight s;
         thr_error err;
-        if (thr_io_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err) != THR_OK)
+        if (thr_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err) != THR_OK)
             fail_msg("%s", err.text);
         check_against(&s, &text);
-        thr_io_svmlight_free(&s);
+        thr_svmlight_free(&s);
         drop(&text);
     }
     thr_context_free(context);
@@ -315,12 +315,12 @@ static void a_line_of_megabytes_is_a_line(void **state) {
     assert_true(text.size > 3 << 20);
     thr_svmlight s;
     thr_error err;
-    assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", text.data, text.size, NULL, &s, &err), THR_OK);
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, NULL, &s, &err), THR_OK);
     assert_int_equal(s.n_rows, 3);
     assert_int_equal(s.n_values, N + 2);
     assert_int_equal(s.n_features, 3 * N);
     assert_true(value_at(&s, 1, 3 * N - 1) == 0.2f && value_at(&s, 2, 1) == 1);
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     drop(&text);
 }
 
@@ -385,15 +385,15 @@ static void what_is_wrong_is_said_with_its_place(void **state) {
             const thr_svmlight_options options = {.piece_bytes = piece};
             thr_svmlight s;
             thr_error err;
-            const thr_status status = thr_io_svmlight_read_memory(test_context, "a.svm", cases[i].text,
-                                                                  strlen(cases[i].text), &options, &s, &err);
+            const thr_status status = thr_svmlight_read_memory(test_context, "a.svm", cases[i].text,
+                                                               strlen(cases[i].text), &options, &s, &err);
             if (status != cases[i].status || strcmp(err.text, cases[i].words) != 0)
                 fail_msg("case %zu: %s: %s", i, thr_status_name(status), err.text);
-            thr_io_svmlight_free(&s); /* nothing is held */
+            thr_svmlight_free(&s); /* nothing is held */
         }
     thr_svmlight s;
     thr_error err;
-    assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", "1 1:1\0002:2\n", 11, NULL, &s, &err),
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", "1 1:1\0002:2\n", 11, NULL, &s, &err),
                      THR_EFORMAT); /* a NUL is a byte as others */
 }
 
@@ -406,7 +406,7 @@ static void the_first_of_many_faults_is_said(void **state) {
         const thr_svmlight_options options = {.piece_bytes = piece, .run = run_backwards};
         thr_svmlight s;
         thr_error err;
-        assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err),
+        assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err),
                          THR_ERANGE);
         assert_non_null(strstr(err.text, "line 8, column 9"));
     }
@@ -419,19 +419,18 @@ static void options_say_what_is_wanted(void **state) {
     thr_svmlight s;
     thr_error err;
     const thr_svmlight_options need = {.need_queries = true}, ignore = {.ignore_queries = true, .drop_comments = true};
-    assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", without, strlen(without), &need, &s, &err),
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", without, strlen(without), &need, &s, &err),
                      THR_EFORMAT);
     assert_string_equal(err.text,
                         "a.svm: none of 2 rows has a qid:N after its label, and there is no file a.svm.query: "
                         "rows are ranked within queries");
-    assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", without, strlen(without), NULL, &s, &err),
-                     THR_OK);
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", without, strlen(without), NULL, &s, &err), THR_OK);
     assert_null(s.queries);
-    thr_io_svmlight_free(&s);
-    assert_int_equal(thr_io_svmlight_read_memory(test_context, "a.svm", with, strlen(with), &ignore, &s, &err), THR_OK);
+    thr_svmlight_free(&s);
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", with, strlen(with), &ignore, &s, &err), THR_OK);
     assert_null(s.queries);
     assert_null(s.comments);
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
 }
 
 /* ------------------------------------------------------------------------------------------------ side file */
@@ -445,13 +444,13 @@ static void check_side(const char *side_text, thr_status wanted, const char *wor
     const thr_svmlight_options options = {.need_queries = true};
     thr_svmlight s;
     thr_error err;
-    const thr_status status = thr_io_svmlight_read(test_context, path, &options, &s, &err);
+    const thr_status status = thr_svmlight_read(test_context, path, &options, &s, &err);
     if (status != wanted || (wanted != THR_OK && strstr(err.text, words) == NULL))
         fail_msg("%s: %s", thr_status_name(status), err.text);
     if (status == THR_OK)
         for (size_t i = 0; i < 4; i++)
             assert_int_equal(s.queries[i], words[i] - '0');
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     drop(&text);
     drop(&side);
 }
@@ -482,14 +481,14 @@ static bool read_cached(const char *name, const bytes *text, unsigned how) {
                                           .drop_comments = (how & NO_COMMENTS) != 0};
     thr_svmlight s;
     thr_error err;
-    if (thr_io_svmlight_read(test_context, in_dir(name), &options, &s, &err) != THR_OK)
+    if (thr_svmlight_read(test_context, in_dir(name), &options, &s, &err) != THR_OK)
         fail_msg("%s", err.text);
     const bool cached = s.from_cache;
     if ((how & NO_COMMENTS) == 0)
         check_against(&s, text);
     else
         assert_null(s.comments);
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     return cached;
 }
 
@@ -537,11 +536,11 @@ static void a_cache_knows_the_query_file(void **state) {
             (void)unlink(in_dir("d.svm.query"));
         if (i < 2 || i > 3)
             set_time(write_file("d.svm.query", i < 2 ? &side : &other), 1000 + (long)i / 2);
-        const thr_status status = thr_io_svmlight_read(test_context, in_dir("d.svm"), &options, &s, &err);
+        const thr_status status = thr_svmlight_read(test_context, in_dir("d.svm"), &options, &s, &err);
         assert_int_equal(status, i == 2 || i == 3 ? THR_EFORMAT : THR_OK);
         if (status == THR_OK)
             assert_true(s.from_cache == (i % 2 != 0) && s.queries[1] == (i < 2 ? 1 : 0));
-        thr_io_svmlight_free(&s);
+        thr_svmlight_free(&s);
     }
     drop(&text);
     drop(&side);
@@ -623,8 +622,8 @@ static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
         starts[0] = wrong == 8 ? 1 : 0;
         starts[3] = wrong == 9 ? 3 : 4;
         comment_starts[1] = wrong == 10 ? 2 : 1;
-        assert_int_equal(thr_io_svmlight_look(test_context, in_dir("h.svm"), &source, &err), THR_OK);
-        assert_int_equal(thr_io_svmlight_cache_write(test_context, in_dir("h.svm"), &source, true, &s, &err), THR_OK);
+        assert_int_equal(thr_svmlight_look(test_context, in_dir("h.svm"), &source, &err), THR_OK);
+        assert_int_equal(thr_svmlight_cache_write(test_context, in_dir("h.svm"), &source, true, &s, &err), THR_OK);
         if (read_cached("h.svm", &text, WITH_CACHE) != (wrong == 0))
             fail_msg("cache %d", wrong);
     }
@@ -682,19 +681,19 @@ static void a_cache_that_cannot_be_written_is_said_and_the_rows_are_read(void **
     const thr_svmlight_options options = {.write_cache = true};
     thr_svmlight s;
     thr_error err;
-    assert_int_equal(thr_io_svmlight_read(test_context, path, &options, &s, &err), THR_OK);
+    assert_int_equal(thr_svmlight_read(test_context, path, &options, &s, &err), THR_OK);
     assert_int_equal(s.n_rows, 1);
     assert_int_equal(s.cache.status, THR_EIO);
     assert_non_null(strstr(s.cache.text, "f.svm.thr-cache: is a directory"));
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     assert_int_equal(rmdir(in_dir("f.svm.thr-cache")), 0);
     /* What is of the user's stays. */
     bytes mine = {0};
     put_text(&mine, "mine, of more than sixteen bytes");
     (void)write_file("f.svm.thr-cache", &mine);
-    assert_int_equal(thr_io_svmlight_read(test_context, path, &options, &s, &err), THR_OK);
+    assert_int_equal(thr_svmlight_read(test_context, path, &options, &s, &err), THR_OK);
     assert_int_equal(s.cache.status, THR_EEXIST);
-    thr_io_svmlight_free(&s);
+    thr_svmlight_free(&s);
     drop(&mine);
     drop(&text);
 }
@@ -718,11 +717,11 @@ static void every_allocation_may_fail(void **state) {
             thr_svmlight s;
             thr_error err;
             test_heap.fail_at = test_heap.calls + n;
-            status = thr_io_svmlight_read(test_context, path, &options, &s, &err);
+            status = thr_svmlight_read(test_context, path, &options, &s, &err);
             test_heap.fail_at = 0;
             assert_true(status == THR_OK || (status == THR_ENOMEM && err.status == THR_ENOMEM));
             assert_true(status == THR_OK ? n > 8 : true);
-            thr_io_svmlight_free(&s);
+            thr_svmlight_free(&s);
             assert_int_equal(test_heap.live, live);
         }
         drop(&text);
@@ -735,9 +734,9 @@ static void what_is_not_there_is_said(void **state) {
     thr_svmlight s;
     thr_error err;
     const thr_svmlight_options options = {.use_cache = true};
-    assert_int_equal(thr_io_svmlight_read(test_context, in_dir("none.svm"), NULL, &s, &err), THR_ENOTFOUND);
-    assert_int_equal(thr_io_svmlight_read(test_context, in_dir("none.svm"), &options, &s, &err), THR_ENOTFOUND);
-    assert_int_equal(thr_io_svmlight_read(test_context, test_dir, NULL, &s, &err), THR_EFORMAT);
+    assert_int_equal(thr_svmlight_read(test_context, in_dir("none.svm"), NULL, &s, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_svmlight_read(test_context, in_dir("none.svm"), &options, &s, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_svmlight_read(test_context, test_dir, NULL, &s, &err), THR_EFORMAT);
 }
 
 int main(void) {

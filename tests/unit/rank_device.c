@@ -14,7 +14,7 @@
 
 #include "device/gpus.h"
 #include "emulator.h"
-#include "rank/solver.h"
+#include "rank/solver/solver.h"
 
 static test_emulator emulator;
 static thr_error error;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/pair_tree.h"
+#include "rank/solver/pair_tree.h"
 
 enum { ROUNDS = 400, LONGEST = 150 };
 

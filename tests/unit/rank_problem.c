@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/problem.h"
+#include "rank/solver/problem.h"
 
 enum { ROUNDS = 60 };
 

@@ -8,7 +8,7 @@
 
 #include <thresher/rank.h>
 
-#include "rank/solver.h"
+#include "rank/solver/solver.h"
 
 enum { ROUNDS = 24 };
 

@@ -26,12 +26,12 @@ static thr_status read_bytes(thr_context *context, const void *bytes, size_t siz
                              uint64_t *fingerprint, thr_error *err) {
     thr_tensors *tensors = NULL;
     thr_text_model read = {0};
-    thr_status status = thr_io_tensors_open_memory(context, "m.safetensors", bytes, size, &tensors, err);
+    thr_status status = thr_tensors_open_memory(context, "m.safetensors", bytes, size, &tensors, err);
     if (status == THR_OK)
         status = thr_text_model_read(context, tensors, "m.safetensors", &read, fingerprint, err);
     *config = read.config;
     thr_words_grams_free(context, &read.grams);
-    thr_io_tensors_free(tensors);
+    thr_tensors_free(tensors);
     return status;
 }
 

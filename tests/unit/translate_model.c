@@ -27,7 +27,7 @@ typedef struct loaded {
 
 static thr_status load(thr_context *context, loaded *l, thr_error *err) {
     *l = (loaded){.context = context};
-    const thr_status status = thr_io_tensors_open(context, PATH, &l->tensors, err);
+    const thr_status status = thr_tensors_open(context, PATH, &l->tensors, err);
     return status != THR_OK
                ? status
                : thr_translate_seq2seq_read(context, l->tensors, PATH, &l->model, &l->weights, &l->bias, err);
@@ -36,7 +36,7 @@ static thr_status load(thr_context *context, loaded *l, thr_error *err) {
 static void unload(loaded *l) {
     thr_release(l->context, l->bias);
     thr_translate_seq2seq_free(l->context, &l->model);
-    thr_io_tensors_free(l->tensors);
+    thr_tensors_free(l->tensors);
 }
 
 /* Sentences of falling lengths, the last without words; words of a forced translation each. */

@@ -142,7 +142,7 @@ static inline void model_write(thr_context *context, const model *m, const char 
         t->data = copy;
     }
     const thr_tensors_image image = {tensors, n, metadata, 2};
-    assert_ok(thr_io_tensors_write(context, path, &image, &err), &err);
+    assert_ok(thr_tensors_write(context, path, &image, &err), &err);
     for (size_t i = 0; i < n; i++)
         free((void *)(uintptr_t)tensors[i].data);
 }

@@ -7,7 +7,7 @@
 
 #include "translate_support.h"
 
-#include "io/safetensors.h"
+#include "tensors/safetensors.h"
 
 static const char PATH[] = "unit-translate-texts.safetensors", HEAD[] = "unit-translate-texts.head";
 enum { NO_SKIP = SIZE_MAX, TEXTS = 40, TEXT_MOST = 160 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "words/letters.h"
 
 #define JOIN "\xEF\xBF\xAD"

@@ -83,7 +83,8 @@ INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_bl
         }
 }
 
-void thr_distance_xor_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+void thr_kernel_distance_xor_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                  const thr_query_part *part) {
     switch (part->item_bits * 8 + part->bits) {
 #define CASE(item, query)                                                                                              \
     case item * 8 + query:                                                                                             \
@@ -130,7 +131,8 @@ INLINE void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_bloc
     }
 }
 
-void thr_code_squares_neon(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits) {
+void thr_kernel_code_squares_neon(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                                  uint32_t bits) {
     switch (bits) {
 #define CASE(b)                                                                                                        \
     case b:                                                                                                            \
@@ -209,7 +211,8 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
         }
 }
 
-void thr_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+void thr_kernel_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                    const thr_query_part *part) {
     switch (part->item_bits) {
 #define CASE(planes)                                                                                                   \
     case planes:                                                                                                       \
@@ -223,8 +226,8 @@ void thr_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t 
 }
 
 /* Parts run one after the other: the sums of two would not fit the registers. */
-void thr_distance_tables_neon(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
-                              const thr_query_part *const *parts, size_t n_parts) {
+void thr_kernel_distance_tables_neon(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                     const thr_query_part *const *parts, size_t n_parts) {
     for (size_t i = 0; i < n_parts; i++)
-        thr_distance_table_neon(distances[i], blocks, n_blocks, parts[i]);
+        thr_kernel_distance_table_neon(distances[i], blocks, n_blocks, parts[i]);
 }

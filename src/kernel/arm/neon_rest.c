@@ -7,8 +7,8 @@
  * 64 plane bits become byte masks that select digits. A pair of digits is at most 254; with 7 planes, each of twice
  * the weight of the next, sums are at most 254 (2^7 - 1) < 2^15.
  */
-int32_t thr_rest_product_neon(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
-                              int32_t digit_sum) {
+int32_t thr_kernel_rest_product_neon(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
+                                     int32_t digit_sum) {
     const uint8x16_t places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     /* byte 0 for 8 dimensions, byte 1 for the next 8 */
     const uint8x16_t spread = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1));

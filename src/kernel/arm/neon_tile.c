@@ -45,7 +45,7 @@ static void multiply(tile_sums *sums, const int8_t *bytes, const int8_t *digits,
         multiply_one(sums->of[q], bytes, digits + 4 * q, n_rows, most);
 }
 
-void thr_distance_tile_neon(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
-                            const thr_query_tile *tile) {
+void thr_kernel_distance_tile_neon(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                                   const thr_query_tile *tile) {
     tile_any_planes(distances, stride, blocks, n_blocks, tile, multiply);
 }

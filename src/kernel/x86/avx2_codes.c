@@ -98,13 +98,15 @@ INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_bl
         break;                                                                                                         \
     }
 
-void thr_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+void thr_kernel_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                    const thr_query_part *part) {
 #define CALL(p) distance_table(distances, blocks, n_blocks, part, p)
     PLANES_SWITCH(part->item_bits, CALL)
 #undef CALL
 }
 
-void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                  const thr_query_part *part) {
 #define CALL(p) distance_xor(distances, blocks, n_blocks, part, p)
     PLANES_SWITCH(part->item_bits, CALL)
 #undef CALL
@@ -114,7 +116,8 @@ void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_
  * Plane pair by plane pair: the weights reach 2^13 and would not fit 16-bit words. This kernel only processes blocks
  * with a possible survivor, so its speed matters less.
  */
-void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits) {
+void thr_kernel_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                                  uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     for (size_t b = 0; b < n_blocks; b++, squares += ITEMS, blocks += (size_t)ITEMS * bits * n_rows) {
         for (int i = 0; i < ITEMS; i++)

@@ -5,12 +5,15 @@
 
 #include "kernel/kernel.h"
 
-void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
-void thr_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
-void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
-                              const thr_query_part *const *parts, size_t n_parts);
-void thr_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
-                            const thr_query_tile *tile);
-void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits);
+void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                  const thr_query_part *part);
+void thr_kernel_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                    const thr_query_part *part);
+void thr_kernel_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                     const thr_query_part *const *parts, size_t n_parts);
+void thr_kernel_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                                   const thr_query_tile *tile);
+void thr_kernel_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                                  uint32_t bits);
 
 #endif

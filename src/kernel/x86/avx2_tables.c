@@ -73,8 +73,8 @@ INLINE void look_up_blocks(uint32_t *const *distances, const uint8_t *blocks, si
 }
 
 /* A single part uses distance_table, which reads memory in order. */
-void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
-                              const thr_query_part *const *parts, size_t n_parts) {
+void thr_kernel_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                     const thr_query_part *const *parts, size_t n_parts) {
     for (; n_parts >= AT_ONCE; n_parts -= AT_ONCE, distances += AT_ONCE, parts += AT_ONCE)
         look_up_blocks(distances, blocks, n_blocks, parts, AT_ONCE);
     if (n_parts == 3)
@@ -82,5 +82,5 @@ void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks,
     else if (n_parts == 2)
         look_up_blocks(distances, blocks, n_blocks, parts, 2);
     else if (n_parts == 1)
-        thr_distance_table_avx2(*distances, blocks, n_blocks, *parts);
+        thr_kernel_distance_table_avx2(*distances, blocks, n_blocks, *parts);
 }

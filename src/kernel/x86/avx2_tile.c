@@ -258,8 +258,8 @@ static void unpack_some(uint8_t *bytes, const uint8_t *codes, uint32_t n_rows, u
     }
 }
 
-void thr_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
-                            const thr_query_tile *tile) {
+void thr_kernel_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                                   const thr_query_tile *tile) {
     uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(32)));
     uint32_t item_sums[ITEMS];
     const uint32_t rows_a_round = rows_that_fit(tile);

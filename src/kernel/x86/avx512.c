@@ -294,11 +294,11 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(rest_product)
     FILL(screen_scores)
 #undef FILL
-    kernels->distance_xor = thr_distance_xor_avx512;
-    kernels->distance_table = thr_distance_table_avx512;
-    kernels->distance_tables = thr_distance_tables_avx512;
-    kernels->distance_tile = thr_distance_tile_avx512;
-    kernels->code_squares = thr_code_squares_avx512;
+    kernels->distance_xor = thr_kernel_distance_xor_avx512;
+    kernels->distance_table = thr_kernel_distance_table_avx512;
+    kernels->distance_tables = thr_kernel_distance_tables_avx512;
+    kernels->distance_tile = thr_kernel_distance_tile_avx512;
+    kernels->code_squares = thr_kernel_code_squares_avx512;
     thr_kernels_fill_avx512_layers(kernels);
     thr_kernels_fill_avx512_postings(kernels);
     thr_kernels_fill_avx512_wide(kernels);

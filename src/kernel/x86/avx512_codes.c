@@ -60,7 +60,8 @@ static inline __attribute__((always_inline)) void distance_xor(uint32_t *distanc
     }
 }
 
-void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+void thr_kernel_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                    const thr_query_part *part) {
     switch (part->item_bits * 8 + part->bits) {
 #define CASE(item, query)                                                                                              \
     case item * 8 + query:                                                                                             \
@@ -106,8 +107,8 @@ static inline __attribute__((always_inline)) void code_squares(uint32_t *squares
     }
 }
 
-void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
-                             uint32_t bits) {
+void thr_kernel_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                                    uint32_t bits) {
     switch (bits) {
 #define CASE(b)                                                                                                        \
     case b:                                                                                                            \

@@ -181,8 +181,8 @@ INLINE void distance_table(uint32_t *a_distances, uint32_t *b_distances, const u
         }
 }
 
-void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
-                               const thr_query_part *part) {
+void thr_kernel_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                      const thr_query_part *part) {
     switch (part->item_bits) {
 #define CASE(planes)                                                                                                   \
     case planes:                                                                                                       \
@@ -209,16 +209,16 @@ static void distance_two(uint32_t *const *distances, const uint8_t *blocks, size
         CASE(4)
 #undef CASE
     default:
-        thr_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
-        thr_distance_table_avx512(distances[1], blocks, n_blocks, parts[1]);
+        thr_kernel_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
+        thr_kernel_distance_table_avx512(distances[1], blocks, n_blocks, parts[1]);
         break;
     }
 }
 
-void thr_distance_tables_avx512(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
-                                const thr_query_part *const *parts, size_t n_parts) {
+void thr_kernel_distance_tables_avx512(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                       const thr_query_part *const *parts, size_t n_parts) {
     for (; n_parts >= 2; n_parts -= 2, distances += 2, parts += 2)
         distance_two(distances, blocks, n_blocks, parts);
     if (n_parts > 0)
-        thr_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
+        thr_kernel_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "rank/device/problem.h"
-#include "rank/solver.h"
+#include "rank/solver/solver.h"
 
 /*
  * Estimates for the policy: readings of X in a training; numbers of X a second and thread on the CPU; seconds on a GPU

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problem.h - RankSVM's objective on a GPU: the same functions as rank/problem.h, with the same bits.
+ * problem.h - RankSVM's objective on a GPU: the same functions as rank/solver/problem.h, with the same bits.
  *
  * Rows, orders of labels and trees are uploaded once. An evaluation or a product is then one sequence of operations
  * (device/rank_ops.h) between an upload of n_features numbers and a download of about as many; scores, orders, counts
@@ -15,7 +15,7 @@
 #define THR_RANK_DEVICE_PROBLEM_H
 
 #include "device/choice.h"
-#include "rank/precondition.h"
+#include "rank/solver/precondition.h"
 
 typedef struct thr_rank_device thr_rank_device;
 

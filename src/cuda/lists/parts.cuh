@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parts.cuh - find the elements of a posting list entry within a tile by binary search, and add them to the
+ * tile's sums in shared memory with a warp.
+ *
+ * The contents of lists are not validated before a search, so every element is clamped to the tile it is added to.
+ */
+#ifndef THR_CUDA_LISTS_PARTS_CUH
+#define THR_CUDA_LISTS_PARTS_CUH
+
+#include "cuda/portable.cuh"
+#include "device/hit_ops.h"
+
+static const uint32_t HIT_BLOCK = 256;  /* places of a bitmap */
+static const uint32_t HIT_QUARTERS = 4; /* of a bitmap: the unit that a warp adds at once */
+
+/* A range of elements of one form. */
+struct hit_segment {
+    uint32_t first, n;
+};
+
+/* Elements, and the weight that they add to their places. */
+struct weighted_segment {
+    hit_segment elements;
+    uint32_t form, weight;
+};
+
+/* Count how many of n ascending values, `stride` apart, are less than `least`. */
+template <typename T>
+__device__ __forceinline__ uint32_t count_less(const T *values, uint32_t stride, uint32_t n, uint32_t least) {
+    uint32_t low = 0;
+    while (low < n) {
+        const uint32_t middle = low + (n - low) / 2;
+        if (values[(size_t)middle * stride] < least)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/*
+ * Return the part of an entry in a window, or n_parts. Windows ascend, so an entry with parts in all windows takes
+ * one look.
+ */
+__device__ __forceinline__ uint32_t part_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t window) {
+    const uint8_t *windows = hits.part_windows + entry.first_part;
+    const uint32_t n = entry.n_parts <= window ? entry.n_parts : window + 1;
+    if (windows[n - 1] <= window)
+        return windows[n - 1] == window ? n - 1 : entry.n_parts;
+    const uint32_t part = count_less(windows, 1, n, window);
+    return windows[part] == window ? part : entry.n_parts;
+}
+
+/* Return the elements of an entry that overlap a tile, as indices into the arrays of its form. */
+__device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits, const thr_hit_entry &entry,
+                                                    uint32_t tile) {
+    if (entry.form == THR_HIT_ONE)
+        return {entry.first_part, entry.first_part / THR_HIT_TILE == tile ? 1u : 0u};
+    const uint32_t tiles_a_window = THR_HIT_WINDOW / THR_HIT_TILE, start = tile % tiles_a_window * THR_HIT_TILE;
+    const uint32_t part = part_of(hits, entry, tile / tiles_a_window);
+    if (part == entry.n_parts)
+        return {0, 0};
+    const uint32_t begin = hits.part_begins[entry.first_part + part];
+    const uint32_t n = hits.part_sizes[entry.first_part + part] + 1u;
+    uint32_t first, end;
+    if (entry.form == THR_HIT_IDS) {
+        first = count_less(hits.ids + begin, 1, n, start);
+        end = count_less(hits.ids + begin, 1, n, start + THR_HIT_TILE);
+    } else if (entry.form == THR_HIT_BITMAPS) {
+        first = count_less(hits.bitmap_blocks + begin, 1, n, start / HIT_BLOCK);
+        end = count_less(hits.bitmap_blocks + begin, 1, n, (start + THR_HIT_TILE) / HIT_BLOCK);
+    } else {
+        const uint16_t *runs = hits.runs + 2 * (size_t)begin;
+        first = count_less(runs, 2, n, start);
+        end = count_less(runs, 2, n, start + THR_HIT_TILE);
+        first -=
+            /* the run before extends into the tile */
+            first > 0 && runs[2 * first - 2] + (uint32_t)runs[2 * first - 1] >= start;
+    }
+    return {begin + first, end > first ? end - first : 0};
+}
+
+/* Return how many steps of a warp a segment takes. */
+__device__ __forceinline__ uint32_t segment_steps(uint32_t form, uint32_t n) {
+    return form == THR_HIT_BITMAPS ? n * HIT_QUARTERS : (n + THR_WARP - 1) / THR_WARP;
+}
+
+/*
+ * Process one step of a segment with all lanes: 32 ids; 32 runs, as changes at their first places and after their
+ * last ones; or a quarter of a bitmap, adjacent lanes handling adjacent places. start: the tile's first place in its
+ * window.
+ */
+template <typename Places>
+__device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, const weighted_segment &what,
+                                                 uint32_t step, uint32_t start, uint32_t lane, Places &places) {
+    const hit_segment segment = what.elements;
+    const uint32_t form = what.form, weight = what.weight;
+    if (form == THR_HIT_BITMAPS) {
+        const uint32_t element = segment.first + step / HIT_QUARTERS, quarter = step % HIT_QUARTERS;
+        const uint32_t *words = hits.bitmaps + (size_t)element * THR_HIT_BITMAP_WORDS + 2 * quarter;
+        const uint32_t at = hits.bitmap_blocks[element] * HIT_BLOCK - start + 64 * quarter;
+        if (at >= THR_HIT_TILE)
+            return;
+        for (uint32_t half = 0; half < 2; half++)
+            if ((words[half] >> lane & 1) != 0)
+                atomicAdd(&places[at + 32 * half + lane], weight);
+        return;
+    }
+    const uint32_t i = step * THR_WARP + lane;
+    if (i >= segment.n)
+        return;
+    if (form == THR_HIT_ONE) {
+        atomicAdd(&places[segment.first % THR_HIT_TILE], weight);
+        return;
+    }
+    if (form == THR_HIT_IDS) {
+        const uint32_t at = (uint32_t)hits.ids[segment.first + i] - start;
+        if (at < THR_HIT_TILE)
+            atomicAdd(&places[at], weight);
+        return;
+    }
+    const uint16_t *run = hits.runs + 2 * ((size_t)segment.first + i);
+    const uint32_t from = run[0] > start ? run[0] - start : 0, to = run[0] + run[1] + 1u - start;
+    if (from >= THR_HIT_TILE)
+        return;
+    atomicAdd(&places[from], weight);
+    if (to < THR_HIT_TILE)
+        atomicAdd(&places[to], 0u - weight);
+}
+
+#endif

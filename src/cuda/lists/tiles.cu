@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Find a batch's best items by their features, tile by tile: one block a tile and query. */
+#include "cuda/backend.cuh"
+#include "cuda/lists/tiles.cuh"
+
+static_assert(sizeof(thr_hit_tiles_op) <= 4096, "parameters of kernels have no more room");
+
+static __global__ void __launch_bounds__(TILE_THREADS, 2) score_hits(THR_PARAMETER(thr_hit_tiles_op) op) {
+    score_tile(op, no_dense());
+}
+
+thr_status thr_cuda_hit_tiles(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err) {
+    const uint32_t n_blocks = tile_blocks(op);
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (n_blocks == 0)
+        return THR_OK;
+    THR_LAUNCH(score_hits, n_blocks, TILE_THREADS, stream->stream, *op);
+    return thr_cuda_launched(stream, "scoring items by their features", err);
+}

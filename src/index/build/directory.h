@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * directory.h - the directory of a build: locks it, publishes the manifest, and deletes files that are not needed.
+ *
+ * Invariant: until thr_index_build_dir_publish has renamed the new MANIFEST into place, no file that the old one names
+ * is changed.
+ */
+#ifndef THR_INDEX_BUILD_DIRECTORY_H
+#define THR_INDEX_BUILD_DIRECTORY_H
+
+#include "index/manifest.h"
+
+typedef struct thr_build_dir {
+    thr_context *context;
+    const char *path;
+    int fd;         /* holds the lock; -1 when closed */
+    bool made;      /* by this build */
+    bool committed; /* the new MANIFEST is in place */
+    uint32_t build; /* part of the names of this build's files */
+} thr_build_dir;
+
+/*
+ * Create the directory if needed, lock it against other builds, and check that an index may be built in it.
+ *
+ * THR_EEXIST if it holds an index and replace is false, if it holds anything else, or if another build is running
+ * there; THR_EVERSION for an index of a newer format; THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
+                                    thr_error *err);
+
+/* The path of this build's segment `number`. The caller releases it, as those below. */
+thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
+
+/* The path of this build's copy of a model. */
+thr_status thr_index_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* The path of this build's posting lists. */
+thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* Write and publish the manifest, then delete all segments, models and posting lists that it does not name. */
+thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
+
+/* Unlock the directory. Unless the build was published, delete its files, and the directory if the build created it. */
+void thr_index_build_dir_close(thr_build_dir *dir);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ids.h - the ids and names of the items to index, from the caller's array or from a file. */
+#ifndef THR_INDEX_BUILD_IDS_H
+#define THR_INDEX_BUILD_IDS_H
+
+#include "index/build/segment_write.h"
+
+typedef struct thr_ids {
+    thr_context *context;
+    const char *name;    /* of their source, for messages */
+    uint64_t n;          /* ids or names; 0 without either: then row numbers are the ids */
+    const uint64_t *ids; /* borrowed, or owned_ids */
+    uint64_t *owned;
+    uint64_t *offsets; /* names: n + 1 byte offsets */
+    char *names;       /* each with a zero byte */
+    size_t owned_capacity, offsets_capacity, names_capacity;
+} thr_ids;
+
+/*
+ * Take options->ids, or read options->ids_path, and check that no id or name is repeated.
+ *
+ * A text file whose lines are all unsigned decimal integers holds ids, any other holds names. THR_EINVAL for both
+ * options, a null array or a file that is neither text nor a column of integers; THR_ERANGE for a negative id or 2^64 -
+ * 1; THR_EDUPLICATE; and what the reader returns.
+ */
+thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids,
+                              thr_error *err);
+void thr_index_ids_close(thr_ids *ids);
+
+/* THR_EDIM unless there are n_rows ids or names, or none at all. */
+thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);
+
+/* Write the sections ids, id order and names, as far as ids has them, of n rows from `first` on. */
+thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
+                               thr_error *err);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/verify/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "hits/impl.h"
+
+enum { STEP_ITEMS = 1 << 16 };
+
+/* ------------------------------------------------------------------------------------------------ ids */
+
+/* The position in a segment's order, and the id there. */
+typedef struct cursor {
+    uint64_t id;
+    uint32_t segment, place;
+} cursor;
+
+static uint32_t item_at(const thr_index *index, const cursor *c) {
+    return index->mapped[c->segment].view.id_order[c->place];
+}
+
+static void read_id(const thr_index *index, cursor *c) {
+    c->id = index->mapped[c->segment].view.ids[item_at(index, c)];
+}
+
+/* Move the root down until no child has a smaller id. */
+static void sift(cursor *heap, uint32_t n, uint32_t root) {
+    for (uint32_t child; (child = 2 * root + 1) < n; root = child) {
+        child += child + 1 < n && heap[child + 1].id < heap[child].id;
+        if (heap[root].id <= heap[child].id)
+            return;
+        const cursor moved = heap[root];
+        heap[root] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+static thr_status fail_twice(const thr_index *index, const cursor *a, const cursor *b, thr_error *err) {
+    return thr_fail(
+        err, THR_ECORRUPT,
+        "%s: section ids: item %" PRIu32 " has the id %" PRIu64 " of item %" PRIu32 " of %s: build the index again",
+        index->mapped[b->segment].path, item_at(index, b), b->id, item_at(index, a), index->mapped[a->segment].path);
+}
+
+thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
+    cursor *heap = NULL, last = {.segment = UINT32_MAX};
+    uint32_t n = index->n_segments;
+    thr_status status = THR_OK;
+    if (!index->manifest.has_ids || n == 1)
+        return THR_OK;
+    THR_TRY(thr_alloc(index->context, n, sizeof *heap, &heap, "segments", err));
+    for (uint32_t i = 0; i < n; i++) {
+        heap[i] = (cursor){.segment = i};
+        read_id(index, &heap[i]);
+    }
+    for (uint32_t i = n; i-- > 0;)
+        sift(heap, n, i);
+    for (uint64_t done = 0; n > 0; done++) {
+        if (done % STEP_ITEMS == 0)
+            THR_TRY_OUT(thr_file_sum_step(sum, err));
+        if (last.segment != UINT32_MAX && last.id == heap[0].id)
+            THR_TRY_OUT(fail_twice(index, &last, &heap[0], err));
+        last = heap[0];
+        if (++heap[0].place == index->mapped[heap[0].segment].view.shape.n_items)
+            heap[0] = heap[--n];
+        else
+            read_id(index, &heap[0]);
+        sift(heap, n, 0);
+    }
+out:
+    thr_release(index->context, heap);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ features */
+
+static bool same_name(const thr_hits_contents *features, const thr_segment_view *view, uint32_t item) {
+    const uint64_t row = view->scan.first_row + item;
+    if (features->ids != NULL && view->ids != NULL)
+        return features->ids[row] == view->ids[item];
+    if (features->names.offsets == NULL || view->names.offsets == NULL)
+        return true;
+    const char *ours = thr_index_segment_item_name(view, item), *theirs = thr_strings_get(&features->names, row);
+    return ours != NULL && theirs != NULL && strcmp(ours, theirs) == 0;
+}
+
+thr_status thr_index_verify_features(const thr_index *index, thr_error *err) {
+    for (uint32_t s = 0; s < index->n_segments; s++) {
+        const thr_segment_view *view = &index->mapped[s].view;
+        for (uint32_t i = 0; i < view->shape.n_items; i++)
+            if (!same_name(&index->hits->view.contents, view, i))
+                return thr_fail(err, THR_ECORRUPT,
+                                "%s: item %" PRIu32 " has another id or name in %s: build the index again",
+                                view->file.path, i, index->hits->path);
+    }
+    return THR_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify.h - recomputes the derived values of an index and compares them. Checksums must be verified before
+ * (base/section_file), so a difference is a fault of the writer. No allocation grows with the number of items.
+ */
+#ifndef THR_INDEX_VERIFY_VERIFY_H
+#define THR_INDEX_VERIFY_VERIFY_H
+
+#include "base/file_sum.h"
+#include "index/impl.h"
+
+/*
+ * Check that vectors are finite and inverse norms right. One pass over the vectors. THR_ECORRUPT; THR_ECANCELED;
+ * THR_ENOMEM.
+ */
+thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
+
+/*
+ * Check that block norms are right, factors and offsets finite, factors not negative, and that no nested code is longer
+ * than the manifest's bound, on which certificates rely. One pass over the codes. THR_ECORRUPT; THR_ECANCELED;
+ * THR_ENOMEM.
+ */
+thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
+
+/*
+ * Check that no id is in two segments, by merging the segments' orders, n log(segments) steps. The orders must be
+ * verified. THR_ECORRUPT; THR_ECANCELED; THR_ENOMEM.
+ */
+thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err);
+
+/* Check that items have the same ids or names in the segments and in the posting lists. THR_ECORRUPT. */
+thr_status thr_index_verify_features(const thr_index *index, thr_error *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pair_order.h - sorting the rows of a query by their scores.
+ *
+ * A pair is two rows of a query with different labels. It is active, and has a cost, while the score of the better row
+ * exceeds the other's by less than 1: s_i - s_j < 1 (RankSVM (4)). In the order of scores, a row's active worse rows
+ * are those from some position on, and its active better rows those before some position. Rounding is monotone, so this
+ * holds for computed differences as well, and both rows of a pair agree on whether it is active.
+ */
+#ifndef THR_RANK_SOLVER_PAIR_ORDER_H
+#define THR_RANK_SOLVER_PAIR_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct thr_scored_row {
+    double score;
+    uint32_t row; /* within its query */
+} thr_scored_row;
+
+/*
+ * Sort n rows by score, stably. spare has n elements. Returns the array, rows or spare, that holds the sorted rows.
+ * Scores must not be NaN.
+ */
+thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
+
+#endif

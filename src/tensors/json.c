@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensors/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text/utf8.h"
+
+thr_status thr_tensors_json_fail(const thr_json *json, const char *what, thr_error *err) {
+    return thr_fail(err, THR_EFORMAT, "%s: byte %llu, in the header: %s: write or fetch the file again", json->name,
+                    (unsigned long long)(json->offset + (uint64_t)(json->at - json->start)), what);
+}
+
+static void skip_space(thr_json *json) {
+    while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
+        json->at++;
+}
+
+bool thr_tensors_json_take(thr_json *json, char mark) {
+    skip_space(json);
+    if (json->at == json->end || *json->at != mark)
+        return false;
+    json->at++;
+    return true;
+}
+
+thr_status thr_tensors_json_expect(thr_json *json, char mark, const char *what, thr_error *err) {
+    return thr_tensors_json_take(json, mark) ? THR_OK : thr_tensors_json_fail(json, what, err);
+}
+
+bool thr_tensors_json_at_end(thr_json *json) {
+    skip_space(json);
+    return json->at == json->end;
+}
+
+/* ------------------------------------------------------------------------------------------------ strings */
+
+/* Parse four hexadecimal digits after \u. */
+static bool parse_hex(thr_json *json, uint32_t *code) {
+    *code = 0;
+    if (json->end - json->at < 4)
+        return false;
+    for (int i = 0; i < 4; i++, json->at++) {
+        const char c = *json->at;
+        const char low = (char)(c | 0x20);
+        if (c >= '0' && c <= '9')
+            *code = *code << 4 | (uint32_t)(c - '0');
+        else if (low >= 'a' && low <= 'f')
+            *code = *code << 4 | (uint32_t)(low - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* Parse a character after \u; beyond 16 bits it is a surrogate pair. */
+static bool parse_code_point(thr_json *json, uint32_t *code) {
+    uint32_t second = 0;
+    if (!parse_hex(json, code) || *code == 0 || (*code >= 0xdc00 && *code <= 0xdfff))
+        return false;
+    if (*code < 0xd800 || *code > 0xdbff)
+        return true;
+    if (json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u')
+        return false;
+    json->at += 2;
+    if (!parse_hex(json, &second) || second < 0xdc00 || second > 0xdfff)
+        return false;
+    *code = 0x10000 + ((*code - 0xd800) << 10) + (second - 0xdc00);
+    return true;
+}
+
+/* Parse the escape after a backslash. */
+static bool parse_escape(thr_json *json, char **out) {
+    static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    if (json->at == json->end)
+        return false;
+    const char c = *json->at++;
+    uint32_t code = 0;
+    if (c == 'u') {
+        if (!parse_code_point(json, &code))
+            return false;
+    } else {
+        const char *letter = memchr(letters, c, sizeof letters - 1);
+        if (letter == NULL)
+            return false;
+        code = (unsigned char)meant[letter - letters];
+    }
+    *out += thr_utf8_put(code, *out);
+    return true;
+}
+
+thr_status thr_tensors_json_take_string(thr_json *json, char *out, size_t *length, thr_error *err) {
+    char *to = out;
+    THR_TRY(thr_tensors_json_expect(json, '"', "a string was expected", err));
+    for (;;) {
+        if (json->at == json->end)
+            return thr_tensors_json_fail(json, "a string has no end", err);
+        const char c = *json->at++;
+        if (c == '"')
+            break;
+        if ((unsigned char)c < 0x20)
+            return thr_tensors_json_fail(json, "a string holds a control character", err);
+        if (c != '\\')
+            *to++ = c;
+        else if (!parse_escape(json, &to))
+            return thr_tensors_json_fail(json, "a string holds an invalid escape, or half a character", err);
+    }
+    *to = '\0';
+    *length = (size_t)(to - out);
+    if (thr_utf8_valid(out, *length) < *length)
+        return thr_tensors_json_fail(json, "a string is not UTF-8", err);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ counts */
+
+thr_status thr_tensors_json_take_count(thr_json *json, uint64_t *count, thr_error *err) {
+    skip_space(json);
+    const char *from = json->at;
+    *count = 0;
+    for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++)
+        if (__builtin_mul_overflow(*count, (uint64_t)10, count) ||
+            __builtin_add_overflow(*count, (uint64_t)(*json->at - '0'), count))
+            return thr_tensors_json_fail(json, "a number is too large", err);
+    const char next = json->at < json->end ? *json->at : '\0';
+    if (json->at == from || (*from == '0' && json->at - from > 1) || next == '.' || next == 'e' || next == 'E')
+        return thr_tensors_json_fail(json, "a whole number, 0 or more, was expected", err);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ writing */
+
+size_t thr_tensors_json_quote(const char *text, char *out) {
+    char *to = out;
+    *to++ = '"';
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            *to++ = '\\';
+        if ((unsigned char)*at < 0x20)
+            to += snprintf(to, 7, "\\u%04x", (unsigned)(unsigned char)*at);
+        else
+            *to++ = *at;
+    }
+    *to++ = '"';
+    return (size_t)(to - out);
+}
