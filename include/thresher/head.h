@@ -160,7 +160,7 @@ THR_API thr_head_info thr_head_get_info(const thr_head *head);
 typedef enum thr_head_screen {
     THR_HEAD_SCREEN_FULL = 0,     /* all words */
     THR_HEAD_SCREEN_FREQUENT = 1, /* the n_frequent most frequent words */
-    THR_HEAD_SCREEN_WTA = 2,      /* those, and words with at least `threshold` hashes in common with the state */
+    THR_HEAD_SCREEN_WTA = 2,      /* those, and words that share the state's hashes in at least `threshold` bands */
     THR_HEAD_SCREEN_PLANES = 3,   /* a scan of all plane codes: the n_shortlist words of the best estimated logits; the
                                      words of the longest codes, whose estimates have the largest errors (one in 64, at
                                      most 64); and the n_frequent most frequent words */

@@ -62,7 +62,8 @@ typedef struct thr_index_build_options {
      * File of the model whose item side produced the vectors (tower.h, dual.h); NULL: none. The index stores a copy, so
      * that it can be searched by text. A text model needs the cosine metric. If its item side is binary, the vectors
      * are its codes and nothing else is stored: item_bits comes from the model, and lead_bits, keep, rotate and
-     * calibration_queries are ignored. A dual model needs the inner product, and marks the posting lists as its own.
+     * calibration_queries are ignored. A dual model needs the inner product; the posting lists store its
+     * fingerprint.
      */
     const char *model;
     /*

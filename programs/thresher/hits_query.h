@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits_query.h - queries of posting lists as text: features separated by spaces, each with a weight behind its last
+ * hits_query.h - queries of posting lists as text: features separated by spaces, each with a weight after its last
  * colon.
  *
  *     category=12:1.5 brand=7 time=12:30      weights 1.5, 1 and 30
