@@ -14,8 +14,8 @@ for tool in awk cat chmod cp date dirname grep head id mkdir mktemp nproc readli
     ln -s "$(command -v $tool)" bin
 done
 
-# stub NAME: a tool that does what standard input says.
-stub() {
+# fake_tool NAME: installs a tool NAME that runs the script on standard input.
+fake_tool() {
     { echo '#!/bin/sh' && cat; } >"bin/$1"
     chmod +x "bin/$1"
 }
@@ -43,12 +43,12 @@ refused 2 'demo takes no arguments: x' demo x
 
 # Neither Debian nor its tools.
 refused 1 'please install a C compiler, cmake, ninja or make by hand' test
-stub ninja </dev/null
-stub cc </dev/null
+fake_tool ninja </dev/null
+fake_tool cc </dev/null
 refused 1 'please install cmake by hand' test all
-echo 'echo cmake version 3.18.4' | stub cmake
+echo 'echo cmake version 3.18.4' | fake_tool cmake
 refused 2 'this is cmake version 3.18.4, and 3.22 is needed' test
-stub cmake <<'END'
+fake_tool cmake <<'END'
 case $1 in
 --version) echo cmake version 3.22.1 ;;
 *) echo "cmake $*" >>"$HOME/calls" ;;
@@ -60,10 +60,10 @@ rm "$tree/build"
 
 # Debian without a network: what cannot be done without is named; the rest is done without.
 for tool in dpkg-query apt-cache; do
-    echo 'exit 1' | stub $tool
+    echo 'exit 1' | fake_tool $tool
 done
-echo 'echo "E: Could not resolve deb.debian.org"; exit 100' | stub apt-get
-[ "$(id -u)" -eq 0 ] || echo 'shift; "$@"' | stub sudo
+echo 'echo "E: Could not resolve deb.debian.org"; exit 100' | fake_tool apt-get
+[ "$(id -u)" -eq 0 ] || echo 'shift; "$@"' | fake_tool sudo
 run env -i PATH="$scratch/bin" sh "$tree/run" test
 [ "$code" -eq 1 ] || die "exit $code without a network"
 says '^packages: could not install libc6-dev libxxhash-dev (E: Could not resolve deb.debian.org); please do so by hand' err
@@ -77,8 +77,8 @@ run env -i PATH="$scratch/bin" CC=no-such-cc sh "$tree/run" demo
 says 'please install a C compiler by hand' err
 
 # Counting: tests that pass, fail and are skipped, in both builds; output of those that fail.
-stub cc </dev/null
-stub ctest <<'END'
+fake_tool cc </dev/null
+fake_tool ctest <<'END'
 cat <<'LINES'
       Start  1: unit.a
  1/3 Test  #1: unit.a ...........................   Passed    0.01 sec
@@ -105,13 +105,13 @@ counted() {
     [ "$code" -eq "$want" ] || die "exit $code, expected $want"
     [ "$(tail -n 1 out)" = "$last" ] || die "the last line is not '$last'"
 }
-echo 'exit 0' | stub cc
+echo 'exit 0' | fake_tool cc
 # can_run builds build/can-run with cc and runs it; here there is nothing to run, so that the smoke is left out
 counted 0 '2 passed, 0 failed, 1 skipped'
 says '^Left out: AddressSanitizer' out
-# shellcheck disable=SC2016 # for the stub
-echo 'while [ "$1" != -o ]; do shift; done; cp "$HOME/bin/ok" "$2"' | stub cc
-stub ok </dev/null
+# shellcheck disable=SC2016 # for the fake tool
+echo 'while [ "$1" != -o ]; do shift; done; cp "$HOME/bin/ok" "$2"' | fake_tool cc
+fake_tool ok </dev/null
 counted 0 '4 passed, 0 failed, 2 skipped'
 counted 1 '3 passed, 1 failed, 2 skipped' quick
 says '^output of c$' out
@@ -120,7 +120,7 @@ counted 1 '3 passed, 1 failed, 2 skipped' smoke:crash
 says 'ctest failed: cannot start' out
 
 # A build that fails is a failure, in a line of its own; what the compiler said is shown.
-stub cmake <<'END'
+fake_tool cmake <<'END'
 case $* in
 --version) echo cmake version 3.22.1 ;;
 '--build --preset quick'*) echo '[1/2] Building'; echo 'a.c:1: error'; exit 1 ;;

@@ -2,7 +2,7 @@
 /*
  * fuzz_bleu.c - bytes judged as sentences: what is no UTF-8 is refused, all others have scores that make sense.
  *
- * The first byte says how; texts stand between NUL bytes, a hypothesis and two references in turn.
+ * The first byte holds the options; NUL bytes separate the texts, a hypothesis and two references in turn.
  */
 #include <thresher/metric.h>
 

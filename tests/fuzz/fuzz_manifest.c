@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a MANIFEST: as they are, and with the checksum recomputed so that the lines behind it are read, too. */
+/* Any bytes as a MANIFEST: as they are, and with the checksum recomputed so that the lines after it are read, too. */
 #include "fuzz/text_mutator.h"
 #include "index/manifest.h"
 

@@ -18,7 +18,7 @@ typedef struct content {
     uint64_t words[N_WORDS];
 } content;
 
-/* Every container is what it says it is. */
+/* Every container has the declared kind and size. */
 static void take_container(const thr_roaring_container *c, content *all) {
     uint64_t bits[THR_ROARING_WORDS] = {0};
     fuzz_check(c->first % THR_ROARING_BITS == 0 && c->last < THR_ROARING_BITS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_safetensors.c - bytes read as a file of tensors: as they are, and with the header's length corrected so that
- * what is behind it is read, too. What is accepted lies in the data, once each.
+ * the bytes after it are read, too. What is accepted lies in the data, once each.
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a segment file. The manifest that is needed beside it says what the file's own header says, and
- * checksums are recomputed, so that the code behind both checks is reached.
+ * Any bytes as a segment file. The manifest beside it is made from the file's own header, and checksums are recomputed,
+ * so that the code after both checks is reached.
  */
 #include "index/segment_file.h"
 
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             thr_segment_view view;
             if (thr_index_segment_parse("segment", bytes, size, &shape, &listed, &view, NULL) == THR_OK &&
                 use(&view) == SIZE_MAX)
-                abort(); /* never: but the compiler cannot know */
+                abort(); /* never: but the compiler cannot prove it */
         }
     free(bytes);
     return 0;

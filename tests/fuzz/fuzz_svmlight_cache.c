@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_svmlight_cache.c - bytes taken as the cache of an SVMlight file, whose state is what the cache says, checksums
+ * fuzz_svmlight_cache.c - bytes taken as the cache of an SVMlight file, whose state is that in the cache, checksums
  * recomputed; every number of a cache that is accepted is read.
  */
 #include <math.h>

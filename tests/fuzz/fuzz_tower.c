@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_tower.c - bytes read as a model's file, and as a text: words are no longer than said, folded and of letters
+ * fuzz_tower.c - bytes read as a model's file, and as a text: words are no longer than the limit, folded and of letters
  * only, and the same word has the same number.
  */
 #include "fuzz/io_fuzz.h"

@@ -10,7 +10,7 @@
 
 enum { FUZZ_LENGTH = 8 }; /* bytes of the header's length */
 
-/* The strings of the metadata, in turn keys and values; NULL behind the last. */
+/* The strings of the metadata, in turn keys and values; NULL after the last. */
 static inline uint8_t *fuzz_next_string(uint8_t *at, const uint8_t *end, size_t *length) {
     while (at < end && *at != '"' && *at != '}')
         at++;
@@ -65,7 +65,7 @@ static inline size_t fuzz_mutate_model(uint8_t *data, size_t size, size_t room, 
             fuzz_put(&rng, data + FUZZ_LENGTH + n_header + thr_rng_below(&rng, n_data / 4) * 4, 4, size);
             continue;
         }
-        /* The header grows into a place of its own, the data behind it moves. */
+        /* The header grows into a place of its own, the data after it moves. */
         uint8_t header[1 << 14];
         if (n_header > sizeof header)
             break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mutator.h - damage inputs, then recompute their checksums. A reader refuses a wrong checksum first, so only inputs
- * with right ones reach the code behind that check.
+ * with right ones reach the code after that check.
  *
  * A target includes this and defines LLVMFuzzerCustomMutator, which libFuzzer and replay_main call.
  */

@@ -65,7 +65,7 @@ static void on_signal(int number) {
     (void)raise(number);
 }
 
-/* Sanitizers catch signals themselves, and say more about them; they only need to be told what to do at the end. */
+/* Sanitizers catch signals themselves and report more about them; they only need a function to call at the end. */
 static void watch_crashes(void) {
     if (__sanitizer_set_death_callback != NULL) {
         __sanitizer_set_death_callback(save_input);
@@ -92,7 +92,7 @@ static void restore(size_t size) {
     memcpy(input, original, size);
 }
 
-/* The i-th of n places in [0, size): all of them when there are few; else the first half of them, where headers stand,
+/* The i-th of n places in [0, size): all of them when there are few; else the first half of them, where headers are,
  * and the rest spread out. */
 static size_t place(size_t i, size_t n, size_t size) {
     if (size <= n || i < n / 2)
@@ -117,7 +117,7 @@ static void run_mixed(size_t size, uint64_t *state) {
         case 0: /* cut */
             now = 1 + (size_t)(next_random(state) % now);
             break;
-        case 1: { /* append what stands at the start */
+        case 1: { /* append the bytes of the start */
             size_t more = 1 + (size_t)(next_random(state) % MAX_GROWTH);
             if (more > now)
                 more = now;

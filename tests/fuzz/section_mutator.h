@@ -47,13 +47,13 @@ static inline void fuzz_change_contents(const fuzz_sections *s, uint64_t *rng) {
     if (thr_rng_below(rng, 2) == 0)
         at = thr_rng_below(rng, 2) == 0 ? thr_rng_below(rng, n < 4 ? n : 4) : n - 1 - thr_rng_below(rng, n < 4 ? n : 4);
     uint8_t *place = s->data + section.offset + at * width;
-    if (thr_rng_below(rng, 3) == 0) /* what stands elsewhere in the section */
+    if (thr_rng_below(rng, 3) == 0) /* bytes from elsewhere in the section */
         memmove(place, s->data + section.offset + thr_rng_below(rng, n) * width, width);
     else
         fuzz_put(rng, place, width, n);
 }
 
-/* A section longer or shorter by 64 bytes; what comes behind it moves along. */
+/* A section longer or shorter by 64 bytes; the sections after it move along. */
 static inline size_t fuzz_resize(fuzz_sections *s, size_t room, uint64_t *rng) {
     const uint32_t i = (uint32_t)thr_rng_below(rng, s->n);
     thr_section section = fuzz_get_section(s, i);

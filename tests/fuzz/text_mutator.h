@@ -31,7 +31,7 @@ static inline size_t fuzz_change_number(uint8_t *data, size_t size, size_t room,
     return size;
 }
 
-/* A byte, a number, or a stretch that is lost, or stands twice. */
+/* A byte, a number, or a stretch that is lost or repeated. */
 static inline size_t fuzz_change_text(uint8_t *data, size_t size, size_t room, uint64_t *rng) {
     static const char some[] = " \n\"0,:[]{}-e9";
     if (size == 0)

@@ -6,7 +6,7 @@
  *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
- * was compiled for the emulator; sizes are then small and times say nothing.
+ * was compiled for the emulator; sizes are then small and times mean nothing.
  *
  * Exit 0: all answers equal; 1: a difference, or a failure; 2: wrong words; 77: no GPU can be used.
  */
@@ -84,7 +84,7 @@ void gcheck_unmap(void *memory, size_t size) {
         (void)munmap(memory, size == 0 ? 1 : size);
 }
 
-/* The first number in a file of the system's, behind the word if one is given; UINT64_MAX where there is none. */
+/* The first number in a file of the system, after the word if one is given; UINT64_MAX where there is none. */
 static uint64_t read_number(const char *path, const char *word) {
     char line[256];
     uint64_t number = UINT64_MAX;

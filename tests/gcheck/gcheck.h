@@ -44,7 +44,7 @@ void gcheck_words(const gcheck *g, const char *words, const char *name, ...) __a
 /* Progress, to standard error. */
 void gcheck_say(const char *sentence, ...) __attribute__((format(printf, 1, 2)));
 
-/* The end of the program where something is not THR_OK; what says what was tried. */
+/* Ends the program where a status is not THR_OK; what names the attempt. */
 void gcheck_must(thr_status status, const thr_error *err, const char *what);
 
 /* ------------------------------------------------------------------------------------- memory and devices */
@@ -53,7 +53,7 @@ void gcheck_must(thr_status status, const thr_error *err, const char *what);
 void *gcheck_map(size_t size);
 void gcheck_unmap(void *memory, size_t size);
 
-/* Bytes of the host's memory that may still be used, as far as the system and its limits for this process say. */
+/* Bytes of the host's memory that may still be used, by the system and its limits for this process. */
 uint64_t gcheck_host_free(void);
 
 /* Bytes that are free on the first device. */
@@ -179,7 +179,7 @@ void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n);
 void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes);
 
 /*
- * After the searches: NAME.row_bytes (records and vectors) and NAME.workspace_bytes, as the store says, and
+ * After the searches: NAME.row_bytes (records and vectors) and NAME.workspace_bytes, as the store reports them, and
  * NAME.device_bytes, as the device does.
  */
 void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before);
@@ -194,7 +194,7 @@ void gcheck_bench_recall(gcheck *g);
 
 /*
  * Every operation of training beside the CPU's layers: learn.texts (of the batch), learn.compared and learn.wrong; and,
- * where they are timed, learn.OPERATION_s of each. Where there is no cuBLAS, the text learn.product says so.
+ * where they are timed, learn.OPERATION_s of each. Where there is no cuBLAS, the text learn.product records it.
  */
 void gcheck_learn(gcheck *g, bool timed);
 

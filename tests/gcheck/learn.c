@@ -2,7 +2,7 @@
 /*
  * The operations of training (device/learn_ops.h), in the order of a step, with a batch as a training has them: each on
  * the first device beside the CPU's layers, and how long it takes there. Sums of cuBLAS and of the loss are in an order
- * of their own, and may be off by what is said at them; all else must be the same in every bit.
+ * of their own, and may be off by the bounds given with them; all else must be the same in every bit.
  */
 #include "gcheck.h"
 
@@ -42,7 +42,7 @@ typedef struct batch {
     void *on_host[MOST_ARRAYS], *on_device[MOST_ARRAYS]; /* until the end */
     size_t n_on_host, n_on_device;
     uint64_t n_compared, n_wrong;
-    /* The host's: words as bags of trigrams, texts of words, and where every word stands. */
+    /* The host's: words as bags of trigrams, texts of words, and the places of every word. */
     thr_bags bags;
     thr_texts texts;
     uint32_t *first, *positions, *text_of;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times, stages, memory, and the answers behind them. */
+/* Times, stages, memory, and checks of the answers. */
 #include "gcheck.h"
 
 #include "base/clock.h"

@@ -14,7 +14,7 @@
 enum { DIMS = 200, K = 10, LEARN_MOST = 128, N_COUNTS = 15 };
 
 static const uint64_t ITEMS[] = {4096, 1000000, 8800000}, QUERIES[] = {16, 128, 512};
-static const double WANTED = 0.99, RESERVE = 0.992; /* what is asked of the half that is learnt from */
+static const double WANTED = 0.99, RESERVE = 0.992; /* the recall required of the half that counts are learnt from */
 
 /* Candidates, and survivors of nested codes, that are tried. */
 static const uint64_t COUNTS[N_COUNTS] = {10,   15,   20,   30,   50,    100,   200,  500,

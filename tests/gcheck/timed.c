@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend around the real one: while it is told to, it waits for every operation and adds up what each kind took. */
+/* A backend around the real one: while timing is on, it waits for every operation and sums the time of each kind. */
 #include "gcheck.h"
 
 #include "base/clock.h"

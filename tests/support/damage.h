@@ -11,9 +11,9 @@
 typedef struct test_damage {
     const char *path; /* the undamaged file */
     thr_context *context;
-    /* Open and verify it; *opened: whether only verifying said no. */
+    /* Open and verify it; *opened: whether opening succeeded and only verifying failed. */
     thr_status (*open_and_verify)(thr_context *context, bool *opened, thr_error *err);
-    void (*use)(thr_context *context); /* open it, where that goes, and ask it something */
+    void (*use)(thr_context *context); /* open it, where possible, and search it */
 } test_damage;
 
 /* A bit of each byte is changed: it is found, by some only when verified, and the message names the file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulator.h - the GPUs of tests/simt in the place of real ones, and what can be told and asked of them. */
+/* emulator.h - the GPUs of tests/simt in place of real ones, with faults and counters. */
 #ifndef TEST_EMULATOR_H
 #define TEST_EMULATOR_H
 

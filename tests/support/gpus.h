@@ -17,8 +17,8 @@ typedef struct test_gpus {
 } test_gpus;
 
 /*
- * Contexts made one after the other with an environment variable as words say, and devices; the emulator must be there.
- * NULL ends words.
+ * Devices, and a context for each word, made while the environment variable is that word; NULL ends words. The emulator
+ * must have been built.
  */
 test_gpus *test_gpus_make(const char *variable, const char *const *words);
 

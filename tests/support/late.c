@@ -12,7 +12,7 @@ typedef enum kind { UPLOAD, DOWNLOAD, CLEAR, AFTER, PACK, SCREEN, BATCH, THRESHO
 
 typedef struct late_stream late_stream;
 
-/* Something a stream was told. */
+/* Work enqueued on a stream. */
 typedef struct task {
     struct task *next;
     kind kind;

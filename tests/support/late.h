@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late.h - a backend whose streams do what they are told as late as they may, and in any order that is left to them.
+ * late.h - a backend whose streams run enqueued work as late as possible, in any permitted order.
  *
- * The emulator's streams do everything at once, in the order in which they are told: with them a stream that should
- * wait for another one need not. Here nothing is done until somebody waits or gives memory back; then the streams are
- * at it by turns that chance decides, each in its own order and none before what it was told to come after.
+ * The emulator's streams run work at once, in the order in which it was enqueued, so a missing wait between streams
+ * goes unnoticed. Here nothing runs until the caller waits or frees memory. Then the streams take turns at random: each
+ * runs its own work in order, and none runs work before the work that it waits for.
  */
 #ifndef TEST_LATE_H
 #define TEST_LATE_H
@@ -14,7 +14,7 @@
 /* Around a backend; one at a time, and used by one thread. */
 const thr_backend *test_late_backend(const thr_backend *real, uint64_t seed);
 
-/* How often something was done while something told to another stream before was not. */
+/* How often work ran before work that was enqueued earlier on another stream. */
 uint64_t test_late_overtakings(void);
 
 #endif

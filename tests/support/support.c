@@ -279,7 +279,7 @@ static float offset_of(const test_target *target, uint64_t item, const float *ro
     return (float)-((double)product / sqrt(kernels->sum_squares(centre, n_dims)));
 }
 
-/* The planes behind the leading ones, bit by bit into records. */
+/* The planes after the leading ones, bit by bit into records. */
 static void make_nested(test_target *target) {
     const test_shape *shape = &target->shape;
     const bool offsets = shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * support.h - what unit tests share: cmocka with the headers it wants before it, seeds, contexts whose memory is
+ * support.h - what unit tests share: cmocka with the headers it needs before it, seeds, contexts whose memory is
  * counted, random rows, and segments built in memory as an index would have them on disk.
  *
- * Every group of tests is run by test_run_group, which says the seed first: THR_TEST_SEED=N repeats a failure.
+ * Every group of tests is run by test_run_group, which prints the seed first: THR_TEST_SEED=N repeats a failure.
  */
 #ifndef TEST_SUPPORT_H
 #define TEST_SUPPORT_H

@@ -114,7 +114,7 @@ static void options_of_every_size_there_was_are_taken_over_the_defaults(void **s
     const size_t sizes[] = {OLD_SIZE, offsetof(grown_options, newest_field), sizeof(grown_options)};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         grown_options given = {sizes[i], 10, 20, 30, &given}, complete = defaults();
-        void *exact = test_array(sizes[i], 1); /* so that a sanitizer sees what is read behind it */
+        void *exact = test_array(sizes[i], 1); /* so that a sanitizer reports reads past its end */
         thr_error err;
         memcpy(exact, &given, sizes[i]);
         assert_ok(thr_take_options(&complete, sizeof complete, exact, OLD_SIZE, "grown_options", &err), &err);

@@ -61,7 +61,7 @@ static void a_product_of_sizes_that_overflows_is_refused_without_asking(void **s
     assert_false(thr_mul_size(SIZE_MAX / 3 + 1, 3, &product));
 }
 
-static void an_allocator_that_says_no_is_enomem_with_the_numbers(void **state) {
+static void a_failing_allocator_is_enomem_with_the_numbers(void **state) {
     (void)state;
     test_memory memory = {.fail_at = 1};
     thr_context context = bare(&memory);
@@ -121,7 +121,7 @@ int main(void) {
         cmocka_unit_test(memory_is_aligned_to_64_bytes_and_writable_to_its_end),
         cmocka_unit_test(zeroed_memory_is_zero),
         cmocka_unit_test(a_product_of_sizes_that_overflows_is_refused_without_asking),
-        cmocka_unit_test(an_allocator_that_says_no_is_enomem_with_the_numbers),
+        cmocka_unit_test(a_failing_allocator_is_enomem_with_the_numbers),
         cmocka_unit_test(growing_keeps_the_contents_and_amortises),
         cmocka_unit_test(a_failed_growth_leaves_everything_as_it_was),
     };

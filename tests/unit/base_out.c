@@ -298,7 +298,7 @@ static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ names */
 
-static void names_of_temporary_files_are_told_from_others(void **state) {
+static void names_of_temporary_files_are_recognised(void **state) {
     (void)state;
     size_t length = 0;
     assert_true(thr_out_is_temporary(".x.0123456789abcdef.tmp", &length));
@@ -491,7 +491,7 @@ int main(void) {
         cmocka_unit_test(a_link_at_the_target_is_replaced_and_what_it_names_stays),
         cmocka_unit_test(links_at_names_that_can_be_guessed_are_not_followed),
         cmocka_unit_test(a_file_of_the_users_that_ends_in_tmp_stays),
-        cmocka_unit_test(names_of_temporary_files_are_told_from_others),
+        cmocka_unit_test(names_of_temporary_files_are_recognised),
         cmocka_unit_test(names_may_be_as_long_as_the_file_system_has_them),
         cmocka_unit_test(two_writers_in_one_process_keep_apart),
         cmocka_unit_test(two_processes_that_write_one_file_publish_whole_ones),

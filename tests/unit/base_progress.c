@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_progress.c - progress is told seldom, at the end always, and can stop the work. */
+/* base_progress.c - progress is reported seldom, always at the end, and can cancel the work. */
 #include "base/clock.h"
 #include "base/progress.h"
 #include "support.h"
@@ -32,7 +32,7 @@ static void without_a_listener_nothing_happens(void **state) {
     assert_ok(thr_progress_end(&progress, 10, &err), &err);
 }
 
-static void many_steps_are_told_a_few_times_a_second(void **state) {
+static void progress_is_reported_a_few_times_a_second(void **state) {
     (void)state;
     listener l = {.go_on = true};
     thr_context context = {.progress = listen, .progress_user = &l};
@@ -55,7 +55,7 @@ static void many_steps_are_told_a_few_times_a_second(void **state) {
     assert_int_equal(l.calls, before + 1);
 }
 
-static void the_end_is_always_told_with_done_equal_to_total(void **state) {
+static void the_end_is_always_reported_with_done_equal_to_total(void **state) {
     (void)state;
     listener l = {.go_on = true};
     thr_context context = {.progress = listen, .progress_user = &l};
@@ -69,7 +69,7 @@ static void the_end_is_always_told_with_done_equal_to_total(void **state) {
     assert_int_equal(l.total, 77);
 }
 
-static void a_listener_that_says_stop_cancels(void **state) {
+static void progress_that_returns_false_cancels(void **state) {
     (void)state;
     listener l = {.go_on = false};
     thr_context context = {.progress = listen, .progress_user = &l};
@@ -92,9 +92,9 @@ static void the_clock_never_goes_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_listener_nothing_happens),
-        cmocka_unit_test(many_steps_are_told_a_few_times_a_second),
-        cmocka_unit_test(the_end_is_always_told_with_done_equal_to_total),
-        cmocka_unit_test(a_listener_that_says_stop_cancels),
+        cmocka_unit_test(progress_is_reported_a_few_times_a_second),
+        cmocka_unit_test(the_end_is_always_reported_with_done_equal_to_total),
+        cmocka_unit_test(progress_that_returns_false_cancels),
         cmocka_unit_test(the_clock_never_goes_back),
     };
     return test_run_group(tests);

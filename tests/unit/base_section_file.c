@@ -93,7 +93,7 @@ static void what_is_written_is_read(void **state) {
     assert_false(thr_section_file_is_whole(&file));
 }
 
-/* Version numbers stand where they stand for ever; what comes behind may be anything. */
+/* The offset of the version number never changes; the bytes after it may be anything. */
 static void a_newer_version_is_reported_whatever_else_it_holds(void **state) {
     static const char says[] = "written by a newer Thresher (format 4; this one reads 3): update Thresher";
     fixture f;

@@ -191,7 +191,7 @@ static void a_beam_of_everything_finds_the_true_best(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ by hand */
 
-/* A head whose logits are the state: a decoder says probabilities as it likes. */
+/* A head whose logits are the state, so that a decoder sets all probabilities. */
 static thr_head *make_mirror(thr_context *context, uint32_t n_words) {
     float *weights = test_array((size_t)n_words * n_words, sizeof *weights);
     const thr_matrix rows = thr_matrix_f32(weights, n_words, n_words);
@@ -378,7 +378,7 @@ static void there_are_no_more_sequences_than_the_options_allow(void **state) {
     thr_head_free(head);
 }
 
-static void it_stops_early_only_where_it_is_told(void **state) {
+static void a_search_stops_early_only_on_request(void **state) {
     /* 0 is likelier at first; 2 leads to a long certain way, which is better on average */
     table t = {{{0.5F, 0.3F, 0.2F}, {0.8F, 0.1F, 0.1F}, {0.01F, 0.01F, 0.98F}}};
     thr_head *head = make_mirror(*state, TABLE_WORDS);
@@ -462,7 +462,7 @@ int main(void) {
         cmocka_unit_test(a_sequence_has_the_least_length_and_no_forbidden_word),
         cmocka_unit_test(without_an_end_word_a_sequence_has_the_greatest_length),
         cmocka_unit_test(there_are_no_more_sequences_than_the_options_allow),
-        cmocka_unit_test(it_stops_early_only_where_it_is_told),
+        cmocka_unit_test(a_search_stops_early_only_on_request),
         cmocka_unit_test(answers_depend_on_the_sentence_alone),
     };
     return test_run_with_context(tests);

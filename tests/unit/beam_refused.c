@@ -174,7 +174,7 @@ static void what_the_head_refuses_ends_a_search(void **state) {
     head_drawn_free(&h);
 }
 
-static void what_a_decoder_says_is_passed_on(void **state) {
+static void an_error_of_the_decoder_is_returned(void **state) {
     static const struct {
         beam_call call;
         uint32_t step;
@@ -269,7 +269,7 @@ static void every_allocation_may_fail(void **state) {
     head_drawn_free(&h);
 }
 
-static void a_second_search_asks_for_no_memory(void **state) {
+static void a_second_search_allocates_nothing(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     for (uint64_t group = 0; group < 2; group++) {
@@ -306,9 +306,9 @@ int main(void) {
         cmocka_unit_test(wrong_searches_are_refused_and_the_next_one_is_right),
         cmocka_unit_test(no_sentences_are_answered_by_no_sequences),
         cmocka_unit_test(what_the_head_refuses_ends_a_search),
-        cmocka_unit_test(what_a_decoder_says_is_passed_on),
+        cmocka_unit_test(an_error_of_the_decoder_is_returned),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_second_search_asks_for_no_memory),
+        cmocka_unit_test(a_second_search_allocates_nothing),
     };
     return test_run_with_context(tests);
 }

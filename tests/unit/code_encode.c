@@ -67,7 +67,7 @@ static void codes_are_those_of_the_papers_recursion(void **state) {
     thr_context_free(context);
 }
 
-static void bytes_stand_where_the_layout_says(void **state) {
+static void bytes_follow_the_layout(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     /* Two planes of nine dimensions: cells 0 1 2 3 are 00 01 10 11. Lengths 1, range 1/2: 3 is x >= 1/4. */
@@ -466,7 +466,7 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_those_of_the_papers_recursion),
-        cmocka_unit_test(bytes_stand_where_the_layout_says),
+        cmocka_unit_test(bytes_follow_the_layout),
         cmocka_unit_test(zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero),
         cmocka_unit_test(code_squares_are_the_squared_lengths_of_the_integers),
         cmocka_unit_test(products_are_those_of_the_residuals_directions_and_their_codes),

@@ -128,7 +128,7 @@ static void heads_are_bfloat16_up_to_four_bits_and_float32_beyond(void **state) 
             assert_int_equal(head, (bits > 4 ? 4 : 2) * (1 + has_offset));
             assert_int_equal(size, head + (bits - 1) * 3);
             memset(record, MARK, sizeof record);
-            thr_code_record_write_head(shape, record + 1, factor, offset); /* records stand at any address */
+            thr_code_record_write_head(shape, record + 1, factor, offset); /* records need no alignment */
             thr_code_record_read_head(shape, record + 1, &read_factor, &read_offset);
             assert_true(read_factor == (shape.wide ? factor : thr_bf16_to_f32(thr_bf16_from_f32(factor))));
             assert_true(read_offset == (!has_offset  ? 0
@@ -197,7 +197,7 @@ static void digits_are_the_odd_integers_of_seven_bits(void **state) {
     }
 }
 
-/* With both parts asked by the same query the sum is the whole code's product, at every level. */
+/* With both parts scored by the same query the sum is the whole code's product, at every level. */
 static void check_products(uint64_t *rng, const split_codes *s) {
     made_query q = make_query(rng, s->n_dims);
     for (uint64_t i = 0; i < ITEMS; i++) {

@@ -71,7 +71,7 @@ static void more_than_1024_threads_are_refused(void **state) {
     refused(&options, THR_EINVAL, "4294967295");
 }
 
-static void the_level_asked_for_is_the_level_in_use(void **state) {
+static void the_requested_level_is_the_level_in_use(void **state) {
     (void)state;
     (void)unsetenv("THR_ISA");
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
@@ -223,7 +223,7 @@ int main(void) {
         cmocka_unit_test(a_wrong_size_field_is_refused),
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(more_than_1024_threads_are_refused),
-        cmocka_unit_test(the_level_asked_for_is_the_level_in_use),
+        cmocka_unit_test(the_requested_level_is_the_level_in_use),
         cmocka_unit_test(a_level_that_is_none_is_refused),
         cmocka_unit_test(thr_isa_lowers_the_level_and_never_raises_it),
         cmocka_unit_test(an_empty_thr_isa_changes_nothing),

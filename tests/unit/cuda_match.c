@@ -186,7 +186,7 @@ static void a_number_that_is_none_makes_losses_that_are_none(void **state) {
 }
 
 /* By the operation itself, or by who waits for it. */
-static void a_launch_that_fails_is_told(void **state) {
+static void a_failed_launch_is_an_error(void **state) {
     (void)state;
     static const char *const failures[] = {"launch 1", "launch 2", "launch 3"};
     uint64_t rng = test_seed() + 5;
@@ -213,7 +213,7 @@ int main(void) {
         cmocka_unit_test(zero_vectors_have_no_gradient),
         cmocka_unit_test(large_gammas_stay_finite),
         cmocka_unit_test(a_number_that_is_none_makes_losses_that_are_none),
-        cmocka_unit_test(a_launch_that_fails_is_told),
+        cmocka_unit_test(a_failed_launch_is_an_error),
     };
     return gpu_run_group(tests);
 }

@@ -69,7 +69,7 @@ static void planes_are_signs_or_tanh(void **state) {
         check_plane(SIZES[s], &rng);
 }
 
-static void numbers_that_are_not_finite_are_told(void **state) {
+static void numbers_that_are_not_finite_are_refused(void **state) {
     (void)state;
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     enum { N = 300 };
@@ -171,7 +171,7 @@ static void nothing_to_do_is_no_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planes_are_signs_or_tanh),        cmocka_unit_test(numbers_that_are_not_finite_are_told),
+        cmocka_unit_test(planes_are_signs_or_tanh),        cmocka_unit_test(numbers_that_are_not_finite_are_refused),
         cmocka_unit_test(estimators_are_those_of_the_cpu), cmocka_unit_test(residuals_are_what_rebuilding_missed),
         cmocka_unit_test(nothing_to_do_is_no_failure),
     };

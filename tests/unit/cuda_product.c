@@ -32,7 +32,7 @@ static void a_library_that_is_another_is_refused(void **state) {
     assert_error(try_product(gpu.stream, &err), THR_EDEVICE, &err, "has no cublasCreate_v2");
 }
 
-static void what_cublas_answers_is_told(void **state) {
+static void errors_of_cublas_are_reported(void **state) {
     (void)state;
     thr_error err;
     (void)setenv("THR_CUBLAS_LIBRARY", test_emulator_cublas(), 1);
@@ -117,7 +117,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_is_not_there_is_named),
         cmocka_unit_test(a_library_that_is_another_is_refused),
-        cmocka_unit_test(what_cublas_answers_is_told),
+        cmocka_unit_test(errors_of_cublas_are_reported),
         cmocka_unit_test(matrices_are_multiplied_as_they_lie),
         cmocka_unit_test(every_stream_multiplies),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_policy.c - the rule of device/policy.h, row by row, with copies and devices that stand for a GPU's. */
+/* device_policy.c - the rule of device/policy.h, row by row, with fake copies and devices. */
 #include "device/policy.h"
 #include "base/error.h"
 #include "support.h"
@@ -97,7 +97,7 @@ static void end(object *o) {
     assert_int_equal(o->n_copies, o->n_freed);
 }
 
-static void the_cpu_is_asked_for(void **state) {
+static void the_cpu_can_be_required(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     object o;
@@ -192,7 +192,7 @@ static void auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good(void **state) {
         }
 }
 
-static void other_failures_are_told_and_change_nothing(void **state) {
+static void other_failures_are_reported_and_change_nothing(void **state) {
     (void)state;
     for (int at_use = 0; at_use < 2; at_use++)
         for (int i = 0; i < N_TOLD; i++) {
@@ -381,12 +381,12 @@ static void others_wait_for_a_copy_only_where_they_must_have_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_is_asked_for),
+        cmocka_unit_test(the_cpu_can_be_required),
         cmocka_unit_test(a_named_gpu_is_used_at_once),
         cmocka_unit_test(auto_adds_up_uses_until_a_copy_is_worth_it),
         cmocka_unit_test(some_objects_have_more_to_gain_before),
         cmocka_unit_test(auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good),
-        cmocka_unit_test(other_failures_are_told_and_change_nothing),
+        cmocka_unit_test(other_failures_are_reported_and_change_nothing),
         cmocka_unit_test(a_named_gpu_fails_and_is_tried_again),
         cmocka_unit_test(an_object_gives_up_for_itself_alone),
         cmocka_unit_test(a_copy_that_others_use_is_freed_after_them),

@@ -252,7 +252,7 @@ static void words_that_a_batch_lacks_stay(void **state) {
         for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
             const double moved = (double)t->tables[THR_SIDE_ITEM].values[i] - before[i];
             if (gradient[i] == 0)
-                assert_true(fabs(moved) <= 1e-7); /* FTRL computes a weight anew from what stands for it */
+                assert_true(fabs(moved) <= 1e-7); /* FTRL computes a weight anew from its state */
             else if (fabsf(gradient[i]) > 1e-5f)
                 assert_case(moved * (double)gradient[i] < 0, "optimiser %d, weight %zu: moved %g with a gradient of %g",
                             optimiser, i, moved, (double)gradient[i]);

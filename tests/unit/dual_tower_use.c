@@ -251,7 +251,7 @@ static void quality_is_that_of_the_metrics(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ files */
 
-static void models_of_other_kinds_are_told_apart(void **state) {
+static void models_of_other_kinds_are_distinguished(void **state) {
     thr_tower *tower = NULL;
     thr_dual *dual = NULL;
     thr_error err;
@@ -367,7 +367,7 @@ int main(void) {
         cmocka_unit_test(hits_are_words_of_the_text),
         cmocka_unit_test(texts_that_are_wrong_are_refused),
         cmocka_unit_test(quality_is_that_of_the_metrics),
-        cmocka_unit_test(models_of_other_kinds_are_told_apart),
+        cmocka_unit_test(models_of_other_kinds_are_distinguished),
         cmocka_unit_test(a_newer_version_is_refused_as_that),
         cmocka_unit_test(damage_anywhere_is_found),
         cmocka_unit_test(every_allocation_may_fail),

@@ -11,7 +11,7 @@ enum { STATES = 60, MOST_K = 12 };
 typedef enum kind {
     GAUSSIAN,   /* as trained ones are, more or less */
     TIES,       /* rows that are copies, small whole numbers */
-    SPIKES,     /* a row is one large component and small ones: codes without rotation say little of it */
+    SPIKES,     /* a row is one large component and small ones: codes without rotation keep little of it */
     FAR_MEAN,   /* all rows share a long vector */
     LENGTHS,    /* of rows from 1e-3 to 1e3 */
     WORSE_CODES /* bits of codes and factors of a foreign file: still of the words, but far off */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_compare.c - what a head loses of another's answers is what their words and log-probabilities say. */
+/* head_compare.c - the loss of a head against another is computed from their words and log-probabilities. */
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void assert_near(double is, double wanted) {
     assert_true(fabs(is - wanted) <= 1e-12 * (1 + fabs(wanted)));
 }
 
-static void a_loss_is_what_the_answers_say(void **state) {
+static void a_loss_is_that_of_the_answers(void **state) {
     static const thr_dtype KINDS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
     uint64_t rng = test_seed();
     float states[STATES * DIMS];
@@ -86,7 +86,7 @@ static void a_loss_is_what_the_answers_say(void **state) {
     head_drawn_free(&h);
 }
 
-static void what_cannot_be_compared_is_told(void **state) {
+static void what_cannot_be_compared_is_refused(void **state) {
     static const head_case SMALLER = {WORDS - 1, DIMS, THR_DTYPE_F32, false, false, 0, 0, 0, 0};
     uint64_t rng = test_seed();
     float states[DIMS] = {1};
@@ -113,8 +113,8 @@ static void what_cannot_be_compared_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loss_is_what_the_answers_say),
-        cmocka_unit_test(what_cannot_be_compared_is_told),
+        cmocka_unit_test(a_loss_is_that_of_the_answers),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
     };
     return test_run_with_context(tests);
 }

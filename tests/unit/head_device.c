@@ -433,7 +433,7 @@ static void auto_adds_up_what_queries_have_taken(void **state) {
 }
 
 /* Every allocation, copy and launch in turn, until none is left to fail. */
-static void every_failure_is_told_or_made_up_for(void **state) {
+static void every_failure_is_reported_or_recovered(void **state) {
     (void)state;
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
@@ -469,7 +469,7 @@ static void every_failure_is_told_or_made_up_for(void **state) {
         }
 }
 
-static void a_gpu_must_be_there_where_it_is_asked_for(void **state) {
+static void a_missing_gpu_is_an_error_where_one_is_required(void **state) {
     (void)state;
     thr_context *context = make_context("auto");
     thr_head *head = head_make(context, &given.drawn);
@@ -531,8 +531,8 @@ int main(void) {
         cmocka_unit_test(a_sampled_normaliser_is_the_cpus),
         cmocka_unit_test(auto_takes_a_gpu_once_queries_are_worth_it),
         cmocka_unit_test(auto_adds_up_what_queries_have_taken),
-        cmocka_unit_test(every_failure_is_told_or_made_up_for),
-        cmocka_unit_test(a_gpu_must_be_there_where_it_is_asked_for),
+        cmocka_unit_test(every_failure_is_reported_or_recovered),
+        cmocka_unit_test(a_missing_gpu_is_an_error_where_one_is_required),
         cmocka_unit_test(queries_from_several_threads_take_turns),
     };
     if (!test_emulator_take(&emulator, 2))

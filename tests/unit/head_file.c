@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_file.c - what is saved is what is opened, to the bit; a damaged file is told, never believed. */
+/* head_file.c - an opened head equals the saved one, to the bit; a damaged file is refused. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -205,7 +205,7 @@ static void what_is_unknown_is_a_newer_writers(void **state) {
     }
 }
 
-static void a_file_that_changes_is_not_asked(void **state) {
+static void a_changed_file_is_not_searched(void **state) {
     static const float states[9] = {1};
     const thr_matrix rows = thr_matrix_f32(states, 1, 9);
     thr_head *head = NULL;
@@ -395,7 +395,7 @@ int main(void) {
         cmocka_unit_test(a_cut_file_is_not_opened),
         cmocka_unit_test(hashes_that_are_not_the_weights_are_found),
         cmocka_unit_test(what_is_unknown_is_a_newer_writers),
-        cmocka_unit_test(a_file_that_changes_is_not_asked),
+        cmocka_unit_test(a_changed_file_is_not_searched),
         cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(a_file_does_not_depend_on_threads),
         cmocka_unit_test(tensors_are_found_by_name),

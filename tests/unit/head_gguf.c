@@ -81,7 +81,7 @@ static void the_output_layer_is_taken_with_its_bias(void **state) {
     free(b);
 }
 
-/* Each as it is in the file; of Q8_0 the floats that it stands for. */
+/* Each as it is in the file; of Q8_0 the floats that it encodes. */
 static void types_are_kept_or_widened(void **state) {
     static const struct {
         uint32_t type;
@@ -116,7 +116,7 @@ static void types_are_kept_or_widened(void **state) {
     free(b);
 }
 
-static void what_is_wrong_is_told(void **state) {
+static void wrong_inputs_are_refused(void **state) {
     gguf_bytes *b = test_array(1, sizeof *b);
     float numbers[64] = {0};
     thr_head *head = NULL;
@@ -162,7 +162,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_output_layer_is_taken_with_its_bias),
         cmocka_unit_test(types_are_kept_or_widened),
-        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(wrong_inputs_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

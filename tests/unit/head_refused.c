@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_refused.c - what is wrong is told in words; memory may end anywhere, and a second query asks for none. */
+/* head_refused.c - wrong queries are refused; allocations may fail; a second query allocates nothing. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 static const char PATH[] = "unit-head-refused.head";
 static const head_case SHAPE = {300, 12, THR_DTYPE_F32, true, true, 6, 2, 8, 3};
 
-static void bad_weights_are_told(void **state) {
+static void bad_weights_are_refused(void **state) {
     uint64_t rng = test_seed();
     thr_error err;
     thr_head *head = NULL;
@@ -45,7 +45,7 @@ static void bad_weights_are_told(void **state) {
     head_drawn_free(&h);
 }
 
-static void bad_options_of_a_build_are_told(void **state) {
+static void build_options_out_of_range_are_refused(void **state) {
     uint64_t rng = test_seed();
     thr_error err;
     thr_head *head = NULL;
@@ -214,7 +214,7 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     return thr_head_query(head, rows, 7, &o, &(thr_head_answers){words, logits, log_probs}, err);
 }
 
-/* Everything that asks for memory. */
+/* Every function that allocates. */
 static thr_status do_all(thr_context *context, const head_drawn *h, const thr_matrix *rows, thr_error *err) {
     const thr_matrix weights = thr_matrix_f32(h->weights, 300, 12);
     thr_head *head = NULL, *opened = NULL;
@@ -264,7 +264,7 @@ static void every_allocation_may_fail(void **state) {
     head_drawn_free(&h);
 }
 
-static void a_second_query_asks_for_no_memory(void **state) {
+static void a_second_query_allocates_nothing(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     float states[144];
@@ -292,14 +292,14 @@ static void a_second_query_asks_for_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_weights_are_told),
-        cmocka_unit_test(bad_options_of_a_build_are_told),
+        cmocka_unit_test(bad_weights_are_refused),
+        cmocka_unit_test(build_options_out_of_range_are_refused),
         cmocka_unit_test(query_options_out_of_range_are_refused),
         cmocka_unit_test(counts_and_states_that_do_not_fit_the_head_are_refused),
         cmocka_unit_test(a_screen_that_the_head_was_built_without_is_refused),
         cmocka_unit_test(an_empty_screen_gives_frequent_words),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_second_query_asks_for_no_memory),
+        cmocka_unit_test(a_second_query_allocates_nothing),
     };
     return test_run_with_context(tests);
 }

@@ -169,7 +169,7 @@ static void an_explanation_adds_up_to_the_sum(void **state) {
     free_world(w);
 }
 
-static void what_is_wrong_is_told(void **state) {
+static void wrong_inputs_are_refused(void **state) {
     static const uint64_t offsets[] = {0, 1, 2};
     static const uint32_t features[] = {0, 3};
     float weights[] = {1, NAN};
@@ -210,7 +210,7 @@ static void what_is_wrong_is_told(void **state) {
 static void queries_of_another_model_are_refused(void **state) {
     static const uint64_t offsets[] = {0, 1};
     static const uint32_t features[] = {3};
-    static const uint64_t models[] = {0, 0x00c0ffee00000001, 0xfeed000000000002}; /* 0: not told */
+    static const uint64_t models[] = {0, 0x00c0ffee00000001, 0xfeed000000000002}; /* 0: none given */
     const thr_hits_queries queries = {1, offsets, features, NULL};
     uint64_t rng = test_seed() + 11, ids[1];
     hits_catalogue c = hits_draw(100, 3, &rng);
@@ -286,7 +286,7 @@ static void pairs_build_the_same_file(void **state) {
     free_world(w);
 }
 
-static void ids_stand_once(void **state) {
+static void ids_are_distinct(void **state) {
     uint64_t rng = test_seed() + 8, ids[] = {4, 9, 4};
     hits_catalogue c = hits_draw(3, 2, &rng);
     thr_hits_build_options options;
@@ -329,7 +329,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static void every_failing_allocation_is_told(void **state) {
+static void every_failing_allocation_is_enomem(void **state) {
     static const uint64_t offsets[] = {0, 3};
     static const uint32_t features[] = {0, 3, 6};
     const thr_hits_queries queries = {1, offsets, features, NULL};
@@ -370,12 +370,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_find_what_one_by_one_finds),
         cmocka_unit_test(an_explanation_adds_up_to_the_sum),
-        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(wrong_inputs_are_refused),
         cmocka_unit_test(queries_of_another_model_are_refused),
         cmocka_unit_test(pairs_build_the_same_file),
-        cmocka_unit_test(ids_stand_once),
+        cmocka_unit_test(ids_are_distinct),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
-        cmocka_unit_test(every_failing_allocation_is_told),
+        cmocka_unit_test(every_failing_allocation_is_enomem),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

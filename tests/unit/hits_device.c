@@ -203,7 +203,7 @@ static void auto_adds_up_what_searches_have_taken(void **state) {
     thr_context_free(context);
 }
 
-static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
+static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
     (void)state;
     static const char *const failures[] = {"no device", "driver missing", "alloc 2",  "alloc 12",
                                            "copy 3",    "copy 14",        "launch 1", "launch 2"};
@@ -297,7 +297,7 @@ int main(void) {
         cmocka_unit_test(errors_are_those_of_the_cpu),
         cmocka_unit_test(auto_takes_a_gpu_once_searches_are_worth_it),
         cmocka_unit_test(auto_adds_up_what_searches_have_taken),
-        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_says_why),
+        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_reports_why),
         cmocka_unit_test(cuda_fails_where_the_gpu_does),
         cmocka_unit_test(searches_from_several_threads_take_turns),
     };

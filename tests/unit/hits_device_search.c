@@ -213,7 +213,7 @@ static void many_items_are_found_where_a_sample_misjudges(void **state) {
     check_plain(*state, 573000, late_ones, 100);
 }
 
-static void rows_are_told_for_places(void **state) {
+static void answers_are_rows_and_not_places(void **state) {
     const world *w = *state;
     uint64_t rng = test_seed() + 5;
     hits_problem p = hits_make_problem(w->context, 9000, 8, &rng);
@@ -405,7 +405,7 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
     free_three(w, t);
 }
 
-static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
+static void a_failure_of_the_device_is_an_error_of_one_search(void **state) {
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     const world *w = *state;
     uint64_t rng = test_seed() + 10;
@@ -491,12 +491,12 @@ int main(void) {
         cmocka_unit_test(equal_values_go_to_the_smaller_rows),
         cmocka_unit_test(windows_in_which_a_list_has_nothing_are_passed_over),
         cmocka_unit_test(many_items_are_found_where_a_sample_misjudges),
-        cmocka_unit_test(rows_are_told_for_places),
+        cmocka_unit_test(answers_are_rows_and_not_places),
         cmocka_unit_test(queries_of_a_batch_are_answered_each_for_itself),
         cmocka_unit_test(an_error_names_its_query_and_those_before_are_answered),
         cmocka_unit_test(a_filter_that_lets_nothing_through_finds_nothing),
         cmocka_unit_test(lists_in_no_order_stay_within_their_sums),
-        cmocka_unit_test(every_failure_of_the_device_is_told_and_forgotten),
+        cmocka_unit_test(a_failure_of_the_device_is_an_error_of_one_search),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
     };
     if (!test_emulator_take(&emulator, 1))

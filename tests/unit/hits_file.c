@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of posting lists: what is built is what is opened, and a damaged one is told, never believed. */
+/* Files of posting lists: opened lists equal the built ones; a damaged file is refused. */
 #include "damage.h"
 #include "files.h"
 #include "hits_support.h"

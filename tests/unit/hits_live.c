@@ -34,7 +34,7 @@ static void take_mark(thr_hits_live *live, history *h) {
     *h->read = *h->now;
 }
 
-/* The catalogue is what was read, and the updates behind the mark once more. */
+/* The catalogue as it was read, with the updates after its mark applied again. */
 static void repeat(history *h, uint64_t mark) {
     const uint32_t next_key = h->now->next_key;
     *h->now = *h->read;

@@ -165,7 +165,7 @@ static inline bool contains(const model *m, uint32_t key) {
     return false;
 }
 
-/* New items and old ones, each once; removed ones may be missing, stand twice, or be added again. */
+/* New items and old ones, each once; removed ones may be missing, repeated, or added again. */
 static inline batch draw_batch(model *m, bool values, uint64_t *rng) {
     batch b = {.values = values && thr_rng_below(rng, 2) == 0};
     for (uint64_t n = thr_rng_below(rng, BATCH); n > 0; n--) {
@@ -247,7 +247,7 @@ static uint64_t find_id(const thr_hits *hits, const model *m, uint32_t key) {
     return thr_hits_find(hits, name, &id) ? id : THR_NO_ID;
 }
 
-/* Which items have what the target wants, features 1 AND NOT 3, and are let through by key. */
+/* The items that match the target, features 1 AND NOT 3, and pass the filter by key. */
 static inline bool is_wanted(const how *h, const item *i) {
     return (!h->target || ((i->has >> 1 & 1) != 0 && (i->has >> 3 & 1) == 0)) && (!h->filter || i->key % 3 != 0);
 }

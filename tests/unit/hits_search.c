@@ -57,7 +57,7 @@ static void the_best_are_the_naive_ones(void **state) {
     }
 }
 
-static void a_value_that_is_not_finite_is_told(void **state) {
+static void a_value_that_is_not_finite_is_refused(void **state) {
     uint64_t rng = test_seed() + 1;
     hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
@@ -108,7 +108,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_are_the_naive_ones),
-        cmocka_unit_test(a_value_that_is_not_finite_is_told),
+        cmocka_unit_test(a_value_that_is_not_finite_is_refused),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);

@@ -48,7 +48,7 @@ static inline bool hits_draws(uint32_t kind, uint64_t item, uint64_t *rng) {
     }
 }
 
-/* Some features stand twice with an item; their order is random. */
+/* Some items repeat a feature; the order of features is random. */
 static inline hits_catalogue hits_draw(uint64_t n_items, uint32_t n_features, uint64_t *rng) {
     hits_catalogue c = {.n_features = n_features};
     c.offsets = test_array(n_items + 1, sizeof *c.offsets);

@@ -57,7 +57,7 @@ static void words_and_names_are_kept(void **state) {
     thr_hits_free(hits);
 }
 
-static void words_of_a_target_that_no_item_has_are_told(void **state) {
+static void words_of_a_target_that_no_item_has_are_reported(void **state) {
     thr_hits *hits = built(*state, "chair\tkind=chair colour=red\ntable\tkind=table\n");
     thr_hits_target *target = NULL;
     thr_error err;
@@ -95,7 +95,7 @@ static void numbers_are_taken_as_they_are(void **state) {
     thr_hits_free(hits);
 }
 
-static void a_wrong_line_is_told(void **state) {
+static void a_wrong_line_is_refused(void **state) {
     static const struct {
         const char *text;
         thr_status status;
@@ -114,7 +114,7 @@ static void a_wrong_line_is_told(void **state) {
     }
 }
 
-static void every_failing_allocation_is_told(void **state) {
+static void every_failing_allocation_is_enomem(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     test_oom oom = test_oom_start(&memory);
@@ -133,10 +133,10 @@ static void every_failing_allocation_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_and_names_are_kept),
-        cmocka_unit_test(words_of_a_target_that_no_item_has_are_told),
+        cmocka_unit_test(words_of_a_target_that_no_item_has_are_reported),
         cmocka_unit_test(numbers_are_taken_as_they_are),
-        cmocka_unit_test(a_wrong_line_is_told),
-        cmocka_unit_test(every_failing_allocation_is_told),
+        cmocka_unit_test(a_wrong_line_is_refused),
+        cmocka_unit_test(every_failing_allocation_is_enomem),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

@@ -64,7 +64,7 @@ static void all_items_may_go_and_come_again(void **state) {
 
 static void a_feature_only_of_added_items_may_have_any_number(void **state) {
     static const uint64_t offsets[] = {0, 2}, ids[] = {N + 5}, ends[] = {0, 1};
-    static const uint32_t features[] = {THR_HITS_MAX_FEATURE, THR_HITS_MAX_FEATURE}; /* stands twice, counts once */
+    static const uint32_t features[] = {THR_HITS_MAX_FEATURE, THR_HITS_MAX_FEATURE}; /* repeated, counts once */
     const thr_hits_queries queries = {1, ends, features, NULL};
     uint64_t rng = test_seed() + 41, found;
     model *m = draw_model(ROW_IDS, &rng);
@@ -313,7 +313,7 @@ static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
     free_large(&l);
 }
 
-/* The items that stand beside a file are bounded, whatever they were before. */
+/* The number of items in a delta is bounded, whatever their ids were before. */
 static void too_many_items_are_refused(void **state) {
     const uint64_t most = THR_HITS_MAX_ADDED;
     uint64_t rng = test_seed() + 44, *ids = test_array(most, sizeof *ids);

@@ -71,7 +71,7 @@ static void no_rows_and_texts_are_refused(void **state) {
     assert_int_equal(access(DIR_A, F_OK), -1);
 }
 
-static void an_index_is_replaced_only_when_told_so(void **state) {
+static void an_index_is_replaced_only_on_request(void **state) {
     float *rows = random_rows(N, DIMS, 2);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     make_index(*state, 1);
@@ -357,7 +357,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(no_rows_and_texts_are_refused),
-        cmocka_unit_test(an_index_is_replaced_only_when_told_so),
+        cmocka_unit_test(an_index_is_replaced_only_on_request),
         cmocka_unit_test(an_open_index_survives_its_replacement),
         cmocka_unit_test(a_damaged_index_can_be_replaced_but_not_a_newer_one),
         cmocka_unit_test(other_things_in_the_directory_are_respected),

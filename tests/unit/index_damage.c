@@ -336,7 +336,7 @@ static void segments_of_other_indexes_are_not_accepted(void **state) {
     free(b.bytes);
 }
 
-static void what_is_no_index_is_told_as_that(void **state) {
+static void what_is_no_index_is_refused_as_such(void **state) {
     thr_index *index = NULL;
     test_remove_directory(DIR_A);
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ENOTFOUND);
@@ -403,7 +403,7 @@ int main(void) {
         cmocka_unit_test(a_bit_in_the_padding_is_found),
         cmocka_unit_test(a_centre_that_is_no_vector_is_refused),
         cmocka_unit_test(segments_of_other_indexes_are_not_accepted),
-        cmocka_unit_test(what_is_no_index_is_told_as_that),
+        cmocka_unit_test(what_is_no_index_is_refused_as_such),
         cmocka_unit_test(a_file_changed_under_the_map_is_noticed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

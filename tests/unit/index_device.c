@@ -205,7 +205,7 @@ static void an_index_that_fails_leaves_others_their_gpu(void **state) {
     thr_context_free(context);
 }
 
-static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
+static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
     (void)state;
     static const char *const failures[] = {"no device", "driver missing", "alloc 2", "alloc 20",
                                            "copy 3",    "launch 2",       "launch 8"};
@@ -327,7 +327,7 @@ int main(void) {
         cmocka_unit_test(auto_takes_gpus_for_searches_that_are_worth_it),
         cmocka_unit_test(auto_adds_up_what_searches_have_taken),
         cmocka_unit_test(an_index_that_fails_leaves_others_their_gpu),
-        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_says_why),
+        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_reports_why),
         cmocka_unit_test(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can),
         cmocka_unit_test(searches_from_several_threads_take_turns),
         cmocka_unit_test(nothing_is_allocated_after_a_first_search_of_the_same_shape),

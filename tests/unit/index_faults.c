@@ -173,7 +173,7 @@ static void unmount(const char *dir) {
     (void)rmdir(dir);
 }
 
-static void a_full_disk_is_told_and_the_old_index_stays(void **state) {
+static void a_full_disk_is_enospace_and_the_old_index_stays(void **state) {
     static const char disk[] = "faults-disk", dir[] = "faults-disk/index";
     enum { LARGE = 20000 };
     thr_context *context = *state;
@@ -219,7 +219,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_killed_build_leaves_the_old_index_and_room_for_the_next),
-        cmocka_unit_test(a_full_disk_is_told_and_the_old_index_stays),
+        cmocka_unit_test(a_full_disk_is_enospace_and_the_old_index_stays),
     };
     return test_run_in_directory(tests, 1, DIR_A);
 }

@@ -97,7 +97,7 @@ static void ids_of_their_own_become_the_bits_of_their_rows(void **state) {
     thr_index_free(index);
 }
 
-/* A search by id: only the items asked for are found. */
+/* A search by id: only the requested items are found. */
 static void a_search_is_held_to_them(void **state) {
     uint64_t ids[N], words[WORDS], found[10];
     for (uint64_t row = 0; row < N; row++)

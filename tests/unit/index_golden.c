@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Indexes that were written once and are kept in the tree: the good ones must open and give the same answers, bit for
- * bit, for ever and at every CPU level; the damaged ones must be refused as tests/golden/EXPECT says.
+ * bit, for ever and at every CPU level; the damaged ones must be refused as listed in tests/golden/EXPECT.
  *
  * "unit_index_golden --write" writes those of this version of the format, and the damaged ones of all versions, anew
  * into tests/golden of the sources. That is right for a new format, into a new directory, and wrong as a way to make
@@ -56,7 +56,7 @@ static const struct {
     const char *name;
     const golden_kind *kinds;
     size_t n_kinds;
-    int modes; /* how they are asked: print_answer */
+    int modes; /* how they are searched: print_answer */
 } versions[] = {{"v1", kinds_1, sizeof kinds_1 / sizeof kinds_1[0], 4},
                 {"v2", kinds_2, sizeof kinds_2 / sizeof kinds_2[0], 7}};
 enum { VERSIONS = sizeof versions / sizeof versions[0] };

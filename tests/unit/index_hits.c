@@ -23,7 +23,7 @@ typedef struct naive {
     thr_candidate *ranked;
 } naive;
 
-/* What an item has by its vector, and by its features, as each search says by itself. */
+/* Scores of an item by its vector and by its features, from a search of each. */
 static naive ask_apart(thr_index *index, const thr_matrix *queries, const thr_hits_queries *features) {
     naive m = {.n = thr_index_get_info(index).n_items};
     const size_t room = (size_t)m.n * N_QUERIES;
@@ -318,7 +318,7 @@ static void an_index_without_posting_lists_has_no_features(void **state) {
     tear_down(&f);
 }
 
-static void a_second_search_asks_for_no_memory(void **state) {
+static void a_second_search_allocates_nothing(void **state) {
     fixture f;
     (void)state;
     set_up(&f);
@@ -419,7 +419,7 @@ static void features_that_do_not_fit_are_refused_and_leave_nothing(void **state)
     thr_context_free(context);
 }
 
-static void posting_lists_of_another_index_or_damaged_ones_are_told(void **state) {
+static void posting_lists_of_another_index_or_damaged_ones_are_refused(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     catalogue c = draw_items(200, 1), other = draw_items(200, 2);
     float *rows = random_rows(200, DIMS, 1);
@@ -461,11 +461,11 @@ int main(void) {
         cmocka_unit_test(wrong_options_and_weights_are_refused),
         cmocka_unit_test(values_that_overflow_are_refused_until_they_are_replaced),
         cmocka_unit_test(an_index_without_posting_lists_has_no_features),
-        cmocka_unit_test(a_second_search_asks_for_no_memory),
+        cmocka_unit_test(a_second_search_allocates_nothing),
         cmocka_unit_test(every_failing_allocation_of_a_search_is_an_error),
         cmocka_unit_test(a_table_gives_names_and_values_go_with_it),
         cmocka_unit_test(features_that_do_not_fit_are_refused_and_leave_nothing),
-        cmocka_unit_test(posting_lists_of_another_index_or_damaged_ones_are_told),
+        cmocka_unit_test(posting_lists_of_another_index_or_damaged_ones_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static bool fails(pair *p, const char *what, bool is_auto, const answer *wanted)
 }
 
 /* "cuda" tells a failure, "auto" has the CPU answer; a search after it is right either way. */
-static void every_failure_of_a_gpu_is_told_or_made_good(void **state) {
+static void every_failure_of_a_gpu_is_reported_or_recovered(void **state) {
     static const char *const steps[] = {"alloc", "copy", "launch"};
     pair p;
     answer wanted;
@@ -286,7 +286,7 @@ static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state
     tear_down(&p);
 }
 
-static void a_second_search_asks_for_no_memory(void **state) {
+static void a_second_search_allocates_nothing(void **state) {
     test_memory memory = {0};
     pair p;
     answer first, again;
@@ -314,9 +314,9 @@ int main(void) {
         cmocka_unit_test(the_first_of_several_gpus_is_used),
         cmocka_unit_test(a_target_alone_and_one_with_features_are_obeyed),
         cmocka_unit_test(values_that_are_not_finite_are_left_to_the_cpu),
-        cmocka_unit_test(every_failure_of_a_gpu_is_told_or_made_good),
+        cmocka_unit_test(every_failure_of_a_gpu_is_reported_or_recovered),
         cmocka_unit_test(codes_and_lists_keep_their_gpu_where_both_together_fail),
-        cmocka_unit_test(a_second_search_asks_for_no_memory),
+        cmocka_unit_test(a_second_search_allocates_nothing),
     };
     if (!test_emulator_take(&emulator, 2))
         return 77;

@@ -157,7 +157,7 @@ static void an_index_without_ids_finds_row_numbers(void **state) {
     thr_index_free(index);
 }
 
-static void what_stands_twice_is_named_with_both_rows(void **state) {
+static void duplicates_are_named_with_both_rows(void **state) {
     uint64_t ids[N];
     make_ids(ids);
     ids[150] = ids[42] = 77;
@@ -230,7 +230,7 @@ int main(void) {
         cmocka_unit_test(ids_of_a_column_of_integers_are_answered),
         cmocka_unit_test(names_are_found_and_given_back),
         cmocka_unit_test(an_index_without_ids_finds_row_numbers),
-        cmocka_unit_test(what_stands_twice_is_named_with_both_rows),
+        cmocka_unit_test(duplicates_are_named_with_both_rows),
         cmocka_unit_test(wrong_counts_and_types_are_refused),
         cmocka_unit_test(sorting_is_stable_and_complete),
     };

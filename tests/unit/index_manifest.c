@@ -348,7 +348,7 @@ static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_release(context, text);
 }
 
-static void newer_foreign_and_empty_files_are_told_apart(void **state) {
+static void newer_foreign_and_empty_files_have_errors_of_their_own(void **state) {
     static const char newer[] = "thresher-index 3\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
     thr_context *context = *state;
     thr_manifest m;
@@ -359,7 +359,7 @@ static void newer_foreign_and_empty_files_are_told_apart(void **state) {
     expect_status(thr_index_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
 }
 
-/* A writer that puts a line in which this reader does not know is newer, whatever number it gives the format. */
+/* An unknown line means that the writer is newer, whatever format number it wrote. */
 static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     static const struct {
         const char *from, *to;
@@ -447,7 +447,7 @@ int main(void) {
         cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
-        cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
+        cmocka_unit_test(newer_foreign_and_empty_files_have_errors_of_their_own),
         cmocka_unit_test(a_line_that_is_unknown_is_a_newer_writers),
         cmocka_unit_test(what_is_no_number_is_not_printed),
         cmocka_unit_test(segment_names_are_strict),

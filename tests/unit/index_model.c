@@ -316,7 +316,7 @@ static thr_status try_to_open(thr_context *context) {
     return status;
 }
 
-static void a_damaged_or_missing_model_is_told(void **state) {
+static void a_damaged_or_missing_model_is_refused(void **state) {
     char path[PATH_ROOM];
     size_t size = 0;
     thr_index_free(make_index(*state, 3, 2));
@@ -342,7 +342,7 @@ static void a_damaged_or_missing_model_is_told(void **state) {
     free(bytes);
 }
 
-static void another_model_in_its_place_is_told(void **state) {
+static void another_model_in_its_place_is_refused(void **state) {
     char path[PATH_ROOM];
     size_t size = 0, own_size = 0;
     thr_index_free(make_index(*state, 3, 2));
@@ -423,8 +423,8 @@ int main(void) {
         cmocka_unit_test(indexes_of_other_vectors_carry_no_model),
         cmocka_unit_test(what_the_model_did_not_make_is_refused),
         cmocka_unit_test(a_new_index_brings_its_own_model),
-        cmocka_unit_test(a_damaged_or_missing_model_is_told),
-        cmocka_unit_test(another_model_in_its_place_is_told),
+        cmocka_unit_test(a_damaged_or_missing_model_is_refused),
+        cmocka_unit_test(another_model_in_its_place_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_nested.c - files of nested codes hold what docs/format.md says: every number in them is computed again here
+ * index_nested.c - files of nested codes follow docs/format.md: every number in them is computed again here
  * from the vectors, the manifest and the centre alone.
  */
 #include "index_support.h"
@@ -175,7 +175,7 @@ static void check_files(thr_context *context, thr_metric metric, uint32_t n_dims
     free(rows);
 }
 
-static void files_hold_what_the_format_says(void **state) {
+static void files_follow_the_format(void **state) {
     static const uint32_t dims[] = {9, 40, 139};
     size_t turn = 0;
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
@@ -302,7 +302,7 @@ static void options_of_older_programs_are_taken(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_hold_what_the_format_says),
+        cmocka_unit_test(files_follow_the_format),
         cmocka_unit_test(sections_are_those_of_nested_codes),
         cmocka_unit_test(leading_planes_are_chosen_by_dimensions),
         cmocka_unit_test(rows_without_differences_can_be_indexed_and_searched),

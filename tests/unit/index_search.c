@@ -97,7 +97,7 @@ static void check_index(const thr_index_info *info, thr_index *index, const floa
     free(kept);
 }
 
-/* What docs/format.md says that codes take, with all numbers beside them. */
+/* Bytes of the codes and of all numbers beside them, as documented in docs/format.md. */
 static uint64_t bytes_of_codes(const thr_index_info *info) {
     const uint64_t items = (info->n_items + 63) / 64 * 64, plane = (info->n_dims + 7) / 8;
     const bool cosine = info->metric == THR_METRIC_COSINE, offsets = info->metric == THR_METRIC_L2 || info->centred;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calibration: the recall that is promised is the recall that new queries get, and what cannot be calibrated says so.
+ * Calibration: new queries get the promised recall; an index that cannot be calibrated is refused.
  */
 #include "index_support.h"
 
@@ -13,7 +13,7 @@ static thr_error error;
 
 enum { N = 6000, DIMS = 40, QUERIES = 300, K = 10 };
 
-/* Rows around centres; how far around decides how hard they are to tell apart. */
+/* Rows around centres; the larger their distance, the harder the rows are to separate. */
 static float *clustered_rows(uint64_t n, uint32_t n_dims, uint64_t seed) {
     enum { CENTRES = 20 };
     uint64_t same = 99;
@@ -150,7 +150,7 @@ static void a_calibration_by_queries_is_kept_in_the_index(void **state) {
     free(queries);
 }
 
-static void what_cannot_be_calibrated_is_told(void **state) {
+static void what_cannot_be_calibrated_is_refused(void **state) {
     float *rows = clustered_rows(N, DIMS, 6);
     thr_index_build_options options = tuned_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     options.replace = true;
@@ -272,7 +272,7 @@ int main(void) {
         cmocka_unit_test(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with),
         cmocka_unit_test(counts_grow_with_recall_and_k),
         cmocka_unit_test(a_calibration_by_queries_is_kept_in_the_index),
-        cmocka_unit_test(what_cannot_be_calibrated_is_told),
+        cmocka_unit_test(what_cannot_be_calibrated_is_refused),
         cmocka_unit_test(tiny_and_equal_collections_answer_exactly),
         cmocka_unit_test(codes_only_are_calibrated_for_their_own_order),
         cmocka_unit_test(a_filtered_search_keeps_the_promise),

@@ -2,7 +2,7 @@
 /* io_column.c - columns of tables as lines of a text: by number and by name, and rows that cannot be given. */
 #include "unit/io_files.h"
 
-/* Lines as read, each with "\n" behind it, as a plain file and as a pipe. */
+/* Lines as read, each followed by "\n", as a plain file and as a pipe. */
 static void check_lines(const char *name, const char *text, const char *expected) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
@@ -56,7 +56,7 @@ static void several_columns_are_joined_by_tabs(void **state) {
     static const char csv[] = "id,\"a,b\",c\n1,\"o,ne\",\n2,two,x\n";
     check_lines("a.csv:3,1", csv, "c\tid\n\t1\nx\t2\n");
     check_lines("a.csv:c,id", csv, "\t1\nx\t2\n");
-    check_lines("a.csv:a,b", csv, "o,ne\ntwo\n"); /* a name with a comma stands alone */
+    check_lines("a.csv:a,b", csv, "o,ne\ntwo\n"); /* a name with a comma is one name */
     check_refused("a.csv:id,b", csv, sizeof csv - 1, "", THR_ENOTFOUND, "names no column 'b', but id a,b c");
     check_refused("a.csv:1,,2", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column :");
     check_refused("a.csv:1,3,1", csv, sizeof csv - 1, "", THR_EINVAL, "column 1 is named twice");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io_damage.c - small files of every format, cut at every byte, with every byte changed, with bytes behind them, and
+ * io_damage.c - small files of every format, cut at every byte, with every byte changed, with bytes after them, and
  * read with every allocation failing in turn.
  */
 #include "unit/io_files.h"
@@ -128,7 +128,7 @@ static void every_changed_byte_gives_rows_or_an_error(void **state) {
     }
 }
 
-static void bytes_behind_the_end_are_found(void **state) {
+static void bytes_after_the_end_are_refused(void **state) {
     (void)state;
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
@@ -214,7 +214,7 @@ int main(void) {
         io_test(a_cut_at_every_byte_is_found_or_leaves_whole_rows),
         io_test(a_real_file_cut_at_every_byte_is_no_different),
         io_test(every_changed_byte_gives_rows_or_an_error),
-        io_test(bytes_behind_the_end_are_found),
+        io_test(bytes_after_the_end_are_refused),
         io_test(every_allocation_may_fail),
         io_test(every_allocation_of_memory_readers_may_fail),
     };

@@ -26,7 +26,7 @@
 /* ------------------------------------------------------------------------------------------------- memory */
 
 typedef struct heap {
-    long calls;   /* allocations asked for */
+    long calls;   /* allocations requested */
     long live;    /* not yet released */
     long fail_at; /* the call that fails, from 1; 0: none */
 } heap;

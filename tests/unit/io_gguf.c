@@ -119,7 +119,7 @@ static void tensors_are_found_where_they_lie(void **state) {
     free(b);
 }
 
-/* By the book: where each bit of a value of Q6_K stands, and the scales of sixteen. */
+/* The naive model: the place of each bit of a value of Q6_K, and the scales of sixteen. */
 static void six_bits_are_put_together(void **state) {
     gguf_bytes *b = test_array(1, sizeof *b);
     uint8_t block[210] = {0};
@@ -161,7 +161,7 @@ static void types_have_names(void **state) {
         assert_string_equal(thr_tensors_gguf_type_name(SOME[i].type), SOME[i].name);
 }
 
-/* Cut anywhere it is refused, and no byte behind the end is read. */
+/* Cut anywhere it is refused, and no byte past the end is read. */
 static void a_cut_file_is_refused(void **state) {
     gguf_bytes *b = test_array(1, sizeof *b);
     (void)write_kinds(b, 3);
@@ -170,7 +170,7 @@ static void a_cut_file_is_refused(void **state) {
     free(b);
 }
 
-static void what_is_wrong_is_told(void **state) {
+static void wrong_inputs_are_refused(void **state) {
     gguf_bytes *b = test_array(1, sizeof *b);
     gguf_begin(b, 1, 0, 0);
     refused(*state, b, THR_EVERSION, "a.gguf: is GGUF of version 1; 2 and 3 are read: convert the model again");
@@ -320,14 +320,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_are_found_where_they_lie),
-        cmocka_unit_test(types_have_names),
-        cmocka_unit_test(six_bits_are_put_together),
-        cmocka_unit_test(a_cut_file_is_refused),
-        cmocka_unit_test(what_is_wrong_is_told),
-        cmocka_unit_test(tensors_that_cannot_be_are_refused),
-        cmocka_unit_test(memory_may_end_anywhere),
-        cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
+        cmocka_unit_test(tensors_are_found_where_they_lie), cmocka_unit_test(types_have_names),
+        cmocka_unit_test(six_bits_are_put_together),        cmocka_unit_test(a_cut_file_is_refused),
+        cmocka_unit_test(wrong_inputs_are_refused),         cmocka_unit_test(tensors_that_cannot_be_are_refused),
+        cmocka_unit_test(memory_may_end_anywhere),          cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -242,7 +242,7 @@ static void make_unchunked(bytes *file, H5D_layout_t layout, bool written) {
     assert_true(file->size > 0 && file->size < MOST && fclose(in) == 0);
 }
 
-/* The file's shape, wherever it stands, gets so many rows. */
+/* Sets the number of rows in the file's shape, at any place of it. */
 static void set_rows(bytes *file, uint64_t n_rows) {
     static const uint64_t shape[2] = {300, N_DIMS};
     size_t found = 0;
@@ -340,7 +340,7 @@ int main(void) {
 
 #else
 
-static void a_build_without_says_what_to_do(void **state) {
+static void a_build_without_support_is_refused_with_the_remedy(void **state) {
     (void)state;
     bytes file = {0}, got = {0};
     put_text(&file, "anything");
@@ -352,7 +352,7 @@ static void a_build_without_says_what_to_do(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {io_test(a_build_without_says_what_to_do)};
+    const struct CMUnitTest tests[] = {io_test(a_build_without_support_is_refused_with_the_remedy)};
     return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }
 

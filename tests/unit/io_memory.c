@@ -59,7 +59,7 @@ static void an_impossible_matrix_is_refused(void **state) {
 
 enum { FN_DIMS = 4 };
 
-/* user: at most so many rows a call; 0: more than asked for. */
+/* user: at most so many rows a call; 0: more than requested. */
 static uint64_t make_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
     uint64_t most = *(const uint64_t *)user;
     uint64_t n = max_rows < most ? max_rows : most;
@@ -69,7 +69,7 @@ static uint64_t make_rows(void *user, uint64_t first, uint64_t max_rows, float *
     return most != 0 ? n : max_rows + 1;
 }
 
-static void a_function_is_asked_for_rows(void **state) {
+static void a_function_supplies_rows(void **state) {
     (void)state;
     enum { N_ROWS = 200000 }; /* more than its buffer holds */
     static const uint64_t mosts[] = {UINT64_MAX, 1000, 7};
@@ -164,7 +164,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         io_test(a_matrix_reads_back_in_every_piece_size),
         io_test(an_impossible_matrix_is_refused),
-        io_test(a_function_is_asked_for_rows),
+        io_test(a_function_supplies_rows),
         io_test(a_function_may_end_early_but_not_give_too_much),
         io_test(a_function_of_unknown_length_is_a_stream),
         io_test(freeing_nothing_is_allowed),

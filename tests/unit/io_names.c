@@ -201,7 +201,7 @@ static void standard_input_is_read_in_order(void **state) {
     drop(&file);
 }
 
-static void a_file_as_standard_input_is_read_from_where_it_stands(void **state) {
+static void a_file_as_standard_input_is_read_from_its_position(void **state) {
     (void)state;
     bytes file = {0}, got = {0};
     put_text(&file, "skipped\nread\n");
@@ -266,7 +266,7 @@ int main(void) {
         io_test(a_name_with_control_bytes_stays_one_line),
         io_test(a_very_long_name_is_no_harm),
         io_test(standard_input_is_read_in_order),
-        io_test(a_file_as_standard_input_is_read_from_where_it_stands),
+        io_test(a_file_as_standard_input_is_read_from_its_position),
         io_test(a_fifo_is_read_in_order),
         io_test(hdf5_is_not_read_through_pipes_or_packings),
     };

@@ -12,7 +12,7 @@
 static void check(const char *text) {
     thr_numeral n;
     const size_t length = strlen(text);
-    char *exact = malloc(length); /* nothing behind the number may be read */
+    char *exact = malloc(length); /* nothing after the number may be read */
     assert_non_null(exact);
     memcpy(exact, text, length);
     const char *end = thr_numeral_scan(exact, exact + length, &n);
@@ -66,7 +66,7 @@ static void random_numbers_are_the_nearest_ones(void **state) {
     }
 }
 
-/* Halfway between two floats or doubles, but for a digit that stands arbitrarily far behind. */
+/* Halfway between two floats or doubles, but for a digit arbitrarily far to the right. */
 static void digits_without_end_still_decide(void **state) {
     (void)state;
     static const char *const starts[] = {"1.000000059604644775390625", "9007199254740993.",
@@ -111,7 +111,7 @@ static void words_are_no_numbers(void **state) {
     }
 }
 
-static void the_locale_has_no_say(void **state) {
+static void the_locale_changes_nothing(void **state) {
     (void)state;
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "nl_NL.UTF-8"};
     bool found = false;
@@ -127,11 +127,9 @@ static void the_locale_has_no_say(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_by_hand_are_the_nearest_ones),
-        cmocka_unit_test(random_numbers_are_the_nearest_ones),
-        cmocka_unit_test(digits_without_end_still_decide),
-        cmocka_unit_test(words_are_no_numbers),
-        cmocka_unit_test(the_locale_has_no_say),
+        cmocka_unit_test(numbers_by_hand_are_the_nearest_ones), cmocka_unit_test(random_numbers_are_the_nearest_ones),
+        cmocka_unit_test(digits_without_end_still_decide),      cmocka_unit_test(words_are_no_numbers),
+        cmocka_unit_test(the_locale_changes_nothing),
     };
     return test_run_group(tests);
 }

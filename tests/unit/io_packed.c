@@ -59,7 +59,7 @@ static const struct {
 };
 enum { N_PACKINGS = 2 };
 
-static void a_build_without_says_what_to_do(void **state) {
+static void a_build_without_support_is_refused_with_the_remedy(void **state) {
     (void)state;
     bool any = false;
     for (size_t i = 0; i < N_PACKINGS; i++) {
@@ -115,7 +115,7 @@ static void every_format_is_read_through(void **state) {
     }
 }
 
-static void members_behind_each_other_are_one_stream(void **state) {
+static void consecutive_members_are_one_stream(void **state) {
     (void)state;
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
@@ -140,7 +140,7 @@ static void members_behind_each_other_are_one_stream(void **state) {
     }
 }
 
-/* Cut anywhere: an error, never fewer rows. The compressed text of a vecs file says nothing of its number of rows. */
+/* Cut anywhere: an error, never fewer rows. The compressed bytes of a vecs file do not hold its number of rows. */
 static void a_cut_anywhere_is_found(void **state) {
     (void)state;
     for (size_t i = 0; i < N_PACKINGS; i++) {
@@ -250,9 +250,9 @@ static void what_is_not_packed_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        io_test(a_build_without_says_what_to_do),
+        io_test(a_build_without_support_is_refused_with_the_remedy),
         io_test(every_format_is_read_through),
-        io_test(members_behind_each_other_are_one_stream),
+        io_test(consecutive_members_are_one_stream),
         io_test(a_cut_anywhere_is_found),
         io_test(a_changed_bit_never_changes_a_row),
         io_test(rows_missing_or_left_over_inside_are_found),

@@ -375,7 +375,7 @@ static void read_sample(bytes *file) {
     assert_int_equal(fclose(in), 0);
 }
 
-/* Open exactly these bytes; where that works, read every byte of every tensor and ask for all there is. */
+/* Open exactly these bytes; where that works, read every byte of every tensor and call every accessor. */
 static thr_status use(const uint8_t *data, size_t size) {
     uint8_t *exact = malloc(size + (size == 0));
     thr_tensors *t = NULL;

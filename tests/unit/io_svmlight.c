@@ -326,7 +326,7 @@ static void a_line_of_megabytes_is_a_line(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ refused */
 
-static void what_is_wrong_is_said_with_its_place(void **state) {
+static void wrong_lines_are_refused_with_line_and_column(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -455,7 +455,7 @@ static void check_side(const char *side_text, thr_status wanted, const char *wor
     drop(&side);
 }
 
-static void a_query_file_says_how_many_rows_queries_have(void **state) {
+static void a_query_file_gives_the_rows_of_each_query(void **state) {
     (void)state;
     check_side("1\n2\n1\n", THR_OK, "0112");
     check_side("1\r\n\n3", THR_OK, "0111");
@@ -507,7 +507,7 @@ static void a_cache_is_used_while_the_file_is_what_it_was(void **state) {
         set_time(in_dir("c.svm"), 1000);
         (void)unlink(in_dir("c.svm.thr-cache"));
         assert_false(read_cached("c.svm", &text, WITH_CACHE));
-        assert_int_equal(access(in_dir("c.svm.thr-cache"), F_OK), -1); /* nobody asked for one */
+        assert_int_equal(access(in_dir("c.svm.thr-cache"), F_OK), -1); /* the options request none */
         assert_false(read_cached("c.svm", &text, WITH_CACHE | WRITE_CACHE));
         assert_true(read_cached("c.svm", &text, WITH_CACHE));
         assert_true(read_cached("c.svm", &text, WITH_CACHE | NO_COMMENTS));
@@ -516,12 +516,12 @@ static void a_cache_is_used_while_the_file_is_what_it_was(void **state) {
         assert_false(read_cached("c.svm", &text, WITH_CACHE));
         assert_false(read_cached("c.svm", &text, WITH_CACHE | WRITE_CACHE | NO_COMMENTS));
         assert_true(read_cached("c.svm", &text, WITH_CACHE | NO_COMMENTS));
-        assert_false(read_cached("c.svm", &text, WITH_CACHE)); /* it does not know whether there were comments */
+        assert_false(read_cached("c.svm", &text, WITH_CACHE)); /* the cache has no comments */
         drop(&text);
     }
 }
 
-static void a_cache_knows_the_query_file(void **state) {
+static void a_cache_is_of_one_query_file(void **state) {
     (void)state;
     bytes text = {0}, side = {0}, other = {0};
     put_text(&text, "1 1:1\n2 1:2\n");
@@ -749,12 +749,12 @@ int main(void) {
 #endif
         io_test(threads_give_the_same_arrays),
         io_test(a_line_of_megabytes_is_a_line),
-        io_test(what_is_wrong_is_said_with_its_place),
+        io_test(wrong_lines_are_refused_with_line_and_column),
         io_test(the_first_of_many_faults_is_said),
         io_test(options_say_what_is_wanted),
-        io_test(a_query_file_says_how_many_rows_queries_have),
+        io_test(a_query_file_gives_the_rows_of_each_query),
         io_test(a_cache_is_used_while_the_file_is_what_it_was),
-        io_test(a_cache_knows_the_query_file),
+        io_test(a_cache_is_of_one_query_file),
         io_test(a_damaged_cache_is_not_believed),
         io_test(a_cache_whose_arrays_make_no_sense_is_not_believed),
         io_test(a_cache_of_another_version_is_written_anew),

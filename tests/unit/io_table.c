@@ -15,7 +15,7 @@
 #include <zlib.h>
 #endif
 
-/* All rows as text: fields in brackets, a newline behind every row; then the number of rows left out, if any. */
+/* All rows as text: fields in brackets, a newline after every row; then the number of rows left out, if any. */
 static void show_table(thr_table *table, bytes *out) {
     thr_error err;
     for (;;) {
@@ -174,7 +174,7 @@ static void rows_past_the_limit_are_counted_and_left_out(void **state) {
     check_long("a.csv", "\"\n\n\n", 2 * (size_t)THR_TABLE_ROW_MAX, "\"\"\n\",\"\n\",\n", false);
 }
 
-static void a_file_that_ends_within_quotes_says_where_they_open(void **state) {
+static void a_file_that_ends_within_quotes_is_refused_with_their_line(void **state) {
     (void)state;
     static const char text[] = "a,b\nc,\"d\ne\nf";
     thr_table *table = open_memory("a.csv", text, sizeof text - 1, true, 0);
@@ -388,7 +388,7 @@ int main(void) {
         io_test(quoted_fields_of_csv_hold_anything),
         io_test(rows_with_nul_bytes_are_counted_and_left_out),
         io_test(rows_past_the_limit_are_counted_and_left_out),
-        io_test(a_file_that_ends_within_quotes_says_where_they_open),
+        io_test(a_file_that_ends_within_quotes_is_refused_with_their_line),
         io_test(empty_files_other_endings_and_parts_are_refused),
         io_test(a_file_is_read_like_a_pipe),
 #if THR_WITH_GZ

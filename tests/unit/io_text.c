@@ -4,7 +4,7 @@
 
 enum { LINE_LIMIT = 1 << 20 };
 
-/* Lines as read, each with "\n" behind it, as a plain file and as a pipe. */
+/* Lines as read, each followed by "\n", as a plain file and as a pipe. */
 static void check_lines(const char *text, size_t size, const char *expected) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};

@@ -14,7 +14,7 @@ typedef struct window {
     bool places[THR_LISTS_N_FORMS][THR_LISTS_WINDOW];
 } window;
 
-/* One element, as lists.h says it is written. */
+/* One element, written as documented in lists.h. */
 static void read_element(const thr_lists *lists, uint32_t form, uint32_t at, bool *places) {
     if (form == THR_LISTS_IDS) {
         places[lists->ids[at]] = true;
@@ -36,7 +36,7 @@ static void count_block(const bool *places, uint32_t *n, uint32_t *n_runs) {
     }
 }
 
-/* A block has one form, and the one that lists.h says. */
+/* A block has one form, the one documented in lists.h. */
 static void assert_forms(const window *w) {
     for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
         uint32_t n, n_runs, n_forms = 0;
@@ -79,7 +79,7 @@ static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number,
     return n_items;
 }
 
-/* seen[i * n_features + f]: what all entries say. */
+/* seen[i * n_features + f]: whether an entry has feature f of item i. */
 static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
     uint8_t *seen = test_array(c->items.n_items * c->n_features + 1, 1);
     window *w = test_array(1, sizeof *w);
@@ -160,7 +160,7 @@ static void features_are_found_by_number(void **state) {
     const thr_lists *lists = &built.lists;
     for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
         const uint32_t f = thr_lists_find(lists, feature);
-        if (feature % HITS_STEP == 0 && feature / HITS_STEP < 7) /* the eighth begins behind the last item */
+        if (feature % HITS_STEP == 0 && feature / HITS_STEP < 7) /* the eighth begins after the last item */
             assert_int_equal(thr_lists_feature(lists, f), feature);
         else
             assert_int_equal(f, lists->n_features);
@@ -171,7 +171,7 @@ static void features_are_found_by_number(void **state) {
 }
 
 /* Numbers that leave nothing out need not be there; one item alone, however often it was given, is no list. */
-static void what_need_not_be_told_is_not(void **state) {
+static void redundant_arrays_are_left_out(void **state) {
     static const uint64_t offsets[] = {0, 3, 4, 8};
     static const uint32_t features[] = {1, 0, 2, 1, 3, 0, 3, 3};
     const thr_item_features items = {offsets, features, 3};
@@ -231,7 +231,7 @@ static void items_without_features_are_items(void **state) {
     thr_lists_built_free(*state, &built);
 }
 
-static void what_cannot_be_built_is_told(void **state) {
+static void what_cannot_be_built_is_refused(void **state) {
     uint64_t offsets[] = {0, 2, 1};
     uint32_t features[] = {1, THR_HITS_MAX_FEATURE};
     thr_item_features items = {offsets, features, 0};
@@ -250,7 +250,7 @@ static void what_cannot_be_built_is_told(void **state) {
     assert_null(built.memory);
 }
 
-static void every_failing_allocation_is_told(void **state) {
+static void every_failing_allocation_is_enomem(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 3;
     hits_catalogue c = hits_draw(600, 16, &rng);
@@ -275,11 +275,11 @@ int main(void) {
         cmocka_unit_test(lists_hold_what_items_have_in_the_right_form),
         cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(features_are_found_by_number),
-        cmocka_unit_test(what_need_not_be_told_is_not),
+        cmocka_unit_test(redundant_arrays_are_left_out),
         cmocka_unit_test(items_of_a_filter_are_counted),
         cmocka_unit_test(items_without_features_are_items),
-        cmocka_unit_test(what_cannot_be_built_is_told),
-        cmocka_unit_test(every_failing_allocation_is_told),
+        cmocka_unit_test(what_cannot_be_built_is_refused),
+        cmocka_unit_test(every_failing_allocation_is_enomem),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

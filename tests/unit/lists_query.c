@@ -144,7 +144,7 @@ static void a_query_of_nothing_adds_nothing(void **state) {
     hits_free_problem(*state, &p);
 }
 
-static void what_is_no_weight_is_told(void **state) {
+static void what_is_no_weight_is_refused(void **state) {
     uint64_t rng = test_seed() + 5;
     hits_problem p = hits_make_problem(*state, 300, 4, &rng);
     thr_lists_query query = {0};
@@ -168,7 +168,7 @@ int main(void) {
         cmocka_unit_test(without_weights_hits_are_counted),
         cmocka_unit_test(weights_of_any_size_fit),
         cmocka_unit_test(a_query_of_nothing_adds_nothing),
-        cmocka_unit_test(what_is_no_weight_is_told),
+        cmocka_unit_test(what_is_no_weight_is_refused),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

@@ -36,7 +36,7 @@ static void every_key_is_found_and_no_other(void **state) {
 }
 
 /* Of 40 keys in 40 slots and less some have no place: first the stash takes them, then there is no table. */
-static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
+static void keys_without_a_place_go_to_the_stash_until_it_is_full(void **state) {
     uint64_t rng = test_seed();
     thr_cuckoo_slot *spans = draw_spans(&rng, 40), *slots;
     bool stashed = false, refused = false;
@@ -198,7 +198,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_found_and_no_other),
-        cmocka_unit_test(what_has_no_place_goes_to_the_stash_and_then_is_told),
+        cmocka_unit_test(keys_without_a_place_go_to_the_stash_until_it_is_full),
         cmocka_unit_test(a_table_has_a_limit),
         cmocka_unit_test(marked_words_are_those_with_the_hits),
         cmocka_unit_test(words_and_bands_have_limits),

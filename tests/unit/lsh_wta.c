@@ -111,7 +111,7 @@ static void permutations_are_the_seeds_and_have_each_dimension_once(void **state
     thr_lsh_wta_free(*state, &c);
 }
 
-static void wrong_shapes_are_told(void **state) {
+static void wrong_shapes_are_refused(void **state) {
     static const struct {
         thr_wta_shape shape;
         const char *text;
@@ -155,7 +155,7 @@ int main(void) {
         cmocka_unit_test(table_5_has_its_codes),
         cmocka_unit_test(hashes_are_the_naive_ones),
         cmocka_unit_test(permutations_are_the_seeds_and_have_each_dimension_once),
-        cmocka_unit_test(wrong_shapes_are_told),
+        cmocka_unit_test(wrong_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -182,7 +182,7 @@ static uint64_t count_of(const drawn *d, int text, const uint32_t *run, uint32_t
     return n;
 }
 
-/* Each distinct run of the hypothesis once: where it stands first. */
+/* Each distinct run of the hypothesis once, at its first place. */
 static uint64_t naive_matches(const drawn *d, int n_references, uint32_t order) {
     uint64_t matches = 0;
     for (uint32_t i = 0; i + order <= d->n[0]; i++) {

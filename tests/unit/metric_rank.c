@@ -176,7 +176,7 @@ static void rankings_by_hand(void **state) {
                  "none of 2 queries has a row with a gain: all are left out");
 }
 
-static void equal_scores_stand_in_the_order_given(void **state) {
+static void equal_scores_keep_the_given_order(void **state) {
     (void)state;
     static const uint64_t offsets[] = {0, 4};
     static const double scores[] = {1, 1, 1, 1}, up[] = {0, 1, 2, 3}, down[] = {3, 2, 1, 0};
@@ -290,7 +290,7 @@ int main(void) {
         cmocka_unit_test(letor_prints_the_same),
         cmocka_unit_test(scikit_learn_returns_the_same),
         cmocka_unit_test(rankings_by_hand),
-        cmocka_unit_test(equal_scores_stand_in_the_order_given),
+        cmocka_unit_test(equal_scores_keep_the_given_order),
         cmocka_unit_test(pairs_are_those_of_a_naive_count),
         cmocka_unit_test(a_model_of_zeros_has_all_pairs_wrong_or_right),
         cmocka_unit_test(what_cannot_be_judged_is_refused),

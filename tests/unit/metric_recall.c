@@ -40,20 +40,20 @@ static void the_share_found_is_averaged_over_queries(void **state) {
     assert_close(recall_of(truth, NULL, 4, result, 5, 1, 4), 0.75);
 }
 
-static void an_id_that_stands_twice_counts_once(void **state) {
+static void a_repeated_id_counts_once(void **state) {
     (void)state;
     uint64_t truth[] = {1, 2, 3}, result[] = {1, 1, 1};
     assert_close(recall_of(truth, NULL, 3, result, 3, 1, 3), 1 / 3.0);
 }
 
-static void missing_ids_are_not_found_and_not_asked_for(void **state) {
+static void missing_ids_are_not_found_and_not_looked_up(void **state) {
     (void)state;
     uint64_t truth[] = {1, 2, NO, NO}, result[] = {2, NO, NO, 1}, none[] = {NO, NO, NO, NO};
     assert_close(recall_of(truth, NULL, 4, result, 4, 1, 4), 1);
     assert_close(recall_of(truth, NULL, 4, result, 4, 1, 3), 0.5);
     assert_close(recall_of(truth, NULL, 4, none, 4, 1, 4), 0);
     assert_close(recall_of(none, NULL, 4, none, 4, 1, 4), 1);
-    /* A query without any true id says nothing; the other decides. */
+    /* A query without any true id does not count; the other decides. */
     uint64_t truths[] = {NO, NO, /* */ 1, 2}, results[] = {1, 2, /* */ 1, 3};
     assert_close(recall_of(truths, NULL, 2, results, 2, 2, 2), 0.5);
 }
@@ -127,8 +127,8 @@ static void random_rows_agree_with_the_naive_count(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_share_found_is_averaged_over_queries),
-        cmocka_unit_test(an_id_that_stands_twice_counts_once),
-        cmocka_unit_test(missing_ids_are_not_found_and_not_asked_for),
+        cmocka_unit_test(a_repeated_id_counts_once),
+        cmocka_unit_test(missing_ids_are_not_found_and_not_looked_up),
         cmocka_unit_test(ties_with_the_kth_score_count_as_found),
         cmocka_unit_test(impossible_arguments_are_refused),
         cmocka_unit_test(random_rows_agree_with_the_naive_count),

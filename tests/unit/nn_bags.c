@@ -144,7 +144,7 @@ static void a_sum_is_the_same_in_every_batch(void **state) {
 }
 
 /* Without memory nothing is stepped, and what a transposition had stays usable. */
-static void every_failing_allocation_is_told(void **state) {
+static void every_failing_allocation_is_enomem(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     test_memory memory = {0};
@@ -182,7 +182,7 @@ int main(void) {
         cmocka_unit_test(sums_and_steps_are_the_naive_ones),
         cmocka_unit_test(bags_seen_from_the_rows_hold_the_same_entries),
         cmocka_unit_test(a_sum_is_the_same_in_every_batch),
-        cmocka_unit_test(every_failing_allocation_is_told),
+        cmocka_unit_test(every_failing_allocation_is_enomem),
     };
     return test_run_group(tests);
 }

@@ -304,7 +304,7 @@ static void check_back(thr_context *context, void *arg) {
     free(in_place);
 }
 
-static void every_estimator_sends_back_what_it_says(void **state) {
+static void every_estimator_has_its_own_gradient(void **state) {
     (void)state;
     enum { N = 9000 };
     uint64_t rng = test_seed();
@@ -338,7 +338,7 @@ int main(void) {
         cmocka_unit_test(exp_is_right_to_2e_7_of_itself),
         cmocka_unit_test(tanh_sends_back_its_slope),
         cmocka_unit_test(sign_is_1_above_0_only),
-        cmocka_unit_test(every_estimator_sends_back_what_it_says),
+        cmocka_unit_test(every_estimator_has_its_own_gradient),
     };
     return test_run_group(tests);
 }

@@ -67,7 +67,7 @@ static void free_batch(batch *b) {
         free(all[i]);
 }
 
-/* Memory that was used before: what stands there must not count. */
+/* Memory that was used before: its contents must not count. */
 static float *dirty(size_t n) {
     float *values = test_array(n, sizeof *values);
     memset(values, 0xff, n * sizeof *values);

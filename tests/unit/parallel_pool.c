@@ -213,7 +213,7 @@ static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error
     return thr_fail(err, piece % 2 == 0 ? THR_ERANGE : THR_EIO, "piece %zu has failed", piece);
 }
 
-static void the_first_piece_that_fails_is_told_on_any_number_of_threads(void **state) {
+static void the_first_failed_piece_is_reported_on_any_number_of_threads(void **state) {
     (void)state;
     enum { PIECES = 200, ROUNDS = 20 };
     uint64_t rng = test_seed();
@@ -255,7 +255,7 @@ int main(void) {
         cmocka_unit_test(a_loop_inside_a_piece_runs_on_its_own_thread_in_order),
         cmocka_unit_test(callers_on_several_threads_each_get_all_their_pieces),
         cmocka_unit_test(pools_come_and_go_without_leaving_memory),
-        cmocka_unit_test(the_first_piece_that_fails_is_told_on_any_number_of_threads),
+        cmocka_unit_test(the_first_failed_piece_is_reported_on_any_number_of_threads),
     };
     return test_run_group(tests);
 }

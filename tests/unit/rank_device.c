@@ -449,7 +449,7 @@ static void sparse_rows_are_the_cpus(void **state) {
     test_ranking_free(made);
 }
 
-static void numbers_too_large_are_told_as_on_the_cpu(void **state) {
+static void numbers_too_large_are_refused_as_on_the_cpu(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 5;
     const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false};
@@ -485,7 +485,7 @@ static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
 }
 
 /* Every allocation, copy and launch in turn, some of the later ones, until none is left to fail. */
-static void every_failure_is_told_or_made_up_for(void **state) {
+static void every_failure_is_reported_or_recovered(void **state) {
     (void)state;
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     uint64_t rng = test_seed() + 7;
@@ -558,9 +558,9 @@ int main(void) {
         cmocka_unit_test(sweeps_come_to_the_same_least),
         cmocka_unit_test(folds_are_judged_alike),
         cmocka_unit_test(sparse_rows_are_the_cpus),
-        cmocka_unit_test(numbers_too_large_are_told_as_on_the_cpu),
+        cmocka_unit_test(numbers_too_large_are_refused_as_on_the_cpu),
         cmocka_unit_test(auto_takes_a_gpu_only_where_it_is_worth_it),
-        cmocka_unit_test(every_failure_is_told_or_made_up_for),
+        cmocka_unit_test(every_failure_is_reported_or_recovered),
         cmocka_unit_test(every_allocation_of_the_host_may_fail),
     };
     if (!test_emulator_take(&emulator, 2))

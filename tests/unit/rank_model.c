@@ -44,7 +44,7 @@ static void files_keep_every_bit(void **state) {
     thr_context_free(context);
 }
 
-static void texts_are_models_or_say_why_not(void **state) {
+static void texts_are_models_or_refused_with_a_reason(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -156,7 +156,7 @@ static void scores_are_sums_of_features(void **state) {
     for (size_t d = 0; d <= DIMS; d++)
         weights[d] = (double)d - 3.5;
     for (size_t r = 0; r < ROWS; r++)
-        queries[r] = r % 7; /* rows of a query stand apart */
+        queries[r] = r % 7; /* the rows of a query are not neighbours */
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     thr_ranking *ranking = NULL;
     thr_rank_model *model = NULL, *narrow = NULL;
@@ -314,7 +314,7 @@ static void weights_that_are_no_model_are_refused(void **state) {
     thr_context_free(context);
 }
 
-static void scores_that_overflow_are_told_with_their_row(void **state) {
+static void scores_that_overflow_are_refused_with_their_row(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     enum { ROWS = 5 };
@@ -343,12 +343,12 @@ static void scores_that_overflow_are_told_with_their_row(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_keep_every_bit),
-        cmocka_unit_test(texts_are_models_or_say_why_not),
+        cmocka_unit_test(texts_are_models_or_refused_with_a_reason),
         cmocka_unit_test(damaged_tensors_are_refused),
         cmocka_unit_test(a_model_of_a_newer_version_is_refused_as_that),
         cmocka_unit_test(scores_are_sums_of_features),
         cmocka_unit_test(weights_that_are_no_model_are_refused),
-        cmocka_unit_test(scores_that_overflow_are_told_with_their_row),
+        cmocka_unit_test(scores_that_overflow_are_refused_with_their_row),
         cmocka_unit_test(candidates_come_in_the_order_of_scores_and_ids),
         cmocka_unit_test(candidates_that_cannot_be_ordered_are_refused),
         cmocka_unit_test(every_allocation_may_fail),

@@ -117,7 +117,7 @@ static int make_directory(void **state) {
     return test_directory_make("rank_ranking");
 }
 
-static void rows_of_files_stand_by_query(void **state) {
+static void rows_of_files_are_grouped_by_query(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     const char *path = test_path_of("a.svm"), *cache = test_path_of("a.svm.thr-cache");
@@ -154,7 +154,7 @@ static thr_status from_csr(thr_context *context, const given *g, const uint64_t 
     return thr_ranking_from_csr(context, &csr, g->labels, queries, ranking, err);
 }
 
-static void rows_of_arrays_stand_by_query(void **state) {
+static void rows_of_arrays_are_grouped_by_query(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 1;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -260,8 +260,8 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_files_stand_by_query),
-        cmocka_unit_test(rows_of_arrays_stand_by_query),
+        cmocka_unit_test(rows_of_files_are_grouped_by_query),
+        cmocka_unit_test(rows_of_arrays_are_grouped_by_query),
         cmocka_unit_test(sparse_rows_that_make_no_sense_are_refused),
         cmocka_unit_test(dense_rows_and_options_that_make_no_sense_are_refused),
         cmocka_unit_test(every_allocation_may_fail),

@@ -179,7 +179,7 @@ static void note_step(void *user, const thr_rank_step *step) {
     told->steps[told->n++] = *step;
 }
 
-static void steps_are_told_as_they_are_made(void **state) {
+static void every_step_is_reported(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -286,7 +286,7 @@ static void scales_and_weights_are_costs(void **state) {
     thr_context_free(context);
 }
 
-/* Rows of a ranking as often as their weights say. */
+/* Each row of a ranking, repeated by its weight. */
 static test_ranking *repeat(const test_ranking *made, const double *weights, uint32_t n_features) {
     test_ranking *copies = test_array(1, sizeof *copies);
     const thr_ranking_view *view = &made->view;
@@ -385,7 +385,7 @@ static void threads_and_levels_do_not_change_a_model(void **state) {
     }
 }
 
-/* Features that say the label but for noise, and others: more C is better up to some, and folds say so by the seed. */
+/* Features that equal the label but for noise, and others: accuracy grows with C up to some C; the seed sets folds. */
 static void folds_judge_costs(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -493,7 +493,7 @@ static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
     return ++s->calls != s->stop_at;
 }
 
-/* Solvers ask at every reading; the clock lets few through, so the solver itself is asked here. */
+/* Solvers report at every step; the clock drops most reports, so the solver is called directly here. */
 static void who_is_stopped_has_the_best_so_far(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -579,7 +579,7 @@ int main(void) {
         cmocka_unit_test(the_least_is_that_of_a_naive_solver),
         cmocka_unit_test(many_queries_have_the_least_of_all),
         cmocka_unit_test(features_that_go_together_take_few_products),
-        cmocka_unit_test(steps_are_told_as_they_are_made),
+        cmocka_unit_test(every_step_is_reported),
         cmocka_unit_test(a_model_to_start_with_saves_steps),
         cmocka_unit_test(scales_and_weights_are_costs),
         cmocka_unit_test(rows_weigh_as_often_as_they_are_there),

@@ -24,7 +24,7 @@ typedef enum data_kind {
     LENGTHS,   /* of all sizes, some zero */
     SPARSE,    /* mostly zeros */
     DIRECTION, /* almost all the same */
-    TINY,      /* as small as float16 can say, and smaller */
+    TINY,      /* as small as float16 can hold, and smaller */
     KINDS
 } data_kind;
 

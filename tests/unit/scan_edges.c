@@ -67,7 +67,7 @@ static void equal_items_are_answered_by_the_smallest_rows(void **state) {
     thr_context_free(context);
 }
 
-static void zero_queries_and_zero_items_are_answered_as_the_metric_says(void **state) {
+static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **state) {
     (void)state;
     enum { ITEMS = 200, DIMS = 9, K = 20 };
     uint64_t rng = test_seed();
@@ -210,7 +210,7 @@ static const int32_t *no_hits(void *arg, size_t lane, uint32_t window) {
     return hits->sums;
 }
 
-static void what_fails_in_a_thread_is_told_in_its_own_words(void **state) {
+static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     (void)state;
     enum { ITEMS = 300, DIMS = 8, QUERIES = 70, BAD = 37 };
     uint64_t rng = test_seed();
@@ -570,11 +570,11 @@ static void one_scan_serves_targets_of_different_shapes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_items_are_answered_by_the_smallest_rows),
-        cmocka_unit_test(zero_queries_and_zero_items_are_answered_as_the_metric_says),
+        cmocka_unit_test(zero_queries_and_zero_items_score_by_the_metrics_definition),
         cmocka_unit_test(a_score_of_nothing_is_plus_zero),
         cmocka_unit_test(filters_of_none_one_few_and_all_items_hold),
         cmocka_unit_test(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number),
-        cmocka_unit_test(what_fails_in_a_thread_is_told_in_its_own_words),
+        cmocka_unit_test(a_failure_in_a_thread_keeps_its_status_and_text),
         cmocka_unit_test(tiny_rows_around_a_centre_are_found_by_huge_queries),
         cmocka_unit_test(threads_levels_and_segments_do_not_change_a_bit),
         cmocka_unit_test(searches_on_several_threads_of_one_context_do_not_disturb_each_other),

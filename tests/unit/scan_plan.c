@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_plan.c - the fastest way that was measured is taken, once and for all, unless THR_KERNEL says another. */
+/* scan_plan.c - the fastest measured kernel is chosen once, unless THR_KERNEL names another. */
 #include "scan/plan.h"
 
 #include "parallel/pool.h"
@@ -93,7 +93,7 @@ static void shapes_may_be_more_than_are_kept(void **state) {
     thr_context_free(context);
 }
 
-static void without_memory_a_search_takes_the_table_and_asks_again(void **state) {
+static void without_memory_a_search_takes_the_table_and_measures_later(void **state) {
     (void)state;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
@@ -164,7 +164,7 @@ int main(void) {
         cmocka_unit_test(thr_kernel_takes_the_choice),
         cmocka_unit_test(a_context_measures_a_shape_once),
         cmocka_unit_test(shapes_may_be_more_than_are_kept),
-        cmocka_unit_test(without_memory_a_search_takes_the_table_and_asks_again),
+        cmocka_unit_test(without_memory_a_search_takes_the_table_and_measures_later),
         cmocka_unit_test(shapes_out_of_range_are_refused),
         cmocka_unit_test(threads_that_measure_at_once_agree),
     };

@@ -131,7 +131,7 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
     thr_context_free(context);
 }
 
-/* Scores stand within the rounding of n_dims additions of the double ones, so nothing far better is ever left out. */
+/* Scores differ from the double ones by the rounding of n_dims additions, so nothing far better is left out. */
 static void exact_scores_and_order_hold_in_double_within_the_bound(void **state) {
     (void)state;
     enum { ITEMS = 500, K = 40 };

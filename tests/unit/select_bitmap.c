@@ -114,8 +114,8 @@ static void the_next_row_is_the_first_that_is_set(void **state) {
     free(words);
 }
 
-/* A word behind the last one asked for belongs to somebody else; under AddressSanitizer, reading it ends the test. */
-static void no_word_behind_the_end_is_read(void **state) {
+/* The words after the last requested one are not ours; under AddressSanitizer, reading it ends the test. */
+static void no_word_past_the_end_is_read(void **state) {
     (void)state;
     for (size_t n = 1; n < 20; n++) {
         uint64_t *words = test_array(n, sizeof *words), from = 0, row;
@@ -166,7 +166,7 @@ int main(void) {
         cmocka_unit_test(the_next_word_is_the_first_that_is_not_zero),
         cmocka_unit_test(rows_come_in_order_and_none_is_missed),
         cmocka_unit_test(the_next_row_is_the_first_that_is_set),
-        cmocka_unit_test(no_word_behind_the_end_is_read),
+        cmocka_unit_test(no_word_past_the_end_is_read),
         cmocka_unit_test(a_bitmap_holds_the_rows_it_is_made_from),
         cmocka_unit_test(a_row_beyond_the_end_is_refused),
     };

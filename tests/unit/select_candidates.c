@@ -298,7 +298,7 @@ static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
     assert_int_equal(memory.live, 0);
 }
 
-static void without_memory_the_status_says_so_and_nothing_breaks(void **state) {
+static void without_memory_the_status_is_enomem_and_nothing_breaks(void **state) {
     (void)state;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
@@ -336,7 +336,7 @@ int main(void) {
         cmocka_unit_test(ties_go_to_the_smaller_rows_in_any_order_of_arrival),
         cmocka_unit_test(a_threshold_rises_but_never_loses_an_equal_score),
         cmocka_unit_test(a_second_stream_of_the_same_size_allocates_nothing),
-        cmocka_unit_test(without_memory_the_status_says_so_and_nothing_breaks),
+        cmocka_unit_test(without_memory_the_status_is_enomem_and_nothing_breaks),
     };
     return test_run_group(tests);
 }

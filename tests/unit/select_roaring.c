@@ -149,7 +149,7 @@ static void a_value_that_is_no_row_is_refused_by_name(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ bad bytes */
 
-/* One change to good bytes, and what is said about it. */
+/* One change to good bytes, and the error that it causes. */
 typedef struct damage {
     const char *what, *said;
     thr_status status;
@@ -273,7 +273,7 @@ static void cut_and_lengthened_bytes_are_refused(void **state) {
     free(values);
 }
 
-static void other_files_are_told_apart(void **state) {
+static void other_files_are_refused(void **state) {
     (void)state;
     const char *const others[] = {"\x93NUMPY\x01\x00v\x00{'descr'", "12\n13\n14\n15\n",
                                   "\x01\x03\x00\x00\x00\x07\x00\x00\x00",
@@ -365,7 +365,7 @@ int main(void) {
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(buckets_out_of_order_are_refused),
         cmocka_unit_test(cut_and_lengthened_bytes_are_refused),
-        cmocka_unit_test(other_files_are_told_apart),
+        cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(what_croaring_writes_is_read),
         cmocka_unit_test(croaring_reads_what_we_read),
     };

@@ -38,7 +38,7 @@ static void the_wanted_number_reaches_it_in_nearly_all_trials(void **state) {
         assert_case(failures <= 1, "seed %llu: %llu wanted: too few in %zu of %d trials",
                     (unsigned long long)test_seed(), (unsigned long long)wanteds[w], failures, TRIALS);
         /*
-         * The rank of the sample is e + 4 sqrt(e) + 4; each stands for N_ALL / N_SAMPLE scores. Twice that is too many.
+         * The rank of the sample is e + 4 sqrt(e) + 4; each represents N_ALL / N_SAMPLE scores. Twice that is too many.
          */
         const double expected = (double)wanteds[w] * N_SAMPLE / N_ALL;
         const double most = 2 * (expected + 4 * sqrt(expected) + 5) * N_ALL / N_SAMPLE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_tower_damage.c - model files cut and changed at every byte, and headers that say what is not so. */
+/* text_tower_damage.c - model files cut and changed at every byte, and headers with wrong contents. */
 #define TOWER_TEST "damage"
 #include "text_tower_support.h"
 
@@ -88,7 +88,7 @@ static void a_cut_model_is_refused(void **state) {
     free(bytes);
 }
 
-/* Of weights any bits are some: nothing may crash. A trigram that stands twice is noticed. */
+/* Any bits are valid weights: nothing may crash. A repeated trigram is refused. */
 static void changed_weights_do_no_harm(void **state) {
     thr_error err;
     size_t size = 0;

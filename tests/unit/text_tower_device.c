@@ -55,7 +55,7 @@ static thr_status train(const char *device, const thr_tower_train_options *optio
 }
 
 /* Comes first: once cuBLAS was there, it stays. */
-static void without_cublas_auto_takes_the_cpu_and_cuda_says_what_is_missing(void **state) {
+static void without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing(void **state) {
     thr_tower_train_options options;
     char said[256];
     const char *there = getenv("THR_CUBLAS_LIBRARY");
@@ -159,7 +159,7 @@ static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
 }
 
 /* Whatever fails before weights have moved leaves a training of the CPU. */
-static void auto_falls_back_before_the_first_step_and_says_why(void **state) {
+static void auto_falls_back_before_the_first_step_and_reports_why(void **state) {
     static const char *const failures[] = {"no device", "driver missing", "alloc 1", "alloc 2", "alloc 3",
                                            "alloc 4",   "alloc 5",        "alloc 6", "copy 1",  "copy 9",
                                            "copy 11",   "launch 1",       "launch 9"};
@@ -242,7 +242,7 @@ static void every_allocation_of_the_host_may_fail(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static void too_little_memory_is_told_with_the_numbers_and_a_remedy(void **state) {
+static void too_little_memory_is_refused_with_the_numbers_and_a_remedy(void **state) {
     (void)state;
     thr_tower_train_options options;
     char said[256];
@@ -276,16 +276,16 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_cublas_auto_takes_the_cpu_and_cuda_says_what_is_missing),
+        cmocka_unit_test(without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing),
         cmocka_unit_test(a_training_ends_about_where_the_cpus_does),
         cmocka_unit_test(a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model),
         cmocka_unit_test(a_checkpoint_may_be_resumed_on_the_other_kind),
         cmocka_unit_test(auto_takes_gpus_for_trainings_that_are_worth_it),
-        cmocka_unit_test(auto_falls_back_before_the_first_step_and_says_why),
+        cmocka_unit_test(auto_falls_back_before_the_first_step_and_reports_why),
         cmocka_unit_test(a_gpu_that_fails_later_ends_a_training_which_can_be_resumed),
         cmocka_unit_test(every_allocation_of_the_device_may_fail),
         cmocka_unit_test(every_allocation_of_the_host_may_fail),
-        cmocka_unit_test(too_little_memory_is_told_with_the_numbers_and_a_remedy),
+        cmocka_unit_test(too_little_memory_is_refused_with_the_numbers_and_a_remedy),
         cmocka_unit_test(numbers_that_run_away_end_a_training_and_name_the_step),
     };
     if (!test_emulator_take(&emulator, 2))

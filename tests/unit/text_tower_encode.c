@@ -97,7 +97,7 @@ static void only_words_count(void **state) {
         encode_one(tower, same[i][1], strlen(same[i][1]), b);
         assert_case(memcmp(a, b, sizeof a) == 0, "texts %zu differ", i);
     }
-    encode_one(tower, "edit pdf", 4, a); /* as long as is said */
+    encode_one(tower, "edit pdf", 4, a); /* the length counts, not a NUL */
     encode_one(tower, "edit\0pdf", 4, b);
     assert_memory_equal(a, b, sizeof a);
     encode_one(tower, "edit\0pdf", 8, a); /* NUL parts words */
@@ -183,7 +183,7 @@ static void planes_are_the_signs_that_add_up_to_the_embedding(void **state) {
                                 (double)sum, (double)rows[i * DIMS + d]);
                 }
             for (size_t i = 0; i < N_TEXTS * b; i++)
-                assert_int_equal(packed[i * 2 + 1] & ~1, 0); /* behind the last dimension */
+                assert_int_equal(packed[i * 2 + 1] & ~1, 0); /* after the last dimension */
             assert_int_equal(packed[N_TEXTS * size], 0x5A);
             free(packed);
         }

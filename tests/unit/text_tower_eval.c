@@ -70,7 +70,7 @@ static double naive_auc(const double *scores, const bool *good, size_t n) {
 static const thr_pairs_format format = {.query_column = 3, .item_column = 2},
                               labelled = {.query_column = 3, .item_column = 2, .label_column = 4, .least_label = 1};
 
-static void with_labels_good_pairs_are_told_from_bad_ones(void **state) {
+static void labels_separate_good_pairs_from_bad_ones(void **state) {
     thr_error err;
     thr_tower_quality quality;
     tower_make(model, 3, 2);
@@ -145,7 +145,7 @@ static void validation_is_an_evaluation(void **state) {
     thr_tower_free(tower);
 }
 
-static void what_cannot_be_judged_is_told(void **state) {
+static void what_cannot_be_judged_is_refused(void **state) {
     thr_error err;
     thr_tower_quality quality;
     tower_make(model, 3, 2);
@@ -167,10 +167,10 @@ static void what_cannot_be_judged_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_labels_good_pairs_are_told_from_bad_ones),
+        cmocka_unit_test(labels_separate_good_pairs_from_bad_ones),
         cmocka_unit_test(without_labels_items_of_other_pairs_are_bad),
         cmocka_unit_test(validation_is_an_evaluation),
-        cmocka_unit_test(what_cannot_be_judged_is_told),
+        cmocka_unit_test(what_cannot_be_judged_is_refused),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text_tower_model.c - a side computes RBE (8) to (11), and its gradient is that of a smooth stand-in.
+ * text_tower_model.c - a side computes RBE (8) to (11), and its gradient is that of a smooth function.
  *
  * Signs have no derivative, so gradients are compared with differences of the model in which each sign is what the
  * estimator takes it for: with the straight-through estimator the identity, around the point where forward was.
@@ -127,7 +127,7 @@ static const struct {
               {8, false, false}};
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static void a_side_computes_what_the_paper_says(void **state) {
+static void a_side_computes_the_papers_equations(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
@@ -240,7 +240,7 @@ static void numbers_out_of_range_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_side_computes_what_the_paper_says),
+        cmocka_unit_test(a_side_computes_the_papers_equations),
         cmocka_unit_test(gradients_are_those_of_differences),
         cmocka_unit_test(numbers_out_of_range_are_named),
     };

@@ -51,7 +51,7 @@ static void options_out_of_range_are_named(void **state) {
     assert_int_not_equal(access(model, F_OK), 0);
 }
 
-static void structs_of_another_size_are_told_from_older_ones(void **state) {
+static void structs_of_another_size_are_refused_unless_they_are_older(void **state) {
     thr_tower_train_options options;
     thr_error err;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -103,7 +103,7 @@ static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **
     }
 }
 
-static void a_place_that_cannot_be_written_to_is_told_at_once(void **state) {
+static void a_path_that_cannot_be_written_is_refused_at_once(void **state) {
     thr_tower_train_options options;
     thr_error err;
     tower_small(&options);
@@ -157,7 +157,7 @@ static void unmount(const char *dir) {
 }
 
 /* Both a model and its checkpoint, which is three times as large, may find no room. */
-static void a_full_disk_is_told_and_the_old_model_stays(void **state) {
+static void a_full_disk_is_enospace_and_the_old_model_stays(void **state) {
     static const char disk[] = NAME("disk"), on_disk[] = NAME("disk") "/model";
     thr_tower_train_options options;
     thr_error large_err, checkpoint_err;
@@ -197,12 +197,12 @@ static void a_full_disk_is_told_and_the_old_model_stays(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_out_of_range_are_named),
-        cmocka_unit_test(structs_of_another_size_are_told_from_older_ones),
+        cmocka_unit_test(structs_of_another_size_are_refused_unless_they_are_older),
         cmocka_unit_test(defaults_are_taken_without_options),
         cmocka_unit_test(numbers_that_run_away_end_a_training_and_keep_the_best_model),
-        cmocka_unit_test(a_place_that_cannot_be_written_to_is_told_at_once),
+        cmocka_unit_test(a_path_that_cannot_be_written_is_refused_at_once),
         cmocka_unit_test(inputs_and_files_of_another_kind_are_not_replaced),
-        cmocka_unit_test(a_full_disk_is_told_and_the_old_model_stays),
+        cmocka_unit_test(a_full_disk_is_enospace_and_the_old_model_stays),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

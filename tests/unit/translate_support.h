@@ -267,7 +267,7 @@ static inline void naive_encode(model *m, const uint32_t *words, size_t n, naive
     }
 }
 
-/* The state behind one more word; which place got most attention among the words. */
+/* The state after one more word; the position with the most attention among the words. */
 static inline size_t naive_step(model *m, const naive_sentence *sentence, naive_row *row, uint32_t word,
                                 double *state) {
     const size_t n = (size_t)m->shape.n_units, e = (size_t)m->shape.target_columns, d = (size_t)m->shape.n_dims;

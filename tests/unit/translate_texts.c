@@ -184,7 +184,7 @@ static void one_beam_is_the_greedy_choice_of_a_model_in_double(void **state) {
         n_ended += ended;
         n_words += made->n_words;
     }
-    assert_true(n_ended > 3 && n_words > TEXTS); /* else the model says nothing */
+    assert_true(n_ended > 3 && n_words > TEXTS); /* else the model proves nothing */
     thr_translator_free(t);
     model_free(m);
 }
@@ -275,7 +275,7 @@ static void take_told(void *user, const float *states, uint64_t n, uint32_t n_di
     told->n += n;
 }
 
-static void states_are_told_before_the_head_has_them(void **state) {
+static void states_are_reported_before_the_head_scores_them(void **state) {
     static drawn_texts all;
     uint64_t rng = test_seed() + 6;
     model *m = random_model(*state);
@@ -465,7 +465,7 @@ static void a_missing_model_is_not_found_and_an_open_one_describes_itself(void *
 }
 
 /* A model of numbers so large that products overflow: an error, and no answer that is none. */
-static void numbers_that_overflow_are_told(void **state) {
+static void numbers_that_overflow_are_refused(void **state) {
     static const char *const texts[] = {"chat"};
     model *m = model_dictionary();
     for (size_t i = 0; i < (size_t)14 * 14; i++)
@@ -523,7 +523,7 @@ static void progress_is_that_of_all_texts_and_may_stop(void **state) {
     thr_context_free(context);
 }
 
-static void a_second_call_like_the_first_asks_for_no_more_memory(void **state) {
+static void a_second_call_of_the_same_shape_allocates_nothing(void **state) {
     static const char *const texts[] = {"Zebra", "chat le Zebra!", "chat"};
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
@@ -587,16 +587,16 @@ int main(void) {
         cmocka_unit_test(one_beam_is_the_greedy_choice_of_a_model_in_double),
         cmocka_unit_test(an_answer_does_not_depend_on_the_batch_or_the_threads),
         cmocka_unit_test(screens_that_let_all_words_by_answer_as_the_full_head),
-        cmocka_unit_test(states_are_told_before_the_head_has_them),
+        cmocka_unit_test(states_are_reported_before_the_head_scores_them),
         cmocka_unit_test(a_head_may_be_a_file),
         cmocka_unit_test(lengths_have_limits),
         cmocka_unit_test(nul_bytes_are_refused_by_text_and_place),
         cmocka_unit_test(long_texts_are_batches_of_their_own),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(a_missing_model_is_not_found_and_an_open_one_describes_itself),
-        cmocka_unit_test(numbers_that_overflow_are_told),
+        cmocka_unit_test(numbers_that_overflow_are_refused),
         cmocka_unit_test(progress_is_that_of_all_texts_and_may_stop),
-        cmocka_unit_test(a_second_call_like_the_first_asks_for_no_more_memory),
+        cmocka_unit_test(a_second_call_of_the_same_shape_allocates_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -127,7 +127,7 @@ static bool is_white(uint32_t c) {
     return false;
 }
 
-/* The rule as it is said: tokens first, then each two neighbours that touch. */
+/* The documented rule: tokens first, then each two neighbours that touch. */
 static void model(const char *text, size_t length, char *out) {
     uint32_t codes[TEXT_MOST];
     token tokens[TEXT_MOST];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of a text with "|" behind each, ASCII as it is and the rest as <hex>. */
+/* The words of a text, each followed by "|", ASCII as it is and the rest as <hex>. */
 static void words_of(const char *text, size_t length, char *out, size_t size) {
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + length};
     uint32_t word[THR_WORD_LETTERS];
