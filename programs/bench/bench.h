@@ -63,10 +63,6 @@ uint64_t bench_normal_rows(void *user, uint64_t first, uint64_t max_rows, float 
 thr_status bench_load(thr_context *context, const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims,
                       thr_error *err);
 
-/* Write rows as .fbin. */
-int bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims);
-int bench_save_normal_fbin(const char *path, const bench_normal *normal, uint64_t n_rows);
-
 /* ----------------------------------------------------------------------------------------------- report.c */
 
 /*

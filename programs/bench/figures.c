@@ -10,18 +10,33 @@
 
 enum { ANONYMOUS_BYTES = 512 << 20 };
 
-static void *count_allocate(void *user, size_t size) {
-    ++*(uint64_t *)user;
-    return malloc(size);
+/* In front of a block stands its size. */
+enum { FRONT = 64 };
+
+static void *allocate(void *user, size_t size) {
+    bench_allocations *a = user;
+    char *memory = malloc(size + FRONT);
+    if (memory == NULL)
+        return NULL;
+    memcpy(memory, &size, sizeof size);
+    a->n++;
+    a->live += size;
+    a->most = a->live > a->most ? a->live : a->most;
+    return memory + FRONT;
 }
 
-static void plain_release(void *user, void *memory) {
-    (void)user;
-    free(memory);
+static void release(void *user, void *memory) {
+    bench_allocations *a = user;
+    size_t size;
+    if (memory == NULL)
+        return;
+    memcpy(&size, (char *)memory - FRONT, sizeof size);
+    a->live -= size;
+    free((char *)memory - FRONT);
 }
 
-thr_allocator bench_counting_allocator(uint64_t *count) {
-    return (thr_allocator){count_allocate, plain_release, count};
+thr_allocator bench_counting_allocator(bench_allocations *allocations) {
+    return (thr_allocator){allocate, release, allocations};
 }
 
 double bench_anonymous_bandwidth(void) {

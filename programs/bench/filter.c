@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c - `bench filter`: what a filter saves. The same queries with and without filters that let through half of
- * the rows, a hundredth and a ten-thousandth, anywhere or in runs.
+ * filter.c - `thresher-bench filter`: the time that a filter saves. The same queries run with and without filters that
+ * pass half of the rows, a hundredth and a ten-thousandth, anywhere or in runs.
  *
  * Answers are checked: only rows that pass, in order, and recall against the exact scan with the same filter.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head.c - `bench head`: what screens of output layers cost and save, beside the full head: the parts of Table 4 of the
- * WTA-LSH paper, how recall goes with speed, and a grid of larger vocabularies and batches. One thread.
+ * head.c - `thresher-bench head`: cost and gain of the screens of output layers, beside the full head: the parts of
+ * Table 4 of the WTA-LSH paper, recall against speed, and a grid of larger vocabularies and batches. One thread.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head.h - one run of `bench head`: heads that are drawn, or from files, and queries that are timed. */
+/* head.h - one run of `thresher-bench head`: heads that are drawn, or from files, and queries that are timed. */
 #ifndef THRESHER_BENCH_HEAD_H
 #define THRESHER_BENCH_HEAD_H
 
@@ -15,7 +15,7 @@ typedef struct bench_head_shape {
     uint64_t seed;
 } bench_head_shape;
 
-/* What `bench head` asks: a head, and more states than one query takes. */
+/* What `thresher-bench head` asks: a head, and more states than one query takes. */
 typedef struct bench_head {
     thr_head *head;
     float *states;

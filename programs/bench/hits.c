@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits.c - `bench hits`: posting lists of a synthetic catalogue, their bytes, builds and searches, beside other ways of
- * adding up the same weights. One thread but for builds; every answer is checked against sums in double.
+ * hits.c - `thresher-bench hits`: posting lists of a synthetic catalogue, their bytes, builds and searches, beside
+ * other ways of adding up the same weights. One thread except for builds; every answer is checked against sums in
+ * double.
  */
 #include <inttypes.h>
 #include <math.h>

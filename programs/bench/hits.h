@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits.h - one run of `bench hits`: a synthetic catalogue, other ways of adding up weights, and what they are timed by.
+ * hits.h - one run of `thresher-bench hits`: a synthetic catalogue, other ways of adding up weights, and their timing.
  */
 #ifndef THRESHER_BENCH_HITS_H
 #define THRESHER_BENCH_HITS_H

@@ -10,10 +10,7 @@
 static void save(bench_scan_run *run, const char *name, const void *data, size_t size) {
     char path[1200];
     (void)snprintf(path, sizeof path, "%s/%s", run->scratch, name);
-    FILE *file = fopen(path, "wb");
-    const bool written = file != NULL && fwrite(data, 1, size, file) == size;
-    if (file == NULL || fclose(file) != 0 || !written)
-        bench_fail(run, "%s: could not be written", path);
+    bench_save(run, path, "wb", data, size);
 }
 
 void bench_hits_export(bench_scan_run *run, const bench_catalogue *c) {

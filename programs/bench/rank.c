@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c - `bench rank`: examples of two shapes, MQ2007-list's and MSLR-WEB30K's, read and learned from, beside the
- * classic way (rank_classic.c). One thread; both ways must come to the same objective.
+ * rank.c - `thresher-bench rank`: reads examples of two shapes, MQ2007-list's and MSLR-WEB30K's, and learns from them,
+ * beside the classic way (rank_classic.c). One thread; both ways must reach the same objective.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -58,44 +58,16 @@ static void time_open(rank_bench *b, bool cache, double *seconds) {
     }
 }
 
-/* Malloc and free that know how much there is and how much there was at most: in front of a block stands its size. */
-typedef struct tracker {
-    size_t live, most;
-} tracker;
-
-enum { FRONT = 64 };
-
-static void *track(void *user, size_t size) {
-    tracker *t = user;
-    char *memory = malloc(size + FRONT);
-    if (memory == NULL)
-        return NULL;
-    memcpy(memory, &size, sizeof size);
-    t->live += size;
-    t->most = t->live > t->most ? t->live : t->most;
-    return memory + FRONT;
-}
-
-static void untrack(void *user, void *memory) {
-    tracker *t = user;
-    size_t size;
-    if (memory == NULL)
-        return;
-    memcpy(&size, (char *)memory - FRONT, sizeof size);
-    t->live -= size;
-    free((char *)memory - FRONT);
-}
-
 /* The most memory that reading takes, the mapped file left out. */
 static void measure_memory(rank_bench *b, size_t *most) {
-    tracker t = {0, 0};
+    bench_allocations t = {.n = 0};
     thr_context *context = NULL;
     thr_ranking *ranking = NULL;
     thr_ranking_options how;
     thr_context_options options;
     thr_context_options_init(&options);
     options.n_threads = 1;
-    options.allocator = (thr_allocator){track, untrack, &t};
+    options.allocator = bench_counting_allocator(&t);
     thr_ranking_options_init(&how);
     how.without_comments = true;
     bench_must(b->run, thr_context_create(&options, &context, &b->run->err));

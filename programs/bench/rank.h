@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.h - one run of `bench rank`: synthetic examples of known shapes, and the classic way to learn from them.
+ * rank.h - one run of `thresher-bench rank`: synthetic examples of known shapes, and the classic way to learn.
  */
 #ifndef THRESHER_BENCH_RANK_H
 #define THRESHER_BENCH_RANK_H

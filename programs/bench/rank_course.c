@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_course.c - `bench rank --convergence DIR`: how near to the least of RankSVM's function each solver is, by
- * seconds (RankSVM, figure 1), as CSV and SVG.
+ * rank_course.c - `thresher-bench rank --convergence DIR`: the distance of each solver from the least of RankSVM's
+ * function, by seconds (RankSVM, figure 1), as CSV and SVG.
  *
  * All have the same examples and begin at 0; seconds are those from there on, with what a solver prepares. Where one
  * is after a step does not change from run to run, so of each step the least time of some rounds counts. The least is a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - `bench scan`: one thread, the figures of docs/benchmarks.md, every answer checked.
+ * scan.c - `thresher-bench scan`: one thread, the figures of docs/benchmarks.md, every answer checked.
  *
  * Each section measures both sides of its comparison in this run. A side's time is the best of its repeats. Synthetic
  * data is called synthetic.
@@ -213,8 +213,7 @@ static void bench_build(bench_scan_run *run) {
     (void)snprintf(file, sizeof file, "%s/build.fbin", run->scratch);
     (void)snprintf(dir, sizeof dir, "%s/build", run->scratch);
     const bench_normal normal = {.seed = run->program->globals.seed, .n_dims = BUILD_DIMS};
-    if (bench_save_normal_fbin(file, &normal, BUILD_ROWS) != 0)
-        bench_fail(run, "%s: cannot be written", file);
+    bench_save_normal_fbin(run, file, &normal, BUILD_ROWS);
     double seconds = 0, beyond = 0;
     for (int i = 0; i < 4; i++) {
         build_work work = {run, file, dir, BUILDS[i].keep, BUILDS[i].calibrated};

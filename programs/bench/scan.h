@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - one run of `bench scan` or `bench filter`: what its sections share.
+ * scan.h - one run of `thresher-bench scan` or `thresher-bench filter`: what its sections share.
  */
 #ifndef THRESHER_BENCH_SCAN_H
 #define THRESHER_BENCH_SCAN_H
@@ -30,13 +30,18 @@ typedef struct bench_figure_value {
 
 enum { BENCH_MAX_FIGURES = 32 };
 
+typedef struct bench_allocations {
+    uint64_t n;
+    size_t live, most; /* bytes there are, and were at most */
+} bench_allocations;
+
 typedef struct bench_scan_run {
     struct program *program;
     const bench_scan_values *values;
     thr_context *context;
     thr_error err;
     char scratch[1024];
-    uint64_t allocations;                        /* the context's, so far */
+    bench_allocations allocations;               /* the context's, so far */
     uint64_t query_allocations, queries_counted; /* those of searches after the first of their kind */
     double anonymous_bandwidth, scan_share[3];
     bench_figure_value figures[BENCH_MAX_FIGURES];
@@ -53,8 +58,8 @@ void bench_say_machine(bench_scan_run *run, const char *command);
 
 /* ----------------------------------------------------------------------------------------------- figures.c */
 
-/* Malloc and free, counting. */
-thr_allocator bench_counting_allocator(uint64_t *count);
+/* Malloc and free of one thread, counting. */
+thr_allocator bench_counting_allocator(bench_allocations *allocations);
 
 /* Plain read of 512 MiB in huge pages; 0 when there is no memory for it. */
 double bench_anonymous_bandwidth(void);
@@ -78,6 +83,13 @@ void bench_figure(bench_scan_run *run, const char *key, double value, double tar
 
 /* The closing table of figures and targets, or the JSON object. */
 void bench_print_figures(bench_scan_run *run);
+
+/* --------------------------------------------------------------------------------------------- vectors.c */
+
+/* Write a file (mode "wb"), or more of it ("ab"); rows as .fbin. */
+void bench_save(bench_scan_run *run, const char *path, const char *mode, const void *data, size_t size);
+void bench_save_fbin(bench_scan_run *run, const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims);
+void bench_save_normal_fbin(bench_scan_run *run, const char *path, const bench_normal *normal, uint64_t n_rows);
 
 /* ----------------------------------------------------------------------------------------------- index.c */
 

@@ -40,9 +40,9 @@ static double time_queries(bench_scan_run *run, thr_index *index, const real_dat
         }
         const double took = (bench_clock() - start) / (double)data->n_queries;
         best = took < best ? took : best;
-        before = repeat == 0 ? run->allocations : before;
+        before = repeat == 0 ? run->allocations.n : before;
     }
-    run->query_allocations += run->allocations - before;
+    run->query_allocations += run->allocations.n - before;
     run->queries_counted += (REPEATS - 1) * data->n_queries;
     return best;
 }
@@ -123,16 +123,11 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
     char base[2048], queries[2048], command[8192];
     (void)snprintf(base, sizeof base, "%s/base.fbin", run->scratch);
     (void)snprintf(queries, sizeof queries, "%s/query.fbin", run->scratch);
-    if (bench_save_fbin(base, data->base, data->n_base, data->n_dims) != 0 ||
-        bench_save_fbin(queries, data->queries, data->n_queries, data->n_dims) != 0)
-        return;
     char truth[2048];
     (void)snprintf(truth, sizeof truth, "%s/truth.u64", run->scratch);
-    FILE *file = fopen(truth, "wb");
-    if (file == NULL || fwrite(data->truth, sizeof *data->truth, data->n_queries * K, file) != data->n_queries * K)
-        prog_error("%s: cannot be written", truth);
-    if (file != NULL)
-        (void)fclose(file);
+    bench_save_fbin(run, base, data->base, data->n_base, data->n_dims);
+    bench_save_fbin(run, queries, data->queries, data->n_queries, data->n_dims);
+    bench_save(run, truth, "wb", data->truth, data->n_queries * K * sizeof *data->truth);
     bench_say(run, "### Peers, exact search of the same vectors, one thread, k = 10\n\n");
     (void)snprintf(command, sizeof command, "OMP_NUM_THREADS=1 python3 programs/bench/peers/exact.py '%s' '%s' '%s' %d",
                    base, queries, truth, K);

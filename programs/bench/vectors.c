@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench.h"
+#include "scan.h"
 
 #include <stdlib.h>
 
@@ -71,36 +71,27 @@ thr_status bench_load(thr_context *context, const char *path, float **rows, uint
     return status;
 }
 
-static FILE *start_fbin(const char *path, uint64_t n_rows, uint32_t n_dims) {
-    FILE *file = fopen(path, "wb");
+void bench_save_fbin(bench_scan_run *run, const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims) {
     const uint32_t header[2] = {(uint32_t)n_rows, n_dims};
-    if (file != NULL && fwrite(header, sizeof header, 1, file) != 1) {
-        (void)fclose(file);
-        return NULL;
-    }
-    return file;
+    bench_save(run, path, "wb", header, sizeof header);
+    bench_save(run, path, "ab", rows, (size_t)n_rows * n_dims * sizeof *rows);
 }
 
-int bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims) {
-    FILE *file = start_fbin(path, n_rows, n_dims);
-    if (file == NULL)
-        return -1;
-    const size_t n = (size_t)n_rows * n_dims;
-    const int bad = fwrite(rows, sizeof(float), n, file) != n;
-    return fclose(file) != 0 || bad ? -1 : 0;
-}
-
-int bench_save_normal_fbin(const char *path, const bench_normal *normal, uint64_t n_rows) {
-    FILE *file = start_fbin(path, n_rows, normal->n_dims);
-    float *chunk = malloc((size_t)CHUNK * normal->n_dims * sizeof(float));
-    int bad = file == NULL || chunk == NULL;
-    for (uint64_t first = 0; !bad && first < n_rows;) {
+void bench_save_normal_fbin(bench_scan_run *run, const char *path, const bench_normal *normal, uint64_t n_rows) {
+    const uint32_t header[2] = {(uint32_t)n_rows, normal->n_dims};
+    float *chunk = bench_room(run, (size_t)CHUNK * normal->n_dims * sizeof(float));
+    bench_save(run, path, "wb", header, sizeof header);
+    for (uint64_t first = 0; first < n_rows;) {
         const uint64_t rows = bench_normal_rows((void *)(uintptr_t)normal, first, n_rows - first, chunk);
-        bad = fwrite(chunk, sizeof(float), (size_t)rows * normal->n_dims, file) != rows * normal->n_dims;
+        bench_save(run, path, "ab", chunk, (size_t)rows * normal->n_dims * sizeof *chunk);
         first += rows;
     }
     free(chunk);
-    if (file != NULL)
-        bad |= fclose(file) != 0;
-    return bad ? -1 : 0;
+}
+
+void bench_save(bench_scan_run *run, const char *path, const char *mode, const void *data, size_t size) {
+    FILE *file = fopen(path, mode);
+    const bool written = file != NULL && fwrite(data, 1, size, file) == size;
+    if (file == NULL || fclose(file) != 0 || !written)
+        bench_fail(run, "%s: cannot be written", path);
 }
