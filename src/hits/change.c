@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* change.c - checks the changes of an update, and resolves names to ids and words to feature numbers. */
 #include "hits/change.h"
 
 #include <inttypes.h>

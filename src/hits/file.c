@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - the sections of a file of posting lists: writes them, and finds and checks them in a mapped file. */
 #include "hits/file.h"
 
 #include <thresher/hits.h>

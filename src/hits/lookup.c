@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lookup.c - makes the index of places by row and rows by name; names are in a hash table. */
 #include "hits/lookup.h"
 
 #include <string.h>

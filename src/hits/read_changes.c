@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read_changes.c - reads added items from a table and removed items from a text file. */
 #include "hits/read_changes.h"
 
 #include <inttypes.h>

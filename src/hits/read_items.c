@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read_items.c - reads lines of an item's name, a tab, and features with spaces between them. */
 #include "hits/read_items.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* features.c - builds and opens the posting lists of an index. */
 #include "index/features.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* manifest.c - parses and prints the text of a MANIFEST, line by line. */
 #include "index/manifest.h"
 
 #include "base/checksum.h"

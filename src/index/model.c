@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - copies a model's file into a build's directory, and opens and checks the copy. */
 #include "index/model.h"
 
 #include "base/checksum.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* segment_file.c - finds and checks the sections of a mapped segment. */
 #include "index/segment_file.h"
 
 #include "base/error.h"

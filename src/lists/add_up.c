@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* add_up.c - a pass over posting lists: moves a cursor per stream, and adds up a window's sums. */
 #include "lists/add_up.h"
 
 #include <string.h>

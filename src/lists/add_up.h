@@ -27,8 +27,8 @@ thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, si
 void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass);
 
 /*
- * Return the sums, in units, of the THR_LISTS_WINDOW places of a window; valid until the next call. Windows must ascend
- * but may be skipped; to go back, call thr_lists_pass_start again.
+ * Return the sums, in units, of the THR_LISTS_WINDOW places of a window; valid until the next call. Windows may be
+ * skipped; a call for an earlier window searches the streams from their first part on.
  */
 const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lists.c - lookups in posting lists: finds a feature, marks or counts its items. */
 #include "lists/lists.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_terms.c - collects a query's entries with their weights, and adds them to the sums of a window, form by form.
+ */
 #include "lists/query_terms.h"
 
 #include <math.h>

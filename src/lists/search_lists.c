@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* search_lists.c - searches posting lists on all threads: sums, values and the best items, window by window. */
 #include "lists/search_lists.h"
 
 #include <float.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* validate.c - checks posting lists from untrusted files: first bounds, then contents. */
 #include "lists/validate.h"
 
 /* ------------------------------------------------------------------------------------------------ bounds */

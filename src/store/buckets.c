@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* buckets.c - selects by buckets: enqueues the best item of each bucket, then selections over slices of these. */
 #include "store/buckets.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* chunks.c - divides a part's tiles between device memory and chunks on the host, and enqueues passes over them. */
 #include "store/chunks.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* margin.c - collects the rows within a margin by a second pass, with a larger capacity where needed. */
 #include "store/margin.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* queries.c - packs query codes into words or digits, and uploads these and filters. */
 #include "store/queries.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* screen_part.c - enqueues the pass over a part's codes and the selection of the best rows. */
 #include "store/screen_part.h"
 
 #include "base/error.h"

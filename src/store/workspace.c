@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* workspace.c - grows the buffers of searches, and moves codes to the host where device memory does not suffice. */
 #include "store/workspace.h"
 
 #include "base/error.h"

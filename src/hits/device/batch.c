@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - groups queries into batches, and chooses between tiles and lists by estimated costs. */
 #include "hits/device/batch.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* gather.c - gathers codes, factors and records of a segment in slabs, and writes them as sections. */
 #include "index/build/gather.h"
 
 #include "base/error.h"

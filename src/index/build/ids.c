@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ids.c - reads ids or names, checks that they are unique, and writes them as sections. */
 #include "index/build/ids.h"
 
 #include "base/text/decimal.h"

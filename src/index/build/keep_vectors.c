@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* keep_vectors.c - converts vectors to float16 or int8, and measures their lengths after rounding. */
 #include "index/build/keep_vectors.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* row_source.c - samples a reader's rows, and passes them on in pieces of whole blocks. */
 #include "index/build/row_source.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* segment_write.c - writes the section table and the header of a segment. */
 #include "index/build/segment_write.h"
 
 #include <string.h>
