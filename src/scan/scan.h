@@ -53,7 +53,7 @@ void thr_scan_free(thr_scan *scan);
  * the options: query_bits in 0..8, k >= 1, a filter of n_items bits, exact only with vectors. options->recall is
  * ignored: n_survivors and n_candidates give the numbers of rows that go on, at least k in any case.
  *
- * The ids written to answers are row numbers of the index; options->certified has an element per query of answers.
+ * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.
  *
  * THR_ERANGE: a query is not finite or too long (err names its row); THR_ENOMEM; and what the hits callbacks return. Of
  * several errors the first query's is returned.

@@ -186,7 +186,7 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
         }
 }
 
-/* Scale a count to a k that was not measured, by the growth of the last one that was; at most all rows. */
+/* The count for thr_tuned_ks[k], not measured: that for thr_tuned_ks[k - 1], in proportion; at most all rows. */
 static uint64_t in_proportion(uint64_t count, size_t k, uint64_t n_items) {
     const double more = (double)count * ((double)thr_tuned_ks[k] / thr_tuned_ks[k - 1]);
     return more < (double)n_items ? (uint64_t)more : n_items;
