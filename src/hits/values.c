@@ -85,7 +85,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     thr_status status = THR_OK;
     thr_hit_set set = {NULL, NULL};
     if (hits == NULL)
-        return thr_fail(err, THR_EINVAL, "there are no posting lists to set values of");
+        return thr_fail(err, THR_EINVAL, "hits is NULL: nothing to set values of");
     if (n != hits->info.n_rows)
         return thr_fail(err, THR_EDIM, "%s: values of %" PRIu64 " items, but it has %" PRIu64 " rows", hits->path, n,
                         hits->info.n_rows);

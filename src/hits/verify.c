@@ -74,7 +74,7 @@ thr_status thr_hits_verify(thr_hits *hits, thr_error *err) {
     thr_status status = THR_OK;
     thr_file_sum sum = {.piece = NULL};
     if (hits == NULL)
-        return thr_fail(err, THR_EINVAL, "there are no posting lists to verify");
+        return thr_fail(err, THR_EINVAL, "hits is NULL: nothing to verify");
     THR_TRY(thr_file_sum_start(hits->context, hits->view.file.size, hits->info.n_items, &sum, err));
     THR_TRY_OUT(thr_section_file_verify(&hits->view.file, &hits->map, &sum, err));
     THR_TRY_OUT(thr_hits_check_contents(hits->context, &hits->view, err));

@@ -13,7 +13,8 @@
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err) {
     if (n_listed == n_rows)
         return THR_OK;
-    return thr_fail(err, THR_EDIM, "features of %" PRIu64 " items for the %" PRIu64 " rows of %s: give every row's",
+    return thr_fail(err, THR_EDIM,
+                    "features of %" PRIu64 " items for the %" PRIu64 " rows of %s: give features for every row",
                     n_listed, n_rows, rows_name);
 }
 

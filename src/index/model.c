@@ -58,7 +58,7 @@ static thr_status check_source(const thr_index_model_source *source, const thr_r
     if (n_dims != rows->shape.n_dims)
         return thr_fail(err, THR_EDIM,
                         "%s: vectors of %" PRIu32 " dimensions, but those of the model %s have %" PRIu32
-                        ": give what its item side makes",
+                        ": give the vectors that its item side makes",
                         rows->name, rows->shape.n_dims, source->path, n_dims);
     return THR_OK;
 }

@@ -81,7 +81,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
     thr_store *store = NULL;
     *store_out = NULL;
     if (n_parts == 0 || (n_tiles + n_parts - 1) / n_parts >= (UINT64_C(1) << 32) / THR_DEVICE_TILE)
-        return thr_fail(err, THR_EUNSUPPORTED, "%llu items are 2^32 or more for each of %u GPUs",
+        return thr_fail(err, THR_EUNSUPPORTED, "%llu items on %u GPUs: each must hold less than 2^32",
                         (unsigned long long)target->n_items, devices->n);
     THR_TRY(thr_alloc_zero(context, 1, sizeof *store + n_parts * sizeof *store->parts, &store, "a store", err));
     store->context = context;

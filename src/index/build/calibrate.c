@@ -98,7 +98,7 @@ static void add_shares(tuner *t, size_t k_index) {
 }
 
 /* Turn n ranks into those without the query's own row. */
-static void leave_out(uint32_t *ranks, size_t n, uint32_t own) {
+static void drop_own_row(uint32_t *ranks, size_t n, uint32_t own) {
     for (size_t j = 0; j < n; j++)
         if (ranks[j] != UINT32_MAX && ranks[j] > own)
             ranks[j]--;
@@ -116,8 +116,8 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
     const thr_scan_standing standing = {truth, n, t->ranked, t->lead_ranks, t->full_ranks};
     THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, &standing, t->err));
     if (own != THR_NO_ID) {
-        leave_out(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
-        leave_out(t->full_ranks, t->depth, t->full_ranks[t->depth]);
+        drop_own_row(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
+        drop_own_row(t->full_ranks, t->depth, t->full_ranks[t->depth]);
     }
     for (size_t k = 0; k < t->n_ks; k++)
         add_shares(t, k);
@@ -157,7 +157,7 @@ static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall)
  * misses are expected of so few queries that none may have been seen; ranks have long tails, about one in c beyond c
  * times as far.
  */
-static double reserve(const tuner *t, size_t k, double recall) {
+static double reserve_factor(const tuner *t, size_t k, double recall) {
     const double misses = (double)t->queries->rows.n_rows * sqrt((double)thr_tuned_ks[k]) * (1 - recall);
     return fmax(1.2, 3 / misses);
 }
@@ -181,8 +181,8 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
             if (t->counts[b] < thr_tuned_ks[k] || cost >= least || !reaches(t, k, a, b, recall))
                 continue;
             least = cost;
-            *survivors = with_reserve(t, t->counts[a], reserve(t, k, recall));
-            *candidates = with_reserve(t, t->counts[b], reserve(t, k, recall));
+            *survivors = with_reserve(t, t->counts[a], reserve_factor(t, k, recall));
+            *candidates = with_reserve(t, t->counts[b], reserve_factor(t, k, recall));
         }
 }
 

@@ -90,7 +90,7 @@ out:
 
 thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err) {
     if (index == NULL)
-        return thr_fail(err, THR_EINVAL, "no index to tune was given");
+        return thr_fail(err, THR_EINVAL, "index is NULL: nothing to calibrate");
     if (queries != NULL)
         THR_TRY(thr_index_check_queries(index, queries, 1, err));
     if (queries != NULL && queries->n_rows < THR_TUNE_LEAST_QUERIES)
