@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_dir.c - locks, publishes and cleans up the directory of a build. */
+/* directory.c - locks, publishes and cleans up the directory of a build. */
 #define _DEFAULT_SOURCE /* flock */
 #include "index/build/directory.h"
 

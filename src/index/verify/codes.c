@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_codes.c - recomputes the block norms of a segment's codes, and checks factors, offsets and code lengths. */
+/* codes.c - recomputes the block norms of a segment's codes, and checks factors, offsets and code lengths. */
 #include "index/verify/verify.h"
 
 #include <inttypes.h>

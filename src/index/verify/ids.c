@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_ids.c - checks that ids are unique over all segments, and equal in the posting lists. */
+/* ids.c - checks that ids are unique over all segments, and equal in the posting lists. */
 #include "index/verify/verify.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_vectors.c - checks that kept vectors are finite, and recomputes their inverse norms. */
+/* vectors.c - checks that kept vectors are finite, and recomputes their inverse norms. */
 #include "index/verify/verify.h"
 
 #include <inttypes.h>
