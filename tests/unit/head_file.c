@@ -64,6 +64,20 @@ static void use(thr_context *context) {
     thr_head_free(head);
 }
 
+/* The opened head has what the saved one has, and a file. */
+static void check_info(thr_head_info saved, thr_head_info opened, const head_case *shape) {
+    const thr_head_info a = saved, b = opened;
+    assert_true(a.n_words == b.n_words && a.n_dims == b.n_dims && a.dtype == b.dtype && a.has_bias == b.has_bias);
+    assert_true(a.has_order == b.has_order && a.n_bands == b.n_bands && a.n_hashes == b.n_hashes);
+    assert_true(a.n_places == b.n_places && a.n_codes == b.n_codes && a.hash_bytes == b.hash_bytes);
+    assert_true(a.n_planes == b.n_planes && a.plane_bytes == b.plane_bytes);
+    assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes + b.plane_bytes);
+    const uint64_t row_bytes = shape == &BYTES ? a.n_dims + 4 : a.n_dims * (shape == &SMALL ? 4 : 2); /* with scale */
+    assert_int_equal(a.weight_bytes, a.n_words * row_bytes);
+    assert_true(a.format_version == (shape == &UPPER || shape == &BYTES ? 2 : 1));
+    assert_true(b.format_version == a.format_version);
+}
+
 static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
@@ -75,15 +89,7 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
         thr_head *head = head_make(*state, &h);
         assert_ok(thr_head_save(head, PATH, true, &err), &err);
         assert_ok(thr_head_open(*state, PATH, &opened, &err), &err);
-        const thr_head_info a = thr_head_get_info(head), b = thr_head_get_info(opened);
-        assert_true(a.n_words == b.n_words && a.n_dims == b.n_dims && a.dtype == b.dtype && a.has_bias == b.has_bias);
-        assert_true(a.has_order == b.has_order && a.n_bands == b.n_bands && a.n_hashes == b.n_hashes);
-        assert_true(a.n_places == b.n_places && a.n_codes == b.n_codes && a.hash_bytes == b.hash_bytes);
-        assert_true(a.n_planes == b.n_planes && a.plane_bytes == b.plane_bytes);
-        assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes + b.plane_bytes);
-        const uint64_t row_bytes = s == 3 ? a.n_dims + 4 : a.n_dims * (s == 0 ? 4 : 2); /* with the scale */
-        assert_int_equal(a.weight_bytes, a.n_words * row_bytes);
-        assert_true(a.format_version == (s >= 2 ? 2 : 1) && b.format_version == a.format_version);
+        check_info(thr_head_get_info(head), thr_head_get_info(opened), SHAPES[s]);
         test_gaussian(&rng, states, 30);
         const thr_matrix rows = thr_matrix_f32(states, 3, h.shape.n_dims);
         for (int screen = 0; screen < (SHAPES[s]->n_bands > 0 ? 4 : 2); screen++) {
@@ -260,47 +266,68 @@ static void write_tensors(thr_context *context, const char *path, const thr_tens
     assert_ok(thr_tensors_write(context, path, &image, &err), &err);
 }
 
-static void tensors_are_found_by_name(void **state) {
-    static const char TENSORS[] = "unit-head-file.safetensors";
-    float weights[12], tied[8] = {0}, bias[4] = {1, 2, 3, 4};
-    int32_t numbers[4] = {0};
-    thr_head *head = NULL;
-    thr_head_build_options build;
-    thr_error err;
-    for (int i = 0; i < 12; i++)
-        weights[i] = (float)i;
+static const char TENSORS[] = "unit-head-file.safetensors";
+static const float tensor_weights[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, tensor_bias[4] = {1, 2, 3, 4};
+static const float zeros[8];
+
+/* The matrices and vectors of several heads, all in TENSORS; or only the first that is no head's. */
+static void write_named_tensors(thr_context *context, bool only_numbers) {
+    const size_t tied = 8 * sizeof(float), weights = sizeof tensor_weights, bias = sizeof tensor_bias;
     const thr_tensor all[] = {
-        {.name = "model.embed_tokens.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
-        {.name = "lm_head.weight", THR_DTYPE_F32, 2, {4, 3}, weights, sizeof weights},
-        {.name = "lm_head.bias", THR_DTYPE_F32, 1, {4}, bias, sizeof bias},
-        {.name = "numbers.weight", THR_DTYPE_I32, 2, {2, 2}, numbers, sizeof numbers},
-        {.name = "odd.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
-        {.name = "odd.bias", THR_DTYPE_F32, 2, {2, 2}, bias, sizeof bias},
-        {.name = "long.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
-        {.name = "long.bias", THR_DTYPE_F32, 1, {8}, tied, sizeof tied},
+        {.name = "numbers.weight", THR_DTYPE_I32, 2, {2, 2}, zeros, 4 * sizeof(int32_t)},
+        {.name = "model.embed_tokens.weight", THR_DTYPE_F32, 2, {4, 2}, zeros, tied},
+        {.name = "lm_head.weight", THR_DTYPE_F32, 2, {4, 3}, tensor_weights, weights},
+        {.name = "lm_head.bias", THR_DTYPE_F32, 1, {4}, tensor_bias, bias},
+        {.name = "odd.weight", THR_DTYPE_F32, 2, {4, 2}, zeros, tied},
+        {.name = "odd.bias", THR_DTYPE_F32, 2, {2, 2}, tensor_bias, bias},
+        {.name = "long.weight", THR_DTYPE_F32, 2, {4, 2}, zeros, tied},
+        {.name = "long.bias", THR_DTYPE_F32, 1, {8}, zeros, tied},
     };
+    write_tensors(context, TENSORS, all, only_numbers ? 1 : sizeof all / sizeof *all);
+}
+
+static thr_head_build_options without_bands(void) {
+    thr_head_build_options build;
     thr_head_build_options_init(&build);
     build.n_bands = 0;
-    write_tensors(*state, TENSORS, all, sizeof all / sizeof *all);
+    return build;
+}
+
+static void tensors_are_found_by_name(void **state) {
+    const thr_head_build_options build = without_bands();
+    thr_head *head = NULL;
+    thr_error err;
+    write_named_tensors(*state, false);
     assert_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), &err);
     assert_int_equal(thr_head_get_info(head).n_dims, 3);
-    assert_memory_equal(thr_head_of(head)->weights, weights, sizeof weights);
-    assert_memory_equal(thr_head_of(head)->bias, bias, sizeof bias);
+    assert_memory_equal(thr_head_of(head)->weights, tensor_weights, sizeof tensor_weights);
+    assert_memory_equal(thr_head_of(head)->bias, tensor_bias, sizeof tensor_bias);
     thr_head_free(head);
     assert_ok(thr_head_create_file(*state, TENSORS, "model.embed_tokens.weight", &build, &head, &err), &err);
     assert_true(thr_head_get_info(head).n_dims == 2 && !thr_head_get_info(head).has_bias);
     thr_head_free(head);
-    assert_error(thr_head_create_file(*state, TENSORS, "other", &build, &head, &err), THR_ENOTFOUND, &err,
-                 "has no tensor other: of 8 it has, the first are ");
-    assert_error(thr_head_create_file(*state, TENSORS, "numbers.weight", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor numbers.weight is not a matrix of F32, F16 or BF16");
-    assert_error(thr_head_create_file(*state, TENSORS, "lm_head.bias", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor lm_head.bias is not a matrix");
-    assert_error(thr_head_create_file(*state, TENSORS, "odd.weight", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor odd.bias is not a vector");
-    assert_error(thr_head_create_file(*state, TENSORS, "long.weight", &build, &head, &err), THR_EDIM, &err,
-                 "8 biases for 4 words");
-    write_tensors(*state, TENSORS, all + 3, 1);
+}
+
+static void tensors_that_are_no_head_are_refused_by_name(void **state) {
+    static const struct {
+        const char *name;
+        thr_status status;
+        const char *part;
+    } cases[] = {
+        {"other", THR_ENOTFOUND, "has no tensor other: of 8 it has, the first are "},
+        {"numbers.weight", THR_EFORMAT, "the tensor numbers.weight is not a matrix of F32, F16 or BF16"},
+        {"lm_head.bias", THR_EFORMAT, "the tensor lm_head.bias is not a matrix"},
+        {"odd.weight", THR_EFORMAT, "the tensor odd.bias is not a vector"},
+        {"long.weight", THR_EDIM, "8 biases for 4 words"},
+    };
+    const thr_head_build_options build = without_bands();
+    thr_head *head = NULL;
+    thr_error err;
+    write_named_tensors(*state, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_error(thr_head_create_file(*state, TENSORS, cases[i].name, &build, &head, &err), cases[i].status, &err,
+                     cases[i].part);
+    write_named_tensors(*state, true);
     assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
                  "has no tensor with the usual name of a head: of 1 it has, the first are numbers.weight");
     assert_null(head);
@@ -308,7 +335,6 @@ static void tensors_are_found_by_name(void **state) {
 
 /* As they are, to the bit; and made of floats, each the nearest. */
 static void bfloat16_is_kept(void **state) {
-    static const char TENSORS[] = "unit-head-file.safetensors";
     static const uint16_t weights[] = {0x3f80, 0xc000, 0x0001, 0x8000, 0x4049, 0x3eab}, bias[] = {0x4000, 0x3f00, 0};
     static const float floats[] = {1.00390625F, -1.01171875F, 0x1.fp59F, 1e-30F, -3.14159F, 0};
     const thr_tensor all[] = {{.name = "proj.weight", THR_DTYPE_BF16, 2, {3, 2}, weights, sizeof weights},
@@ -399,6 +425,7 @@ int main(void) {
         cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(a_file_does_not_depend_on_threads),
         cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(tensors_that_are_no_head_are_refused_by_name),
         cmocka_unit_test(bfloat16_is_kept),
         cmocka_unit_test(bytes_have_a_scale_a_word),
         cmocka_unit_test(rows_are_read_from_other_files),

@@ -85,6 +85,18 @@ static uint32_t naive_hits(const uint32_t *word, const uint32_t *state, uint32_t
     return hits;
 }
 
+/* The hits of a word with several states, as they are combined. */
+static uint32_t combined_hits(const uint32_t *word, const uint32_t *states, size_t n_states, uint32_t n_bands,
+                              thr_lsh_combine combine) {
+    uint32_t largest = 0, sum = 0;
+    for (size_t i = 0; i < n_states; i++) {
+        const uint32_t hits = naive_hits(word, &states[i * n_bands], n_bands);
+        largest = hits > largest ? hits : largest;
+        sum += hits;
+    }
+    return combine == THR_LSH_LARGEST ? largest : sum;
+}
+
 static void marked_words_are_those_with_the_hits(void **state) {
     static const struct {
         uint32_t n_words, n_bands, values;
@@ -109,13 +121,8 @@ static void marked_words_are_those_with_the_hits(void **state) {
             uint64_t *marks = test_array(n / 64 + 1, sizeof *marks);
             thr_lsh_mark(&lsh, &counter, states, n_states, threshold, combine, marks);
             for (uint32_t w = 0; w < n; w++) {
-                uint32_t largest = 0, sum = 0;
-                for (size_t i = 0; i < n_states; i++) {
-                    const uint32_t hits = naive_hits(&codes[(size_t)w * n_bands], &states[i * n_bands], n_bands);
-                    largest = hits > largest ? hits : largest;
-                    sum += hits;
-                }
-                const bool wanted = (combine == THR_LSH_LARGEST ? largest : sum) >= threshold;
+                const uint32_t *word = &codes[(size_t)w * n_bands];
+                const bool wanted = combined_hits(word, states, n_states, n_bands, combine) >= threshold;
                 assert_case((marks[w / 64] >> w % 64 & 1) == wanted, "seed %llu, shape %zu, round %d, word %u",
                             (unsigned long long)test_seed(), s, round, w);
                 assert_int_equal(counter.counts[w], 0);

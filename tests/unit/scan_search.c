@@ -81,6 +81,21 @@ static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **stat
 }
 
 /* Whatever the metric and the centre, the estimate is the score of the decoded codes: here it is near the true one. */
+/* The score of two vectors in double; *size: the product of their lengths. */
+static double true_score(thr_metric metric, const float *query, const float *row, size_t n_dims, double *size) {
+    double product = 0, q_square = 0, x_square = 0;
+    for (size_t d = 0; d < n_dims; d++) {
+        const double q = (double)query[d], x = (double)row[d];
+        product += q * x;
+        q_square += q * q;
+        x_square += x * x;
+    }
+    *size = sqrt(q_square * x_square);
+    if (metric == THR_METRIC_COSINE)
+        return product / *size;
+    return metric == THR_METRIC_IP ? product : 2 * product - q_square - x_square;
+}
+
 static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) {
     (void)state;
     enum { ITEMS = 300, DIMS = 60 };
@@ -106,19 +121,10 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
                       &err);
             thr_scan_free(scan);
             for (size_t i = 0; i < ITEMS; i++) {
-                double product = 0, q_square = 0, x_square = 0;
-                for (size_t d = 0; d < DIMS; d++) {
-                    const double q = (double)query[d], x = (double)rows[found[i] * DIMS + d];
-                    product += q * x;
-                    q_square += q * q;
-                    x_square += x * x;
-                }
-                if (x_square == 0)
+                double size;
+                const double score = true_score(shape.metric, query, rows + found[i] * DIMS, DIMS, &size);
+                if (size == 0)
                     continue; /* the all-minus code has no meaning for cosine */
-                const double size = sqrt(q_square * x_square);
-                const double score = shape.metric == THR_METRIC_COSINE ? product / size
-                                     : shape.metric == THR_METRIC_IP   ? product
-                                                                       : 2 * product - q_square - x_square;
                 const double most = shape.metric == THR_METRIC_COSINE ? 0.02 : 0.04 * size;
                 assert_case(fabs((double)scores[i] - score) <= most,
                             "seed %llu: metric %s, centre %d: row %llu: estimate %g of %g",
@@ -132,6 +138,31 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
 }
 
 /* Scores differ from the double ones by the rounding of n_dims additions, so nothing far better is left out. */
+/* The best k of an exact search: their scores are right within the bound, in order, and no better row is left out. */
+static void check_exact_answer(const test_target *target, const test_query *query, const uint64_t *found,
+                               const float *scores, size_t k) {
+    const char *metric = thr_metric_name(target->shape.metric), *keep = thr_dtype_name(target->shape.keep);
+    const unsigned long long seed = (unsigned long long)test_seed();
+    bool *in_answer = test_array(target->shape.n_items, sizeof *in_answer);
+    for (size_t i = 0; i < k; i++) {
+        double bound = 0;
+        const double score = test_exact_double(target, query, found[i], &bound);
+        in_answer[found[i]] = true;
+        assert_case(fabs((double)scores[i] - score) <= bound + 1e-30,
+                    "seed %llu: metric %s, keep %s: row %llu: %.9g is not within %g of %.9g", seed, metric, keep,
+                    (unsigned long long)found[i], (double)scores[i], bound, score);
+        assert_true(i == 0 || scores[i - 1] > scores[i] || (scores[i - 1] == scores[i] && found[i - 1] < found[i]));
+    }
+    for (uint64_t i = 0; i < target->shape.n_items; i++) {
+        double bound = 0;
+        const double score = test_exact_double(target, query, i, &bound);
+        assert_case(in_answer[i] || score <= (double)scores[k - 1] + bound,
+                    "seed %llu: metric %s, keep %s: row %llu of score %.9g is left out, %.9g is in", seed, metric, keep,
+                    (unsigned long long)i, score, (double)scores[k - 1]);
+    }
+    free(in_answer);
+}
+
 static void exact_scores_and_order_hold_in_double_within_the_bound(void **state) {
     (void)state;
     enum { ITEMS = 500, K = 40 };
@@ -147,7 +178,6 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
             float *rows = test_tied_rows(&rng, ITEMS, shape.n_dims, false);
             float *vector = test_array(shape.n_dims, sizeof *vector), scores[K];
             uint64_t found[K];
-            bool in_answer[ITEMS] = {false};
             test_gaussian(&rng, vector, shape.n_dims);
             test_target target;
             test_query query;
@@ -163,25 +193,7 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
                                       &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
                       &err);
             thr_scan_free(scan);
-            for (size_t i = 0; i < K; i++) {
-                double bound = 0;
-                const double score = test_exact_double(&target, &query, found[i], &bound);
-                in_answer[found[i]] = true;
-                assert_case(fabs((double)scores[i] - score) <= bound + 1e-30,
-                            "seed %llu: metric %s, keep %s: row %llu: %.9g is not within %g of %.9g",
-                            (unsigned long long)test_seed(), thr_metric_name(shape.metric), thr_dtype_name(shape.keep),
-                            (unsigned long long)found[i], (double)scores[i], bound, score);
-                assert_true(i == 0 || scores[i - 1] > scores[i] ||
-                            (scores[i - 1] == scores[i] && found[i - 1] < found[i]));
-            }
-            for (uint64_t i = 0; i < ITEMS; i++) {
-                double bound = 0;
-                const double score = test_exact_double(&target, &query, i, &bound);
-                assert_case(in_answer[i] || score <= (double)scores[K - 1] + bound,
-                            "seed %llu: metric %s, keep %s: row %llu of score %.9g is left out, %.9g is in",
-                            (unsigned long long)test_seed(), thr_metric_name(shape.metric), thr_dtype_name(shape.keep),
-                            (unsigned long long)i, score, (double)scores[K - 1]);
-            }
+            check_exact_answer(&target, &query, found, scores, K);
             test_query_free(&query);
             test_target_free(&target);
             free(vector);

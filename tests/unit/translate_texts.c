@@ -137,6 +137,21 @@ static void draw_texts(drawn_texts *all, uint64_t *rng) {
     }
 }
 
+/* The likeliest word for a decoder's state, in double; adds its log-probability. */
+static uint32_t likeliest_word(model *m, const double *state, double *log_prob) {
+    double logits[40], sum = 0;
+    uint32_t best = THR_WORD_END;
+    for (uint32_t w = 0; w < 40; w++) {
+        logits[w] = model_values(m, "output.bias")[w];
+        for (size_t k = 0; k < 12; k++)
+            logits[w] += model_values(m, "output.weight")[w * 12 + k] * state[k];
+        sum += exp(logits[w]);
+        best = w >= THR_WORD_END && logits[w] > logits[best] ? w : best;
+    }
+    *log_prob += logits[best] - log(sum);
+    return best;
+}
+
 static void one_beam_is_the_greedy_choice_of_a_model_in_double(void **state) {
     static drawn_texts all;
     uint64_t rng = test_seed();
@@ -160,18 +175,8 @@ static void one_beam_is_the_greedy_choice_of_a_model_in_double(void **state) {
         naive_row row = sentence.first;
         uint32_t word = THR_WORD_START;
         for (size_t step = 0; !ended && step < all.n[i] - 1 + 3; step++) {
-            double logits[40], sum = 0;
-            uint32_t best = THR_WORD_END;
             naive_step(m, &sentence, &row, word, s);
-            for (uint32_t w = 0; w < 40; w++) {
-                logits[w] = model_values(m, "output.bias")[w];
-                for (size_t k = 0; k < 12; k++)
-                    logits[w] += model_values(m, "output.weight")[w * 12 + k] * s[k];
-                sum += exp(logits[w]);
-                best = w >= THR_WORD_END && logits[w] > logits[best] ? w : best;
-            }
-            log_prob += logits[best] - log(sum);
-            word = best;
+            word = likeliest_word(m, s, &log_prob);
             ended = word == THR_WORD_END;
             if (!ended)
                 (void)sprintf(want + strlen(want), "%sw%u", *want != '\0' ? " " : "", word);
