@@ -11,6 +11,7 @@
 #   examples/NAME.py         example.NAME   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
+#   tests/bench/*.py         house.peers    the Python part of the benchmarks
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
 #
 # A test that answers 77 is skipped. Each works in a directory of its own and finds the sources by THR_SOURCE_DIR.

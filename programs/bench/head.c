@@ -272,11 +272,11 @@ static void run_all(head_bench *b) {
 
 static void sections(bench_scan_run *run) {
     const head_values *values = (const head_values *)(const void *)run->values;
+    if ((values->weights == NULL) != (values->states == NULL))
+        bench_fail(run, "--weights and --states go together");
     head_bench *b = bench_room(run, sizeof *b);
     b->run = run;
     b->values = values;
-    if ((values->weights == NULL) != (values->states == NULL))
-        bench_fail(run, "--weights and --states go together");
     run_all(b);
     free(b);
 }
