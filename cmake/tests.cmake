@@ -276,7 +276,7 @@ endif()
 
 # --------------------------------------------------------------------------------------------- cli and examples
 
-if(TARGET thresher_program AND NOT CMAKE_CROSSCOMPILING) # the scripts call the program without an emulator
+if(TARGET thresher_bench AND NOT CMAKE_CROSSCOMPILING) # the scripts call the program without an emulator
     thr_sources(cli_sources cli. tests/cli/*.sh)
     foreach(source IN LISTS cli_sources)
         get_filename_component(name ${source} NAME_WE)
