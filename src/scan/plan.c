@@ -161,7 +161,7 @@ thr_status thr_plan_make(thr_context *context, uint32_t n_dims, uint32_t item_bi
         return thr_fail(err, THR_EINVAL, "%u planes and queries of %u bits: both must be in 1..%d", item_bits,
                         query_bits, THR_MAX_BITS);
     if (n_queries < 1)
-        return thr_fail(err, THR_EINVAL, "0 queries: a plan needs at least one");
+        return thr_fail(err, THR_EINVAL, "0 queries: a plan needs at least one query");
     *plan = (thr_plan){.n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};
     return make(context, plan, err);
 }
