@@ -54,14 +54,14 @@ static void take_numerals(everything *all) {
 static void take_model(everything *all) {
     thr_rank_model *model = NULL;
     thr_error err;
-    assert_ok(thr_rank_model_from_weights(test_context, weights, N_WEIGHTS, &model, &err), err);
-    assert_ok(thr_rank_model_save(model, in_dir("model.txt"), &err), err);
+    assert_ok(thr_rank_model_from_weights(io_context, weights, N_WEIGHTS, &model, &err), &err);
+    assert_ok(thr_rank_model_save(model, in_dir("model.txt"), &err), &err);
     thr_rank_model_free(model);
     FILE *file = fopen(in_dir("model.txt"), "rb");
     assert_non_null(file);
     assert_true(fread(all->model, 1, TEXT_MOST - 1, file) > 0);
     assert_int_equal(fclose(file), 0);
-    assert_ok(thr_rank_model_open(test_context, in_dir("model.txt"), &model, &err), err);
+    assert_ok(thr_rank_model_open(io_context, in_dir("model.txt"), &model, &err), &err);
     memcpy(all->weights, thr_rank_model_weights(model), sizeof all->weights);
     thr_rank_model_free(model);
 }
@@ -71,7 +71,7 @@ static void take_ranking(everything *all) {
     thr_ranking *ranking = NULL;
     thr_error err;
     put_text(&file, ranking_text);
-    assert_ok(thr_ranking_open(test_context, write_file("rows.svm", &file), NULL, &ranking, &err), err);
+    assert_ok(thr_ranking_open(io_context, write_file("rows.svm", &file), NULL, &ranking, &err), &err);
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     memcpy(all->labels, view.labels, sizeof all->labels);
     assert_true(view.n_rows == 2 && view.n_features == 2 && (view.dense != NULL || view.sparse.values != NULL));
@@ -88,7 +88,7 @@ static void take_pairs(everything *all) {
     thr_error err;
     bool got = true;
     put_text(&file, pairs_text);
-    assert_ok(thr_text_pair_rows_open(test_context, write_file("pairs.tsv", &file), &format, &rows, &err), err);
+    assert_ok(thr_text_pair_rows_open(io_context, write_file("pairs.tsv", &file), &format, &rows, &err), &err);
     while (thr_text_pair_rows_next(&rows, &row, &got, &err) == THR_OK && got)
         all->good[all->n_pairs++] = row.good;
     all->n_refused = rows.n_refused;
@@ -110,7 +110,7 @@ static void take_all(everything *all) {
     thr_bleu_options_init(&bleu);
     bleu.smoothing = THR_BLEU_SMOOTHING_FLOOR;
     bleu.smoothing_value = 0.25;
-    assert_ok(thr_bleu_signature(&bleu, 1, all->signature, &err), err);
+    assert_ok(thr_bleu_signature(&bleu, 1, all->signature, &err), &err);
 }
 
 static void in_shell(const char *command) {

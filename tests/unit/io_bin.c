@@ -21,7 +21,7 @@ static void every_kind_reads_back_in_every_piece_size(void **state) {
         for (uint64_t piece = 1; piece <= 10; piece++) {
             bytes got = {0};
             thr_error err;
-            assert_ok(read_all(test_context, path, piece, &got, &err), err);
+            assert_ok(read_all(io_context, path, piece, &got, &err), &err);
             assert_int_equal(got.size, expected.size);
             assert_memory_equal(got.data, expected.data, got.size);
             drop(&got);
@@ -47,12 +47,12 @@ static void both_halves_of_a_ground_truth_are_read(void **state) {
         for (uint64_t piece = 1; piece <= 6; piece++) {
             bytes got = {0};
             thr_error err;
-            assert_ok(read_all_memory(test_context, "t.ibin", file.data, file.size, sized, piece, &got, &err), err);
+            assert_ok(read_all_memory(io_context, "t.ibin", file.data, file.size, sized, piece, &got, &err), &err);
             assert_int_equal(got.size, 60);
             assert_memory_equal(got.data, ids.data, 60);
             drop(&got);
-            assert_ok(read_all_memory(test_context, "t.ibin:distances", file.data, file.size, sized, piece, &got, &err),
-                      err);
+            assert_ok(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, sized, piece, &got, &err),
+                      &err);
             assert_int_equal(got.size, 60);
             assert_memory_equal(got.data, distances.data, 60);
             drop(&got);
@@ -60,14 +60,14 @@ static void both_halves_of_a_ground_truth_are_read(void **state) {
     }
     thr_reader *reader = NULL;
     thr_error err;
-    assert_ok(thr_io_reader_open_memory(test_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
+    assert_ok(thr_io_reader_open_memory(io_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
                                         &reader, &err),
-              err);
+              &err);
     assert_int_equal(thr_reader_get_shape(reader).dtype, THR_DTYPE_F32);
     assert_int_equal(thr_reader_get_shape(reader).n_rows, 5);
     thr_matrix rows;
-    assert_ok(thr_reader_seek(reader, 3, &err), err);
-    assert_ok(thr_reader_next(reader, 9, &rows, &err), err);
+    assert_ok(thr_reader_seek(reader, 3, &err), &err);
+    assert_ok(thr_reader_next(reader, 9, &rows, &err), &err);
     assert_int_equal(rows.n_rows, 2);
     assert_memory_equal(rows.data, distances.data + 3 * 12, 24);
     thr_reader_free(reader);
@@ -81,12 +81,12 @@ static void distances_that_are_not_there_are_named(void **state) {
     bytes file = {0}, got = {0};
     put_bin(&file, 4, 5, 3);
     thr_error err;
-    assert_int_equal(read_all_memory(test_context, "t.ibin:distances", file.data, file.size, true, 1, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, true, 1, &got, &err),
                      THR_ENOTFOUND);
     assert_contains(err.text, "ids only");
-    assert_int_equal(read_all_memory(test_context, "t.ibin:distances", file.data, file.size, false, 1, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, false, 1, &got, &err),
                      THR_ECORRUPT);
-    assert_int_equal(read_all_memory(test_context, "t.ibin:names", file.data, file.size, true, 1, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "t.ibin:names", file.data, file.size, true, 1, &got, &err),
                      THR_EINVAL);
     assert_contains(err.text, ":distances");
     drop(&file);
@@ -104,10 +104,10 @@ static void a_ground_truth_of_another_size_is_refused(void **state) {
         for (int sized = 0; sized < 2; sized++) {
             bytes got = {0};
             thr_error err;
-            assert_int_equal(read_all_memory(test_context, "t.ibin", file.data, size, sized, 9, &got, &err),
+            assert_int_equal(read_all_memory(io_context, "t.ibin", file.data, size, sized, 9, &got, &err),
                              THR_ECORRUPT);
             drop(&got);
-            assert_int_equal(read_all_memory(test_context, "t.ibin:distances", file.data, size, sized, 9, &got, &err),
+            assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, size, sized, 9, &got, &err),
                              THR_ECORRUPT);
             drop(&got);
         }
@@ -133,11 +133,10 @@ static void wrong_headers_and_sizes_are_refused(void **state) {
         put_u32(&file, bad[i].n_dims);
         put_pattern(&file, 0, 23);
         thr_error err;
-        assert_int_equal(read_all_memory(test_context, "a.fbin", file.data, file.size, true, 1, &got, &err),
+        assert_int_equal(read_all_memory(io_context, "a.fbin", file.data, file.size, true, 1, &got, &err),
                          bad[i].status);
         assert_contains(err.text, bad[i].text);
-        assert_int_not_equal(read_all_memory(test_context, "a.fbin", file.data, file.size, false, 1, &got, &err),
-                             THR_OK);
+        assert_int_not_equal(read_all_memory(io_context, "a.fbin", file.data, file.size, false, 1, &got, &err), THR_OK);
         drop(&file);
         drop(&got);
     }

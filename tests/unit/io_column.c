@@ -7,7 +7,7 @@ static void check_lines(const char *name, const char *text, const char *expected
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
         thr_error err;
-        assert_ok(read_all_memory(test_context, name, text, strlen(text), sized, 1, &got, &err), err);
+        assert_ok(read_all_memory(io_context, name, text, strlen(text), sized, 1, &got, &err), &err);
         put(&got, "", 1);
         assert_string_equal((char *)got.data, expected);
         drop(&got);
@@ -19,7 +19,7 @@ static void check_refused(const char *name, const char *text, size_t size, const
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
         thr_error err;
-        assert_int_equal(read_all_memory(test_context, name, text, size, sized, 1, &got, &err), wanted);
+        assert_int_equal(read_all_memory(io_context, name, text, size, sized, 1, &got, &err), wanted);
         assert_contains(err.text, name);
         assert_contains(err.text, says);
         put(&got, "", 1);
@@ -104,7 +104,7 @@ static void a_long_list_of_columns_is_cut(void **state) {
     for (int i = 0; i < 1000; i++)
         put_text(&file, "column,");
     thr_image image = {.data = file.data, .size = file.size, .sized = true};
-    assert_int_equal(thr_io_reader_open_memory(test_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_io_reader_open_memory(io_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND);
     assert_contains(err.text, "column column ...: name one");
     drop(&file);
 }
@@ -115,7 +115,7 @@ static void a_column_is_a_text(void **state) {
     thr_error err;
     thr_matrix rows;
     thr_image image = {.data = "a\tb\n", .size = 4, .sized = true};
-    assert_ok(thr_io_reader_open_memory(test_context, "a.tsv:2", &image, &reader, &err), err);
+    assert_ok(thr_io_reader_open_memory(io_context, "a.tsv:2", &image, &reader, &err), &err);
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     assert_int_equal(shape.n_dims, 0);
     assert_true(shape.n_rows == THR_ROWS_UNKNOWN);
@@ -124,11 +124,11 @@ static void a_column_is_a_text(void **state) {
     assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
     const char *line = NULL;
     size_t length = 0;
-    assert_ok(thr_reader_next_line(reader, &line, &length, &err), err);
+    assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
     assert_string_equal(line, "b");
     assert_int_equal(length, 1);
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_reader_next_line(reader, &line, &length, &err), err);
+        assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
         assert_null(line);
     }
     thr_reader_free(reader);

@@ -58,7 +58,7 @@ static void a_cut_at_every_byte_is_found_or_leaves_whole_rows(void **state) {
                     bytes got = {0};
                     thr_error err;
                     thr_status status =
-                        read_all_memory(test_context, formats[f].name, cut, size, sized, piece, &got, &err);
+                        read_all_memory(io_context, formats[f].name, cut, size, sized, piece, &got, &err);
                     check_prefix(f, &got, status);
                     bool is_text = formats[f].value == 0, is_vecs = strstr(formats[f].name, "vecs") != NULL;
                     if (size == file.size)
@@ -88,9 +88,9 @@ static void a_real_file_cut_at_every_byte_is_no_different(void **state) {
             (void)write_file(name, &file);
             bytes from_file = {0}, from_memory = {0};
             thr_error err, other;
-            thr_status status = read_all(test_context, in_dir(formats[f].name), 2, &from_file, &err);
+            thr_status status = read_all(io_context, in_dir(formats[f].name), 2, &from_file, &err);
             assert_int_equal(
-                status, read_all_memory(test_context, formats[f].name, file.data, size, true, 2, &from_memory, &other));
+                status, read_all_memory(io_context, formats[f].name, file.data, size, true, 2, &from_memory, &other));
             assert_int_equal(from_file.size, from_memory.size);
             drop(&from_file);
             drop(&from_memory);
@@ -114,7 +114,7 @@ static void every_changed_byte_gives_rows_or_an_error(void **state) {
                     bytes got = {0};
                     thr_error err;
                     thr_status status =
-                        read_all_memory(test_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
+                        read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
                     /* A reader may only give what the file has room for. */
                     assert_true(got.size <= file.size + 1);
                     if (status != THR_OK)
@@ -143,7 +143,7 @@ static void bytes_after_the_end_are_refused(void **state) {
                 bytes got = {0};
                 thr_error err;
                 assert_int_equal(
-                    read_all_memory(test_context, formats[f].name, file.data, file.size, sized, 2, &got, &err),
+                    read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err),
                     THR_ECORRUPT);
                 drop(&got);
             }
@@ -158,23 +158,17 @@ static void every_allocation_may_fail(void **state) {
         bytes file = {0};
         make_file(f, &file);
         for (int sized = 0; sized < 2; sized++) {
-            long before = test_heap.live;
-            for (long i = 1;; i++) {
+            test_oom oom = test_oom_start(&io_memory);
+            while (test_oom_next(&oom)) {
                 bytes got = {0};
                 thr_error err;
-                test_heap.calls = 0;
-                test_heap.fail_at = i;
-                thr_status status =
-                    read_all_memory(test_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
-                test_heap.fail_at = 0;
+                test_oom_arm(&oom);
+                const thr_status status =
+                    read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
+                (void)test_oom_check(&oom, status, &err, NULL);
                 drop(&got);
-                assert_int_equal(test_heap.live, before);
-                if (status == THR_OK) {
-                    assert_true(i > 3);
-                    break;
-                }
-                assert_int_equal(status, THR_ENOMEM);
             }
+            assert_true(oom.n_failed > 2);
         }
         drop(&file);
     }
@@ -191,20 +185,17 @@ static void every_allocation_of_memory_readers_may_fail(void **state) {
     (void)state;
     float data[2] = {0};
     thr_matrix rows = thr_matrix_f32(data, 2, 1);
-    long before = test_heap.live;
     for (int kind = 0; kind < 2; kind++) {
-        thr_status status = THR_ENOMEM;
-        for (long i = 1; status != THR_OK; i++) {
+        test_oom oom = test_oom_start(&io_memory);
+        while (test_oom_next(&oom)) {
             thr_reader *reader = NULL;
             thr_error err;
-            test_heap.calls = 0;
-            test_heap.fail_at = i;
-            status = kind == 0 ? thr_reader_from_matrix(test_context, &rows, &reader, &err)
-                               : thr_reader_from_function(test_context, 2, 1, zeros, NULL, &reader, &err);
-            test_heap.fail_at = 0;
-            assert_true(status == THR_OK || (status == THR_ENOMEM && reader == NULL));
+            test_oom_arm(&oom);
+            const thr_status status = kind == 0
+                                          ? thr_reader_from_matrix(io_context, &rows, &reader, &err)
+                                          : thr_reader_from_function(io_context, 2, 1, zeros, NULL, &reader, &err);
+            assert_int_equal(test_oom_check(&oom, status, &err, NULL), reader != NULL);
             thr_reader_free(reader);
-            assert_int_equal(test_heap.live, before);
         }
     }
 }

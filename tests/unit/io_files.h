@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io_files.h - what the tests of io share: a context that counts and fails allocations, files built byte by byte, and
+ * io_files.h - what the tests of io share: a context whose memory is counted, files built byte by byte, and
  * one way to read everything a reader gives.
  */
 #ifndef TEST_IO_FILES_H
 #define TEST_IO_FILES_H
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <stdio.h>
@@ -21,59 +15,28 @@
 #include <thresher/context.h>
 #include <thresher/matrix.h>
 
+#include "files.h"
 #include "io/reader.h"
+#include "support.h"
 
-/* ------------------------------------------------------------------------------------------------- memory */
+/* ------------------------------------------------------------------------------------------------ context */
 
-typedef struct heap {
-    long calls;   /* allocations requested */
-    long live;    /* not yet released */
-    long fail_at; /* the call that fails, from 1; 0: none */
-} heap;
-
-static inline void *heap_allocate(void *user, size_t size) {
-    heap *h = user;
-    if (++h->calls == h->fail_at)
-        return NULL;
-    void *memory = malloc(size);
-    h->live += memory != NULL;
-    return memory;
-}
-
-static inline void heap_release(void *user, void *memory) {
-    heap *h = user;
-    h->live--;
-    free(memory);
-}
-
-static inline thr_context *make_context(heap *h) {
-    thr_context_options options;
-    thr_context_options_init(&options);
-    options.n_threads = 1;
-    *h = (heap){0};
-    options.allocator = (thr_allocator){heap_allocate, heap_release, h};
-    thr_context *context = NULL;
-    thr_error err;
-    if (thr_context_create(&options, &context, &err) != THR_OK)
-        fail_msg("%s", err.text);
-    return context;
-}
-
-/* The context of the test that runs, and its heap. */
-static heap test_heap;
-static thr_context *test_context;
+/* The context of the test that runs, and its memory. */
+static test_memory io_memory;
+static thr_context *io_context;
 
 static inline int setup_context(void **state) {
     (void)state;
-    test_context = make_context(&test_heap);
+    io_memory = (test_memory){.live = 0};
+    io_context = test_context(1, THR_ISA_BEST, &io_memory);
     return 0;
 }
 
 static inline int teardown_context(void **state) {
     (void)state;
-    thr_context_free(test_context);
-    test_context = NULL;
-    return test_heap.live == 0 ? 0 : -1;
+    thr_context_free(io_context);
+    io_context = NULL;
+    return io_memory.live == 0 ? 0 : -1;
 }
 
 #define io_test(function) cmocka_unit_test_setup_teardown(function, setup_context, teardown_context)
@@ -192,11 +155,7 @@ static inline const char *in_dir(const char *name) {
 
 static inline const char *write_file(const char *name, const bytes *b) {
     const char *path = in_dir(name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    if (b->size != 0)
-        assert_int_equal(fwrite(b->data, 1, b->size, file), b->size);
-    assert_int_equal(fclose(file), 0);
+    test_write_file(path, b->size != 0 ? b->data : (const uint8_t *)"", b->size);
     return path;
 }
 
@@ -282,12 +241,6 @@ static inline thr_status read_all_memory(thr_context *context, const char *name,
     do {                                                                                                               \
         if (strstr((text), (part)) == NULL)                                                                            \
             fail_msg("\"%s\" does not contain \"%s\"", (text), (part));                                                \
-    } while (0)
-
-#define assert_ok(expr, error)                                                                                         \
-    do {                                                                                                               \
-        if ((expr) != THR_OK)                                                                                          \
-            fail_msg("%s: %s", #expr, (error).text);                                                                   \
     } while (0)
 
 #endif

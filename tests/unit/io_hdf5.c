@@ -88,7 +88,7 @@ static void every_type_reads_back_in_every_piece_size(void **state) {
     for (size_t i = 0; i < N_KINDS; i++) {
         thr_reader *reader = NULL;
         thr_error err;
-        assert_ok(thr_reader_open(test_context, name_of(path, kinds[i].name), &reader, &err), err);
+        assert_ok(thr_reader_open(io_context, name_of(path, kinds[i].name), &reader, &err), &err);
         thr_reader_shape shape = thr_reader_get_shape(reader);
         assert_int_equal(shape.n_rows, N_ROWS);
         assert_int_equal(shape.n_dims, N_DIMS);
@@ -97,8 +97,8 @@ static void every_type_reads_back_in_every_piece_size(void **state) {
         for (uint64_t piece = 1; piece <= N_ROWS + 1; piece++) {
             bytes got = {0};
             uint64_t n = 0;
-            assert_ok(thr_reader_seek(reader, 0, &err), err);
-            assert_ok(read_rows(reader, piece, &got, &n, &err), err);
+            assert_ok(thr_reader_seek(reader, 0, &err), &err);
+            assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
             assert_int_equal(n, N_ROWS);
             float wide[N_ROWS * N_DIMS];
             thr_matrix rows = {.data = got.data,
@@ -112,8 +112,8 @@ static void every_type_reads_back_in_every_piece_size(void **state) {
             drop(&got);
         }
         thr_matrix rows;
-        assert_ok(thr_reader_seek(reader, 9, &err), err);
-        assert_ok(thr_reader_next(reader, 9, &rows, &err), err);
+        assert_ok(thr_reader_seek(reader, 9, &err), &err);
+        assert_ok(thr_reader_next(reader, 9, &rows, &err), &err);
         assert_int_equal(rows.n_rows, 2);
         assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
         thr_reader_free(reader);
@@ -124,7 +124,7 @@ static void one_axis_in_a_group_is_rows_of_one_number(void **state) {
     (void)state;
     bytes got = {0};
     thr_error err;
-    assert_ok(read_all(test_context, name_of(make_file(), "group/in:side"), 3, &got, &err), err);
+    assert_ok(read_all(io_context, name_of(make_file(), "group/in:side"), 3, &got, &err), &err);
     assert_int_equal(got.size, N_ROWS * 4);
     drop(&got);
 }
@@ -134,14 +134,14 @@ static void missing_names_list_what_is_there(void **state) {
     const char *path = make_file();
     thr_reader *reader = NULL;
     thr_error err;
-    assert_int_equal(thr_reader_open(test_context, path, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL);
     assert_contains(err.text, "FILE.hdf5:NAME");
     assert_contains(err.text, "f4, f4be, f8, group/in:side, i1, i2");
-    assert_int_equal(thr_reader_open(test_context, name_of(path, ""), &reader, &err), THR_EINVAL);
-    assert_int_equal(thr_reader_open(test_context, name_of(path, "train"), &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, name_of(path, ""), &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_open(io_context, name_of(path, "train"), &reader, &err), THR_ENOTFOUND);
     assert_contains(err.text, "the file has cube, f4");
-    assert_int_equal(thr_reader_open(test_context, name_of(path, "group"), &reader, &err), THR_ENOTFOUND);
-    assert_int_equal(thr_reader_open(test_context, in_dir("missing.h5:a"), &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, name_of(path, "group"), &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, in_dir("missing.h5:a"), &reader, &err), THR_ENOTFOUND);
 }
 
 static void a_long_list_is_cut_off(void **state) {
@@ -157,7 +157,7 @@ static void a_long_list_is_cut_off(void **state) {
     assert_true(H5Fclose(file) >= 0);
     thr_reader *reader = NULL;
     thr_error err;
-    assert_int_equal(thr_reader_open(test_context, path, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL);
     assert_contains(err.text, ", ...");
     assert_true(strlen(err.text) < THR_ERROR_TEXT_SIZE - 100);
 }
@@ -171,7 +171,7 @@ static void unsuitable_data_sets_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         thr_reader *reader = NULL;
         thr_error err;
-        assert_int_equal(thr_reader_open(test_context, name_of(path, bad[i].data), &reader, &err), THR_EFORMAT);
+        assert_int_equal(thr_reader_open(io_context, name_of(path, bad[i].data), &reader, &err), THR_EFORMAT);
         assert_contains(err.text, bad[i].text);
     }
 }
@@ -191,7 +191,7 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     for (size_t size = 0; size < whole; size += size < 64 ? 1 : 509) {
         file.size = size;
         const char *cut = write_file("cut.hdf5", &file);
-        thr_status status = read_all(test_context, name_of(cut, "f4"), 3, &got, &err);
+        thr_status status = read_all(io_context, name_of(cut, "f4"), 3, &got, &err);
         if (status != (size == 0 || size >= 8 ? THR_ECORRUPT : THR_EFORMAT))
             fail_msg("cut at %zu: status %d", size, (int)status);
     }
@@ -201,7 +201,7 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     for (size_t i = 0; i < whole; i += 61) {
         file.data[i] ^= 0x55;
         bytes rows = {0};
-        thr_status status = read_all(test_context, name_of(write_file("cut.hdf5", &file), "i1"), 3, &rows, &err);
+        thr_status status = read_all(io_context, name_of(write_file("cut.hdf5", &file), "i1"), 3, &rows, &err);
         file.data[i] ^= 0x55;
         damaged += status != THR_OK;
         if (status == THR_OK)
@@ -211,7 +211,7 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     assert_true(damaged > 0);
     drop(&file);
     put_text(&file, "this is a text, not HDF5");
-    assert_int_equal(read_all(test_context, name_of(write_file("text.h5", &file), "f4"), 3, &got, &err), THR_EFORMAT);
+    assert_int_equal(read_all(io_context, name_of(write_file("text.h5", &file), "f4"), 3, &got, &err), THR_EFORMAT);
     assert_contains(err.text, "really .h5");
     drop(&file);
 }
@@ -265,7 +265,7 @@ static void more_rows_than_bytes_are_refused_before_they_are_read(void **state) 
             make_unchunked(&file, layouts[i], true);
             set_rows(&file, n_rows[j]);
             const char *path = write_file("more.hdf5", &file);
-            assert_int_equal(read_all(test_context, name_of(path, "a"), 4096, &got, &err), THR_ECORRUPT);
+            assert_int_equal(read_all(io_context, name_of(path, "a"), 4096, &got, &err), THR_ECORRUPT);
             assert_contains(err.text, "the data set has 4800 bytes, not those of ");
             assert_int_equal(got.size, 0);
             drop(&file);
@@ -278,7 +278,7 @@ static void what_was_never_written_is_zeros(void **state) {
     float zeros[300 * N_DIMS] = {0};
     thr_error err;
     make_unchunked(&file, H5D_CONTIGUOUS, false);
-    assert_ok(read_all(test_context, name_of(in_dir("unchunked.hdf5"), "a"), 7, &got, &err), err);
+    assert_ok(read_all(io_context, name_of(in_dir("unchunked.hdf5"), "a"), 7, &got, &err), &err);
     assert_int_equal(got.size, sizeof zeros);
     assert_memory_equal(got.data, zeros, sizeof zeros);
     drop(&file);
@@ -306,17 +306,13 @@ static void the_callers_error_printing_is_left_as_it_was(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     const char *name = name_of(make_file(), "f4");
-    thr_status status = THR_ENOMEM;
-    for (long i = 1; status != THR_OK; i++) {
+    test_oom oom = test_oom_start(&io_memory);
+    while (test_oom_next(&oom)) {
         bytes got = {0};
         thr_error err;
-        long before = test_heap.live;
-        test_heap.calls = 0;
-        test_heap.fail_at = i;
-        status = read_all(test_context, name, 3, &got, &err);
-        test_heap.fail_at = 0;
-        assert_true(status == THR_OK || status == THR_ENOMEM);
-        assert_int_equal(test_heap.live, before);
+        test_oom_arm(&oom);
+        const thr_status status = read_all(io_context, name, 3, &got, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
         drop(&got);
     }
 }
@@ -346,7 +342,7 @@ static void a_build_without_support_is_refused_with_the_remedy(void **state) {
     put_text(&file, "anything");
     thr_error err;
     const char *path = write_file("a.hdf5", &file);
-    assert_int_equal(read_all(test_context, path, 1, &got, &err), THR_EUNSUPPORTED);
+    assert_int_equal(read_all(io_context, path, 1, &got, &err), THR_EUNSUPPORTED);
     assert_contains(err.text, ".npy");
     drop(&file);
 }

@@ -13,16 +13,16 @@ static void a_matrix_reads_back_in_every_piece_size(void **state) {
         thr_error err;
         bytes got = {0};
         uint64_t n = 0;
-        assert_ok(thr_reader_from_matrix(test_context, &rows, &reader, &err), err);
+        assert_ok(thr_reader_from_matrix(io_context, &rows, &reader, &err), &err);
         assert_string_equal(thr_reader_name(reader), "vectors");
         assert_true(thr_reader_get_shape(reader).seekable);
-        assert_ok(read_rows(reader, piece, &got, &n, &err), err);
+        assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
         assert_int_equal(n, 7);
         for (size_t i = 0; i < 21; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)(i / 3 * 5 + i % 3));
-        assert_ok(thr_reader_seek(reader, 4, &err), err);
+        assert_ok(thr_reader_seek(reader, 4, &err), &err);
         thr_matrix rest;
-        assert_ok(thr_reader_next(reader, 100, &rest, &err), err);
+        assert_ok(thr_reader_next(reader, 100, &rest, &err), &err);
         assert_ptr_equal(rest.data, data + 4 * 5); /* not copied */
         assert_int_equal(rest.n_rows, 3);
         assert_int_equal(thr_reader_seek(reader, 8, &err), THR_EINVAL);
@@ -40,7 +40,7 @@ static void an_impossible_matrix_is_refused(void **state) {
 #define CHECK_BAD(change)                                                                                              \
     bad = good;                                                                                                        \
     change;                                                                                                            \
-    assert_int_equal(thr_reader_from_matrix(test_context, &bad, &reader, &err), THR_EINVAL);                           \
+    assert_int_equal(thr_reader_from_matrix(io_context, &bad, &reader, &err), THR_EINVAL);                             \
     assert_null(reader)
     CHECK_BAD(bad.n_dims = 0);
     CHECK_BAD(bad.n_dims = THR_MAX_DIMS + 1);
@@ -51,8 +51,8 @@ static void an_impossible_matrix_is_refused(void **state) {
     CHECK_BAD(bad.n_rows = UINT64_MAX);
 #undef CHECK_BAD
     bad = thr_matrix_f32(NULL, 0, 2);
-    assert_ok(thr_reader_from_matrix(test_context, &bad, &reader, &err), err);
-    assert_ok(thr_reader_next(reader, 1, &bad, &err), err);
+    assert_ok(thr_reader_from_matrix(io_context, &bad, &reader, &err), &err);
+    assert_ok(thr_reader_next(reader, 1, &bad, &err), &err);
     assert_int_equal(bad.n_rows, 0);
     thr_reader_free(reader);
 }
@@ -78,18 +78,18 @@ static void a_function_supplies_rows(void **state) {
         thr_reader *reader = NULL;
         thr_error err;
         bytes got = {0};
-        assert_ok(thr_reader_from_function(test_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err), err);
+        assert_ok(thr_reader_from_function(io_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err), &err);
         assert_string_equal(thr_reader_name(reader), "vectors");
-        assert_ok(read_rows(reader, 100000, &got, &n, &err), err);
+        assert_ok(read_rows(reader, 100000, &got, &n, &err), &err);
         assert_int_equal(n, N_ROWS);
         for (size_t j = 0; j < N_ROWS * FN_DIMS; j += 101)
             assert_true(((float *)(void *)got.data)[j] == (float)j);
         thr_matrix rows;
-        assert_ok(thr_reader_seek(reader, 12345, &err), err);
-        assert_ok(thr_reader_next(reader, 2, &rows, &err), err);
+        assert_ok(thr_reader_seek(reader, 12345, &err), &err);
+        assert_ok(thr_reader_next(reader, 2, &rows, &err), &err);
         assert_true(*(const float *)rows.data == 12345 * FN_DIMS);
-        assert_ok(thr_reader_seek(reader, N_ROWS, &err), err);
-        assert_ok(thr_reader_next(reader, 2, &rows, &err), err);
+        assert_ok(thr_reader_seek(reader, N_ROWS, &err), &err);
+        assert_ok(thr_reader_next(reader, 2, &rows, &err), &err);
         assert_int_equal(rows.n_rows, 0);
         thr_reader_free(reader);
         drop(&got);
@@ -109,18 +109,18 @@ static void a_function_may_end_early_but_not_give_too_much(void **state) {
     thr_error err;
     bytes got = {0};
     uint64_t n = 0, most = 0;
-    assert_ok(thr_reader_from_function(test_context, 100, FN_DIMS, no_rows, NULL, &reader, &err), err);
-    assert_ok(read_rows(reader, 10, &got, &n, &err), err);
+    assert_ok(thr_reader_from_function(io_context, 100, FN_DIMS, no_rows, NULL, &reader, &err), &err);
+    assert_ok(read_rows(reader, 10, &got, &n, &err), &err);
     assert_int_equal(n, 10);
     thr_reader_free(reader);
     drop(&got);
-    assert_ok(thr_reader_from_function(test_context, 100, FN_DIMS, make_rows, &most, &reader, &err), err);
+    assert_ok(thr_reader_from_function(io_context, 100, FN_DIMS, make_rows, &most, &reader, &err), &err);
     assert_int_equal(read_rows(reader, 10, &got, &n, &err), THR_EINVAL);
     assert_contains(err.text, "gave 11 rows");
     thr_reader_free(reader);
     drop(&got);
-    assert_int_equal(thr_reader_from_function(test_context, 1, 0, make_rows, &most, &reader, &err), THR_EINVAL);
-    assert_int_equal(thr_reader_from_function(test_context, 1, 1, NULL, NULL, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_from_function(io_context, 1, 0, make_rows, &most, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_from_function(io_context, 1, 1, NULL, NULL, &reader, &err), THR_EINVAL);
 }
 
 static uint64_t ten_rows_in_order(void *user, uint64_t first, uint64_t max_rows, float *out) {
@@ -141,12 +141,12 @@ static void a_function_of_unknown_length_is_a_stream(void **state) {
         bytes got = {0};
         uint64_t n = 0, asked = 0;
         assert_ok(
-            thr_reader_from_function(test_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err),
-            err);
+            thr_reader_from_function(io_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err),
+            &err);
         assert_false(thr_reader_get_shape(reader).seekable);
         assert_true(thr_reader_get_shape(reader).n_rows == THR_ROWS_UNKNOWN);
         assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
-        assert_ok(read_rows(reader, piece, &got, &n, &err), err);
+        assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
         assert_int_equal(n, 10);
         for (size_t i = 0; i < 10 * FN_DIMS; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)i);

@@ -16,7 +16,7 @@ static void check_name(const char *name, const char *path, const char *part, thr
     thr_source source;
     const thr_ending *found = NULL;
     thr_error err;
-    assert_ok(thr_io_ending_find(name, room, &source, &found, &err), err);
+    assert_ok(thr_io_ending_find(name, room, &source, &found, &err), &err);
     assert_string_equal(source.path != NULL ? source.path : "-", path);
     assert_int_equal(source.part != NULL, part != NULL);
     if (part != NULL)
@@ -51,7 +51,7 @@ static void check_unknown(const char *name, const char *nearest) {
     thr_reader *reader = NULL;
     thr_error err;
     const thr_image nothing = {.data = ""};
-    assert_int_equal(thr_io_reader_open_memory(test_context, name, &nothing, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_io_reader_open_memory(io_context, name, &nothing, &reader, &err), THR_EINVAL);
     assert_null(reader);
     assert_contains(err.text, ".npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5 .h5 .txt .tsv .csv");
     if (nearest != NULL)
@@ -88,17 +88,17 @@ static void what_is_no_file_is_refused(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     const char *missing = in_dir("missing.npy");
-    assert_int_equal(thr_reader_open(test_context, missing, &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, missing, &reader, &err), THR_ENOTFOUND);
     assert_contains(err.text, missing);
     static const char *const names[] = {"dir.npy", "dir.fvecs", "dir.ibin", "dir.txt", "dir.npy.gz", "dir.hdf5"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *dir = in_dir(names[i]);
         assert_int_equal(mkdir(dir, 0777), 0);
-        thr_status status = thr_reader_open(test_context, dir, &reader, &err);
+        thr_status status = thr_reader_open(io_context, dir, &reader, &err);
         assert_true(status == THR_EFORMAT || status == THR_EUNSUPPORTED); /* unsupported in builds without HDF5 or gz */
         assert_null(reader);
     }
-    assert_int_equal(thr_reader_open(test_context, in_dir("none/a.npy"), &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, in_dir("none/a.npy"), &reader, &err), THR_ENOTFOUND);
 }
 
 static void empty_files_are_refused(void **state) {
@@ -108,10 +108,10 @@ static void empty_files_are_refused(void **state) {
         bytes none = {0}, got = {0};
         thr_error err;
         const char *path = write_file(names[i], &none);
-        assert_int_equal(read_all(test_context, path, 1, &got, &err), THR_ECORRUPT);
+        assert_int_equal(read_all(io_context, path, 1, &got, &err), THR_ECORRUPT);
         assert_contains(err.text, "empty");
         assert_contains(err.text, path);
-        assert_int_equal(read_all_memory(test_context, names[i], "", 0, false, 1, &got, &err), THR_ECORRUPT);
+        assert_int_equal(read_all_memory(io_context, names[i], "", 0, false, 1, &got, &err), THR_ECORRUPT);
         assert_contains(err.text, "empty");
     }
 }
@@ -120,9 +120,9 @@ static void a_name_with_control_bytes_stays_one_line(void **state) {
     (void)state;
     thr_reader *reader = NULL;
     thr_error err;
-    assert_int_equal(thr_reader_open(test_context, "a\nb\x1b[2J.npy", &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, "a\nb\x1b[2J.npy", &reader, &err), THR_ENOTFOUND);
     assert_null(strpbrk(err.text, "\n\x1b"));
-    assert_int_equal(thr_reader_open(test_context, "a.fvecs", &reader, NULL), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open(io_context, "a.fvecs", &reader, NULL), THR_ENOTFOUND);
 }
 
 static void a_very_long_name_is_no_harm(void **state) {
@@ -134,9 +134,9 @@ static void a_very_long_name_is_no_harm(void **state) {
     memcpy(name + N, ".npy", 5);
     thr_reader *reader = NULL;
     thr_error err;
-    assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EIO);
+    assert_int_equal(thr_reader_open(io_context, name, &reader, &err), THR_EIO);
     name[N] = 'x';
-    assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_open(io_context, name, &reader, &err), THR_EINVAL);
     free(name);
 }
 
@@ -181,7 +181,7 @@ static void standard_input_is_read_in_order(void **state) {
         int before = replace_stdin(ends[0]);
         thr_reader *reader = NULL;
         thr_error err;
-        thr_status status = thr_reader_open(test_context, "-.npy", &reader, &err);
+        thr_status status = thr_reader_open(io_context, "-.npy", &reader, &err);
         bytes got = {0};
         uint64_t n = 0;
         if (status == THR_OK) {
@@ -193,7 +193,7 @@ static void standard_input_is_read_in_order(void **state) {
         assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it stays open */
         restore_stdin(before);
         (void)waitpid(child, NULL, 0);
-        assert_ok(status, err);
+        assert_ok(status, &err);
         assert_int_equal(n, 50);
         assert_memory_equal(got.data, file.data + file.size - got.size, got.size);
         drop(&got);
@@ -210,9 +210,9 @@ static void a_file_as_standard_input_is_read_from_its_position(void **state) {
     assert_int_equal(lseek(fd, 8, SEEK_SET), 8);
     int before = replace_stdin(fd);
     thr_error err;
-    thr_status status = read_all(test_context, "-.txt", 1, &got, &err);
+    thr_status status = read_all(io_context, "-.txt", 1, &got, &err);
     restore_stdin(before);
-    assert_ok(status, err);
+    assert_ok(status, &err);
     assert_int_equal(got.size, 5);
     drop(&file);
     drop(&got);
@@ -237,7 +237,7 @@ static void a_fifo_is_read_in_order(void **state) {
         _exit(0);
     }
     thr_error err;
-    assert_ok(read_all(test_context, path, 100, &got, &err), err);
+    assert_ok(read_all(io_context, path, 100, &got, &err), &err);
     (void)waitpid(child, NULL, 0);
     assert_int_equal(got.size, 2000 * 120);
     for (size_t i = 0; i < got.size; i++)
@@ -252,7 +252,7 @@ static void hdf5_is_not_read_through_pipes_or_packings(void **state) {
     for (size_t i = 0; i < 3; i++) {
         thr_reader *reader = NULL;
         thr_error err;
-        assert_int_equal(thr_reader_open(test_context, names[i], &reader, &err), THR_EUNSUPPORTED);
+        assert_int_equal(thr_reader_open(io_context, names[i], &reader, &err), THR_EUNSUPPORTED);
         assert_contains(err.text, names[i]);
     }
 }

@@ -18,7 +18,7 @@ static void every_dtype_reads_back_in_every_piece_size(void **state) {
         const char *path = write_file("a.npy", &file);
         thr_reader *reader = NULL;
         thr_error err;
-        assert_ok(thr_reader_open(test_context, path, &reader, &err), err);
+        assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
         thr_reader_shape shape = thr_reader_get_shape(reader);
         assert_int_equal(shape.n_rows, 7);
         assert_int_equal(shape.n_dims, 3);
@@ -27,7 +27,7 @@ static void every_dtype_reads_back_in_every_piece_size(void **state) {
         thr_reader_free(reader);
         for (uint64_t piece = 1; piece <= 8; piece++) {
             bytes got = {0};
-            assert_ok(read_all(test_context, path, piece, &got, &err), err);
+            assert_ok(read_all(io_context, path, piece, &got, &err), &err);
             assert_int_equal(got.size, expected.size);
             assert_memory_equal(got.data, expected.data, got.size);
             drop(&got);
@@ -45,7 +45,7 @@ static thr_status open_header(unsigned version, const char *dictionary, size_t n
     put_pattern(&file, 0, n_values);
     thr_reader *reader = NULL;
     thr_status status =
-        thr_io_reader_open_memory(test_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, err);
+        thr_io_reader_open_memory(io_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, err);
     if (status == THR_OK)
         *shape = thr_reader_get_shape(reader);
     thr_reader_free(reader);
@@ -67,7 +67,7 @@ static void headers_of_every_version_and_order_are_read(void **state) {
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         for (unsigned version = 1; version <= 3; version++) {
             thr_reader_shape shape;
-            assert_ok(open_header(version, good[i], 24, &shape, &err), err);
+            assert_ok(open_header(version, good[i], 24, &shape, &err), &err);
             assert_int_equal(shape.n_rows, 2);
             assert_int_equal(shape.n_dims, 3);
         }
@@ -78,7 +78,7 @@ static void one_axis_is_rows_of_one_number(void **state) {
     (void)state;
     thr_reader_shape shape;
     thr_error err;
-    assert_ok(open_header(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }", 40, &shape, &err), err);
+    assert_ok(open_header(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }", 40, &shape, &err), &err);
     assert_int_equal(shape.n_rows, 5);
     assert_int_equal(shape.n_dims, 1);
 }
@@ -89,10 +89,10 @@ static void an_array_without_rows_has_none(void **state) {
         bytes file = {0}, got = {0};
         put_npy(&file, "<f4", 4, 0, 3);
         thr_error err;
-        assert_ok(read_all_memory(test_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err), err);
+        assert_ok(read_all_memory(io_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err), &err);
         assert_int_equal(got.size, 0);
         put_text(&file, "x");
-        assert_int_equal(read_all_memory(test_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err),
+        assert_int_equal(read_all_memory(io_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err),
                          THR_ECORRUPT);
         drop(&file);
     }
@@ -159,13 +159,12 @@ static void foreign_and_newer_files_are_refused(void **state) {
                      THR_EFORMAT);
     assert_contains(err.text, "version 4.0");
     bytes got = {0};
-    assert_int_equal(read_all_memory(test_context, "a.npy", "PK\003\004 it is zip", 14, true, 1, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "a.npy", "PK\003\004 it is zip", 14, true, 1, &got, &err),
                      THR_EFORMAT);
     assert_contains(err.text, "really .npy");
     /* A header of 4 GiB. */
-    assert_int_equal(
-        read_all_memory(test_context, "a.npy", "\x93NUMPY\x02\x00\xff\xff\xff\xff", 12, true, 1, &got, &err),
-        THR_EFORMAT);
+    assert_int_equal(read_all_memory(io_context, "a.npy", "\x93NUMPY\x02\x00\xff\xff\xff\xff", 12, true, 1, &got, &err),
+                     THR_EFORMAT);
     assert_contains(err.text, "4294967295");
 }
 

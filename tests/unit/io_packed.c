@@ -71,7 +71,7 @@ static void a_build_without_support_is_refused_with_the_remedy(void **state) {
         char name[16];
         (void)snprintf(name, sizeof name, "a.npy%s", packings[i].ending);
         thr_error err;
-        assert_int_equal(read_all(test_context, write_file(name, &file), 1, &got, &err), THR_EUNSUPPORTED);
+        assert_int_equal(read_all(io_context, write_file(name, &file), 1, &got, &err), THR_EUNSUPPORTED);
         assert_contains(err.text, "decompress");
         drop(&file);
     }
@@ -100,10 +100,10 @@ static void every_format_is_read_through(void **state) {
             (void)snprintf(name, sizeof name, "%s%s", names[f], packings[i].ending);
             const char *path = write_file(name, &packed);
             thr_error err;
-            assert_ok(read_all_memory(test_context, names[f], plain.data, plain.size, true, 999, &expected, &err), err);
+            assert_ok(read_all_memory(io_context, names[f], plain.data, plain.size, true, 999, &expected, &err), &err);
             for (uint64_t piece = 1; piece <= 10000; piece *= 10) {
                 bytes got = {0};
-                assert_ok(read_all(test_context, path, piece, &got, &err), err);
+                assert_ok(read_all(io_context, path, piece, &got, &err), &err);
                 assert_int_equal(got.size, expected.size);
                 assert_memory_equal(got.data, expected.data, got.size);
                 drop(&got);
@@ -128,12 +128,12 @@ static void consecutive_members_are_one_stream(void **state) {
         char name[16];
         (void)snprintf(name, sizeof name, "a.txt%s", packings[i].ending);
         thr_error err;
-        assert_ok(read_all_memory(test_context, name, packed.data, packed.size, true, 1, &got, &err), err);
+        assert_ok(read_all_memory(io_context, name, packed.data, packed.size, true, 1, &got, &err), &err);
         put(&got, "", 1);
         assert_string_equal((char *)got.data, "one\ntwo\nthree\n");
         drop(&got);
         put_text(&packed, "rubbish");
-        assert_int_equal(read_all_memory(test_context, name, packed.data, packed.size, true, 1, &got, &err),
+        assert_int_equal(read_all_memory(io_context, name, packed.data, packed.size, true, 1, &got, &err),
                          THR_ECORRUPT);
         drop(&got);
         drop(&packed);
@@ -161,7 +161,7 @@ static void a_cut_anywhere_is_found(void **state) {
             for (size_t size = 0; size < packed.size; size++) {
                 bytes got = {0};
                 thr_error err;
-                thr_status status = read_all_memory(test_context, name, packed.data, size, true, 100, &got, &err);
+                thr_status status = read_all_memory(io_context, name, packed.data, size, true, 100, &got, &err);
                 if (status != THR_ECORRUPT)
                     fail_msg("%s cut at %zu: status %d", name, size, (int)status);
                 assert_contains(err.text, name);
@@ -190,7 +190,7 @@ static void a_changed_bit_never_changes_a_row(void **state) {
             bytes got = {0};
             thr_error err;
             packed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-            thr_status status = read_all_memory(test_context, name, packed.data, packed.size, true, 100, &got, &err);
+            thr_status status = read_all_memory(io_context, name, packed.data, packed.size, true, 100, &got, &err);
             packed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
             if (status == THR_OK) {
                 assert_int_equal(got.size, 60);
@@ -218,7 +218,7 @@ static void rows_missing_or_left_over_inside_are_found(void **state) {
             bytes packed = {0}, got = {0};
             packings[i].pack(&packed, plain.data, (size_t)((long)plain.size - 1 + more));
             thr_error err;
-            thr_status status = read_all_memory(test_context, name, packed.data, packed.size, true, 2, &got, &err);
+            thr_status status = read_all_memory(io_context, name, packed.data, packed.size, true, 2, &got, &err);
             assert_int_equal(status, more == 0 ? THR_OK : THR_ECORRUPT);
             if (more < 0)
                 assert_contains(err.text, "row 4 at byte 176");
@@ -241,8 +241,7 @@ static void what_is_not_packed_is_refused(void **state) {
         char name[16];
         (void)snprintf(name, sizeof name, "a.npy%s", packings[i].ending);
         thr_error err;
-        assert_int_equal(read_all_memory(test_context, name, plain.data, plain.size, true, 2, &got, &err),
-                         THR_ECORRUPT);
+        assert_int_equal(read_all_memory(io_context, name, plain.data, plain.size, true, 2, &got, &err), THR_ECORRUPT);
         assert_contains(err.text, name);
         drop(&plain);
     }

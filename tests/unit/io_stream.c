@@ -15,15 +15,15 @@ static void peeking_takes_nothing(void **state) {
         char out[SIZE];
         size_t got = 0;
         const thr_image image = {.data = text, .size = SIZE};
-        assert_ok(thr_io_stream_open_memory(test_context, &image, "text", THR_PACKING_NONE, &stream, &err), err);
+        assert_ok(thr_io_stream_open_memory(io_context, &image, "text", THR_PACKING_NONE, &stream, &err), &err);
         for (size_t i = 0; i < 3; i++) {
             const size_t size = sizes[c][i] < THR_STREAM_PEEK_MAX ? sizes[c][i] : THR_STREAM_PEEK_MAX;
-            assert_ok(thr_io_stream_peek(&stream, out, sizes[c][i], &got, &err), err);
+            assert_ok(thr_io_stream_peek(&stream, out, sizes[c][i], &got, &err), &err);
             assert_int_equal(got, size);
             assert_memory_equal(out, text, size);
             assert_int_equal(stream.position, 0);
         }
-        assert_ok(thr_io_stream_read(&stream, out, SIZE, &got, &err), err);
+        assert_ok(thr_io_stream_read(&stream, out, SIZE, &got, &err), &err);
         assert_int_equal(got, SIZE);
         assert_memory_equal(out, text, SIZE);
         assert_int_equal(stream.position, SIZE);

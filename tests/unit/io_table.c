@@ -21,7 +21,7 @@ static void show_table(thr_table *table, bytes *out) {
     for (;;) {
         const thr_field *fields = NULL;
         size_t n = 0;
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
         if (n == 0)
             break;
         for (size_t i = 0; i < n; i++) {
@@ -44,7 +44,7 @@ static thr_table *open_memory(const char *name, const void *data, size_t size, b
     thr_table *table = NULL;
     thr_error err;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = buffer_bytes};
-    assert_ok(thr_io_table_open_memory(test_context, name, &image, &table, &err), err);
+    assert_ok(thr_io_table_open_memory(io_context, name, &image, &table, &err), &err);
     return table;
 }
 
@@ -123,13 +123,13 @@ static void rows_with_nul_bytes_are_counted_and_left_out(void **state) {
     thr_error err;
     assert_int_equal(thr_io_table_row(table), 0);
     for (uint64_t row = 2; row <= 4; row += 2) {
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
         assert_int_equal(n, 1);
         assert_int_equal(thr_io_table_row(table), row);
         assert_int_equal(thr_io_table_n_refused(table), row / 2);
     }
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
         assert_int_equal(n, 0);
     }
     thr_io_table_free(table);
@@ -181,7 +181,7 @@ static void a_file_that_ends_within_quotes_is_refused_with_their_line(void **sta
     const thr_field *fields = NULL;
     size_t n = 0;
     thr_error err;
-    assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+    assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
     assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
     assert_contains(err.text, "a.csv: ends within quotes that open in row 2, at byte 4");
     assert_int_equal(n, 0);
@@ -195,7 +195,7 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
     thr_table *table = NULL;
     thr_error err;
     thr_image none = {.data = "", .size = 0, .sized = true};
-    assert_int_equal(thr_io_table_open_memory(test_context, "a.tsv", &none, &table, &err), THR_ECORRUPT);
+    assert_int_equal(thr_io_table_open_memory(io_context, "a.tsv", &none, &table, &err), THR_ECORRUPT);
     assert_contains(err.text, "a.tsv: the file is empty");
     assert_null(table);
     static const char *const pipes[] = {"", "\xef\xbb\xbf"};
@@ -213,11 +213,11 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
                  {"a.tsv:2", "leave ':2' off"},
                  {"a.tab", "did you mean .tsv?): rename the file to end in one of .tsv .csv ("}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(thr_io_table_open_memory(test_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
+        assert_int_equal(thr_io_table_open_memory(io_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
         assert_contains(err.text, wrong[i].says);
         assert_null(table);
     }
-    assert_int_equal(thr_io_table_open(test_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_io_table_open(io_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
     assert_contains(err.text, "missing.tsv");
     thr_io_table_free(NULL);
 }
@@ -231,7 +231,7 @@ static void a_file_is_read_like_a_pipe(void **state) {
     put(&file, "\0\n", 2);
     put_text(&file, "c\n");
     const char *path = write_file("again.tsv", &file);
-    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
+    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
     assert_string_equal(thr_io_table_name(table), path);
     show_table(table, &got);
     assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
@@ -258,18 +258,18 @@ static void a_packed_table_is_read_through_and_damage_found(void **state) {
     thr_error err;
     const thr_field *fields = NULL;
     size_t n = 0;
-    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
+    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
     for (int i = 0; i < 5000; i++) {
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
         assert_int_equal(n, 2);
         assert_int_equal(atoi(fields[0].text), i);
         assert_string_equal(fields[1].text, "x\ny");
     }
-    assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+    assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
     assert_int_equal(n, 0);
     thr_io_table_free(table);
     assert_int_equal(truncate(path, 300), 0);
-    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
+    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
     thr_status status = THR_OK;
     do
         status = thr_io_table_next(table, &fields, &n, &err);
@@ -360,24 +360,20 @@ static void every_allocation_may_fail(void **state) {
     for (int i = 0; i < 3000; i++)
         put_text(&file, "\"field\",");
     put_text(&file, "\nlast\n");
-    const long before = test_heap.live;
-    thr_status status = THR_ENOMEM;
-    for (long i = 1; status != THR_OK; i++) {
+    test_oom oom = test_oom_start(&io_memory);
+    while (test_oom_next(&oom)) {
         thr_table *table = NULL;
         thr_error err;
         size_t n = 1;
         thr_image image = {.data = file.data, .size = file.size, .sized = true, .buffer_bytes = 100};
-        test_heap.calls = 0;
-        test_heap.fail_at = i;
-        status = thr_io_table_open_memory(test_context, "a.csv", &image, &table, &err);
+        test_oom_arm(&oom);
+        thr_status status = thr_io_table_open_memory(io_context, "a.csv", &image, &table, &err);
         while (status == THR_OK && n != 0) {
             const thr_field *fields = NULL;
             status = thr_io_table_next(table, &fields, &n, &err);
         }
-        test_heap.fail_at = 0;
-        assert_true(status == THR_OK || status == THR_ENOMEM);
+        (void)test_oom_check(&oom, status, &err, NULL);
         thr_io_table_free(table);
-        assert_int_equal(test_heap.live, before);
     }
     drop(&file);
 }

@@ -9,7 +9,7 @@ static void check_lines(const char *text, size_t size, const char *expected) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
         thr_error err;
-        assert_ok(read_all_memory(test_context, "a.txt", text, size, sized, 1, &got, &err), err);
+        assert_ok(read_all_memory(io_context, "a.txt", text, size, sized, 1, &got, &err), &err);
         put(&got, "", 1);
         assert_string_equal((char *)got.data, expected);
         drop(&got);
@@ -54,7 +54,7 @@ static void a_text_has_no_rows(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     thr_matrix rows;
-    assert_ok(thr_io_reader_open_memory(test_context, "a.txt", &(thr_image){"a\n", 2, true, 0}, &reader, &err), err);
+    assert_ok(thr_io_reader_open_memory(io_context, "a.txt", &(thr_image){"a\n", 2, true, 0}, &reader, &err), &err);
     thr_reader_shape shape = thr_reader_get_shape(reader);
     assert_int_equal(shape.n_dims, 0);
     assert_int_equal(shape.dtype, THR_DTYPE_NONE);
@@ -65,10 +65,10 @@ static void a_text_has_no_rows(void **state) {
     assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
     const char *line = NULL;
     size_t length = 0;
-    assert_ok(thr_reader_next_line(reader, &line, &length, &err), err);
+    assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
     assert_string_equal(line, "a");
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_reader_next_line(reader, &line, &length, &err), err);
+        assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
         assert_null(line);
     }
     thr_reader_free(reader);
@@ -79,7 +79,7 @@ static void an_empty_text_is_an_error(void **state) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
         thr_error err;
-        assert_int_equal(read_all_memory(test_context, "a.txt", "", 0, sized, 1, &got, &err), THR_ECORRUPT);
+        assert_int_equal(read_all_memory(io_context, "a.txt", "", 0, sized, 1, &got, &err), THR_ECORRUPT);
         assert_contains(err.text, "empty");
     }
 }
@@ -88,11 +88,11 @@ static void a_nul_byte_is_named_by_line_and_offset(void **state) {
     (void)state;
     bytes got = {0};
     thr_error err;
-    assert_int_equal(read_all_memory(test_context, "a.txt", "a\nb\nc\0d\ne", 9, true, 1, &got, &err), THR_EFORMAT);
+    assert_int_equal(read_all_memory(io_context, "a.txt", "a\nb\nc\0d\ne", 9, true, 1, &got, &err), THR_EFORMAT);
     assert_contains(err.text, "line 3 holds a NUL byte at byte 5");
     assert_int_equal(got.size, 4); /* the lines before it */
     drop(&got);
-    assert_int_equal(read_all_memory(test_context, "a.txt", "\0", 1, true, 1, &got, &err), THR_EFORMAT);
+    assert_int_equal(read_all_memory(io_context, "a.txt", "\0", 1, true, 1, &got, &err), THR_EFORMAT);
     assert_contains(err.text, "line 1 holds a NUL byte at byte 0");
 }
 
@@ -106,9 +106,8 @@ static thr_status read_long(size_t n, const char *end, uint64_t *n_lines, thr_er
     put(&file, line, n);
     put_text(&file, end);
     thr_reader *reader = NULL;
-    assert_ok(
-        thr_io_reader_open_memory(test_context, "a.txt", &(thr_image){file.data, file.size, true, 0}, &reader, err),
-        *err);
+    assert_ok(thr_io_reader_open_memory(io_context, "a.txt", &(thr_image){file.data, file.size, true, 0}, &reader, err),
+              err);
     thr_status status = read_lines(reader, &got, n_lines, err);
     thr_reader_free(reader);
     if (status == THR_OK)
@@ -125,7 +124,7 @@ static void lines_up_to_the_limit_are_read(void **state) {
     for (size_t i = 0; i < 3; i++) {
         uint64_t n = 0;
         thr_error err;
-        assert_ok(read_long(LINE_LIMIT, ends[i], &n, &err), err);
+        assert_ok(read_long(LINE_LIMIT, ends[i], &n, &err), &err);
         assert_int_equal(n, i < 2 ? 3 : 2);
         assert_int_equal(read_long(LINE_LIMIT + 1, ends[i], &n, &err), THR_EFORMAT);
         assert_contains(err.text, "line 2, at byte 6, is longer than 1048576 bytes");
@@ -146,7 +145,7 @@ static void many_lines_of_many_lengths_read_back(void **state) {
     }
     const char *path = write_file("many.txt", &file);
     thr_error err;
-    assert_ok(read_all(test_context, path, 1, &got, &err), err);
+    assert_ok(read_all(io_context, path, 1, &got, &err), &err);
     assert_int_equal(got.size, file.size);
     assert_memory_equal(got.data, file.data, file.size);
     drop(&file);
@@ -156,7 +155,7 @@ static void many_lines_of_many_lengths_read_back(void **state) {
 static thr_reader *open_lines(const char *path, size_t longest) {
     thr_reader *reader = NULL;
     thr_error err;
-    assert_ok(thr_reader_open_lines(test_context, path, longest, &reader, &err), err);
+    assert_ok(thr_reader_open_lines(io_context, path, longest, &reader, &err), &err);
     return reader;
 }
 
@@ -170,7 +169,7 @@ static void files_of_any_name_are_texts(void **state) {
         put_text(&file, "\xef\xbb\xbf"
                         "a\r\nbcdef\n");
         thr_reader *reader = open_lines(write_file(names[i], &file), 0);
-        assert_ok(read_lines(reader, &got, &n, &err), err);
+        assert_ok(read_lines(reader, &got, &n, &err), &err);
         assert_int_equal(n, 2);
         assert_memory_equal(got.data, "a\nbcdef\n", 8);
         thr_reader_free(reader);
@@ -189,7 +188,7 @@ static void texts_of_any_name_may_be_empty_and_hold_no_nul_and_no_numbers(void *
     uint64_t n = 0;
     thr_error err;
     thr_reader *reader = open_lines(write_file("empty.fr", &file), 0);
-    assert_ok(read_lines(reader, &got, &n, &err), err);
+    assert_ok(read_lines(reader, &got, &n, &err), &err);
     assert_int_equal(n, 0);
     thr_reader_free(reader);
     put(&file, "a\n\0b\n", 5);
@@ -199,10 +198,10 @@ static void texts_of_any_name_may_be_empty_and_hold_no_nul_and_no_numbers(void *
     thr_reader_free(reader);
     drop(&file);
     put(&file, "\1\0\0\0\0\0\0\0", 8);
-    assert_int_equal(thr_reader_open_lines(test_context, write_file("a.fvecs", &file), 0, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_open_lines(io_context, write_file("a.fvecs", &file), 0, &reader, &err), THR_EINVAL);
     assert_null(reader);
     assert_contains(err.text, "a.fvecs: holds rows of numbers, not lines");
-    assert_int_equal(thr_reader_open_lines(test_context, "missing.fr", 0, &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_reader_open_lines(io_context, "missing.fr", 0, &reader, &err), THR_ENOTFOUND);
     drop(&file);
     drop(&got);
 }

@@ -21,7 +21,7 @@ static void every_kind_reads_back_in_every_piece_size(void **state) {
         for (uint64_t piece = 1; piece <= 10; piece++) {
             bytes got = {0};
             thr_error err;
-            assert_ok(read_all(test_context, path, piece, &got, &err), err);
+            assert_ok(read_all(io_context, path, piece, &got, &err), &err);
             assert_int_equal(got.size, expected.size);
             assert_memory_equal(got.data, expected.data, got.size);
             drop(&got);
@@ -38,13 +38,13 @@ static void views_step_over_the_dimension_without_copying(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     assert_ok(
-        thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
-        err);
+        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
+        &err);
     thr_matrix rows;
-    assert_ok(thr_reader_next(reader, 100, &rows, &err), err);
+    assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
     assert_int_equal(rows.n_rows, 3);
     assert_int_equal(rows.stride, 12);
-    assert_ok(thr_reader_next(reader, 100, &rows, &err), err);
+    assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
     assert_int_equal(rows.n_rows, 0);
     thr_reader_free(reader);
     drop(&file);
@@ -63,16 +63,16 @@ static void seeking_finds_every_row_in_any_order(void **state) {
     const char *path = write_file("big.ivecs", &file);
     thr_reader *reader = NULL;
     thr_error err;
-    assert_ok(thr_reader_open(test_context, path, &reader, &err), err);
+    assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
     assert_int_equal(thr_reader_get_shape(reader).n_rows, N_ROWS);
     uint64_t row = 0;
     for (uint32_t i = 0; i < 2000; i++) {
         if (i % 3 != 0)
             row = (row * 977 + i * 131) % N_ROWS;
-        assert_ok(thr_reader_seek(reader, row, &err), err);
+        assert_ok(thr_reader_seek(reader, row, &err), &err);
         for (int piece = 0; piece < 3 && row < N_ROWS; piece++) {
             thr_matrix rows;
-            assert_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err), err);
+            assert_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err), &err);
             assert_true(rows.n_rows >= 1);
             for (uint64_t r = 0; r < rows.n_rows; r++) {
                 uint32_t values[2];
@@ -86,8 +86,8 @@ static void seeking_finds_every_row_in_any_order(void **state) {
         row %= N_ROWS;
     }
     thr_matrix rows;
-    assert_ok(thr_reader_seek(reader, N_ROWS, &err), err);
-    assert_ok(thr_reader_next(reader, 1, &rows, &err), err);
+    assert_ok(thr_reader_seek(reader, N_ROWS, &err), &err);
+    assert_ok(thr_reader_next(reader, 1, &rows, &err), &err);
     assert_int_equal(rows.n_rows, 0);
     assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
     assert_contains(err.text, "3001");
@@ -104,16 +104,16 @@ static void a_row_of_other_dimensions_is_named(void **state) {
         thr_reader *reader = NULL;
         thr_error err;
         thr_matrix rows;
-        assert_ok(thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
+        assert_ok(thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
                                             &reader, &err),
-                  err);
+                  &err);
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         assert_contains(err.text, "row 4 at byte 64 has 4 dimensions, row 0 has 3");
         /* Nothing more comes after an error, until the reader is moved. */
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         if (sized != 0) {
-            assert_ok(thr_reader_seek(reader, 5, &err), err);
-            assert_ok(thr_reader_next(reader, 100, &rows, &err), err);
+            assert_ok(thr_reader_seek(reader, 5, &err), &err);
+            assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
             assert_int_equal(rows.n_rows, 1);
         } else {
             assert_int_equal(thr_reader_seek(reader, 5, &err), THR_EUNSUPPORTED);
@@ -131,7 +131,7 @@ static void impossible_dimensions_are_refused(void **state) {
         put_u32(&file, wrong[i]);
         put_pattern(&file, 0, 60);
         thr_error err;
-        assert_int_equal(read_all_memory(test_context, "a.fvecs", file.data, file.size, true, 1, &got, &err),
+        assert_int_equal(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err),
                          THR_EFORMAT);
         assert_contains(err.text, "is it really .fvecs?");
         drop(&file);
@@ -143,7 +143,7 @@ static void the_widest_row_is_read(void **state) {
     bytes file = {0}, got = {0};
     put_vecs(&file, 4, 40, THR_MAX_DIMS); /* more than one buffer */
     thr_error err;
-    assert_ok(read_all_memory(test_context, "a.ivecs", file.data, file.size, false, 1000, &got, &err), err);
+    assert_ok(read_all_memory(io_context, "a.ivecs", file.data, file.size, false, 1000, &got, &err), &err);
     assert_int_equal(got.size, 40 * (size_t)THR_MAX_DIMS * 4);
     for (size_t i = 0; i < got.size; i += 997)
         assert_int_equal(got.data[i], pattern(i));
@@ -156,14 +156,14 @@ static void a_size_that_is_no_whole_row_is_named(void **state) {
     bytes file = {0}, got = {0};
     put_vecs(&file, 1, 4, 3);
     thr_error err;
-    assert_int_equal(read_all_memory(test_context, "a.bvecs", file.data, file.size - 1, true, 9, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, true, 9, &got, &err),
                      THR_ECORRUPT);
     assert_contains(err.text, "27 bytes");
     assert_contains(err.text, "row 3 at byte 21");
-    assert_int_equal(read_all_memory(test_context, "a.bvecs", file.data, file.size - 1, false, 9, &got, &err),
+    assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, false, 9, &got, &err),
                      THR_ECORRUPT);
     assert_contains(err.text, "cut short in row 3 at byte 21");
-    assert_int_equal(read_all_memory(test_context, "a.bvecs", file.data, 3, true, 9, &got, &err), THR_ECORRUPT);
+    assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, 3, true, 9, &got, &err), THR_ECORRUPT);
     drop(&file);
     drop(&got);
 }
@@ -176,8 +176,8 @@ static void a_file_cut_while_it_is_read_is_noticed(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     thr_matrix rows;
-    assert_ok(thr_reader_open(test_context, path, &reader, &err), err);
-    assert_ok(thr_reader_next(reader, 1, &rows, &err), err);
+    assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
+    assert_ok(thr_reader_next(reader, 1, &rows, &err), &err);
     assert_int_equal(truncate(path, 5000 * 1204 + 3), 0);
     uint64_t n = 0;
     bytes got = {0};
@@ -198,12 +198,12 @@ static void asking_for_no_rows_or_for_lines_is_refused(void **state) {
     const char *line = "";
     size_t length = 1;
     assert_ok(
-        thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
-        err);
+        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
+        &err);
     assert_int_equal(thr_reader_next(reader, 0, &rows, &err), THR_EINVAL);
     assert_int_equal(thr_reader_next_line(reader, &line, &length, &err), THR_EINVAL);
     assert_null(line);
-    assert_ok(thr_reader_next(reader, UINT64_MAX, &rows, &err), err);
+    assert_ok(thr_reader_next(reader, UINT64_MAX, &rows, &err), &err);
     assert_int_equal(rows.n_rows, 1);
     thr_reader_free(reader);
     drop(&file);
@@ -217,7 +217,7 @@ static void nan_and_infinity_pass_through(void **state) {
     for (int i = 0; i < 4; i++)
         put_u32(&file, values[i]);
     thr_error err;
-    assert_ok(read_all_memory(test_context, "a.fvecs", file.data, file.size, true, 1, &got, &err), err);
+    assert_ok(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err), &err);
     assert_memory_equal(got.data, file.data + 4, 16);
     drop(&file);
     drop(&got);
