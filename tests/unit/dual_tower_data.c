@@ -179,8 +179,7 @@ static void lines_that_tables_leave_out_are_errors(void **state) {
     static const char items[] = "a\tx\nb\0\ty\nc\tz\n";
     files f = {0};
     thr_error err;
-    FILE *file = fopen(items_path, "wb");
-    assert_true(file != NULL && fwrite(items, 1, sizeof items - 1, file) == sizeof items - 1 && fclose(file) == 0);
+    test_write_file(items_path, items, sizeof items - 1);
     assert_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT, &err,
                  "line 2 holds a NUL byte");
     free_files(*state, &f);

@@ -278,8 +278,7 @@ static void a_newer_version_is_refused_as_that(void **state) {
     while (at + sizeof key < size && memcmp(bytes + at, key, sizeof key - 1) != 0)
         at++;
     bytes[at + sizeof key - 1] = '2';
-    FILE *file = fopen(damaged, "wb");
-    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    test_write_file(damaged, bytes, size);
     assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err,
                  "version 2, this build reads up to 1");
     free(bytes);

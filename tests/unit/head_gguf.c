@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "gguf_support.h"
 #include "head_support.h"
 #include "tensors/gguf.h"
@@ -11,10 +12,7 @@ static const char PATH[] = "unit-head-gguf.gguf";
 enum { WORDS = 5, DIMS = 32 };
 
 static void write_file(const gguf_bytes *b) {
-    FILE *out = fopen(PATH, "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(b->at, 1, b->n, out), b->n);
-    (void)fclose(out);
+    test_write_file(PATH, b->at, b->n);
 }
 
 static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *err) {

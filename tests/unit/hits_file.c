@@ -145,8 +145,7 @@ static void a_flag_that_is_unknown_is_a_newer_writers(void **state) {
     uint8_t *bytes = test_read_file(PATH, &size);
     bytes[offsetof(thr_hits_header, has) + 1] |= 1 << 7;
     assert_true(test_seal(bytes, size));
-    FILE *file = fopen(PATH, "wb");
-    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    test_write_file(PATH, bytes, size);
     assert_error(
         open_and_verify(*state, &opened, &err), THR_EVERSION, &err,
         "flags value 32768 is unknown here (file: format 2; this version reads up to format 2): update Thresher");
@@ -181,8 +180,7 @@ static void sums_of_a_damaged_list_wrap_around(void **state) {
         memcpy(&section, bytes + header.table_offset + i * sizeof section, sizeof section);
     assert_int_equal(section.size, 600 * sizeof(uint16_t));
     memset(bytes + section.offset, 0, section.size);
-    FILE *file = fopen(PATH, "wb");
-    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    test_write_file(PATH, bytes, size);
     assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
     assert_ok(thr_hits_search(hits, &queries, 5, NULL, ids, NULL, &err), &err);
     assert_error(thr_hits_verify(hits, &err), THR_ECORRUPT, &err, PATH);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Posting lists from tables of text: names or ids, words or numbers. */
+#include "files.h"
 #include "hits_support.h"
 
 #include <stdio.h>
@@ -10,10 +11,7 @@
 static const char PATH[] = "unit-hits-table.hits";
 
 static thr_status build(thr_context *context, const char *text, thr_error *err) {
-    FILE *file = fopen(TABLE, "w");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    (void)fclose(file);
+    test_write_text(TABLE, text);
     (void)unlink(PATH);
     return thr_hits_build_table(context, PATH, TABLE, NULL, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists with items added, replaced and removed answer as items looked at one by one, and as lists built anew do. */
+#include "files.h"
 #include "hits_model.h"
 
 static const char PATH[] = "unit-hits-update.hits";
@@ -93,10 +94,7 @@ static void tables_are_read(void **state) {
     thr_error err;
     const item added[] = {{3, 1u << 20 | 5, 1, 0}, {900, 1u << 21, 1, 0}};
     write_table("unit-hits-update-added.tsv", added, 2);
-    FILE *file = fopen("unit-hits-update-removed.txt", "w");
-    assert_non_null(file);
-    (void)fputs("item7\nnobody\nitem9\n", file);
-    (void)fclose(file);
+    test_write_text("unit-hits-update-removed.txt", "item7\nnobody\nitem9\n");
     thr_hits_changes_init(&changes);
     changes.added_path = "unit-hits-update-added.tsv";
     changes.removed_path = "unit-hits-update-removed.txt";

@@ -99,8 +99,7 @@ static void changed_weights_do_no_harm(void **state) {
         const size_t at = end + (size_t)thr_rng_below(&rng, size - end);
         const char kept = bytes[at];
         bytes[at] = (char)thr_rng_next(&rng);
-        FILE *file = fopen(damaged, "wb");
-        assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+        test_write_file(damaged, bytes, size);
         thr_tower *tower = NULL;
         const char *const texts[] = {"edit pdf", "", "play \xff chess"};
         float out[3 * 2];
@@ -115,8 +114,7 @@ static void changed_weights_do_no_harm(void **state) {
         bytes[at] = kept;
     }
     memcpy(bytes + end, bytes + end + 8, 8); /* trigrams come first */
-    FILE *file = fopen(damaged, "wb");
-    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    test_write_file(damaged, bytes, size);
     thr_tower *tower = NULL;
     assert_error(thr_tower_open(*state, damaged, &tower, &err), THR_ECORRUPT, &err, "is repeated");
     assert_null(tower);

@@ -232,8 +232,7 @@ static void a_damaged_checkpoint_is_refused(void **state) {
     free(bytes);
     /* a model is no checkpoint */
     bytes = tower_read(stopped, &size);
-    FILE *file = fopen(checkpoint, "wb");
-    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    test_write_file(checkpoint, bytes, size);
     refused(*state, &options, THR_EFORMAT, "not a checkpoint");
     free(bytes);
 }
