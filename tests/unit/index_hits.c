@@ -104,6 +104,31 @@ static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims
 }
 
 /* All forms of values, with all candidates and exactly, one query on all threads and many. */
+/* The number of each query's features that no item has. */
+static void check_unknown(thr_index *index, const asked *a, const uint32_t *n_unknown) {
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        uint32_t unknown = 0;
+        for (uint64_t i = a->offsets[q]; i < a->offsets[q + 1]; i++)
+            unknown += thr_hits_feature_items(thr_index_hits(index), a->features[i]) == 0;
+        assert_int_equal(n_unknown[q], unknown);
+    }
+}
+
+/* Queries one by one, each on all threads, find what they find together. */
+static void check_alone(thr_index *index, const float *queries, uint32_t n_dims, const asked *a,
+                        thr_search_options options, const uint64_t *ids) {
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        const thr_matrix one = thr_matrix_f32(queries + q * n_dims, 1, n_dims);
+        const uint64_t begin = a->offsets[q], ends[] = {0, a->offsets[q + 1] - begin};
+        const thr_hits_queries alone = {1, ends, a->features + begin, a->weights + begin};
+        uint64_t own[K];
+        options.features = &alone;
+        options.certified = NULL;
+        expect_ok(thr_index_search(index, &one, K, &options, own, NULL, &error));
+        assert_memory_equal(own, ids + q * K, sizeof own);
+    }
+}
+
 static void check_index(thr_context *context, thr_index *index, uint32_t n_dims, uint64_t seed) {
     const uint64_t n = thr_index_get_info(index).n_items;
     const bool kept = thr_index_get_info(index).keep != THR_DTYPE_NONE;
@@ -139,22 +164,8 @@ static void check_index(thr_context *context, thr_index *index, uint32_t n_dims,
             expect_ok(thr_hits_set_values(thr_index_hits(index), forms[f].multipliers, forms[f].offsets, n, &error));
             expect_ok(thr_index_search(index, &matrix, K, &options, ids, values, &error));
             check_answer(context, &m, &forms[f], ids, values);
-            for (uint64_t q = 0; q < N_QUERIES; q++) {
-                uint32_t unknown = 0;
-                for (uint64_t i = a.offsets[q]; i < a.offsets[q + 1]; i++)
-                    unknown += thr_hits_feature_items(thr_index_hits(index), a.features[i]) == 0;
-                assert_int_equal(n_unknown[q], unknown);
-            }
-            for (uint64_t q = 0; q < N_QUERIES; q++) { /* one by one, on all threads */
-                const thr_matrix one = thr_matrix_f32(queries + q * n_dims, 1, n_dims);
-                const uint64_t begin = a.offsets[q], ends[] = {0, a.offsets[q + 1] - begin};
-                const thr_hits_queries alone = {1, ends, a.features + begin, a.weights + begin};
-                uint64_t own[K];
-                options.features = &alone;
-                options.certified = NULL;
-                expect_ok(thr_index_search(index, &one, K, &options, own, NULL, &error));
-                assert_memory_equal(own, ids + q * K, sizeof own);
-            }
+            check_unknown(index, &a, n_unknown);
+            check_alone(index, queries, n_dims, &a, options, ids);
         }
     expect_ok(thr_hits_set_values(thr_index_hits(index), NULL, NULL, n, &error));
     free_naive(&m);

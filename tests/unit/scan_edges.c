@@ -264,6 +264,20 @@ enum { SAME_CENTRES = 2 };
 #endif
 enum { SAME_ITEMS = 135000, SAME_DIMS = 10, SAME_K = 50, SAME_QUERIES = 5 };
 
+/* All queries, at_once of them in a search, with n_threads at a level. */
+static void search_all(const test_target *target, const float *queries, uint32_t n_threads, thr_isa isa, size_t at_once,
+                       uint64_t *found, float *scores) {
+    thr_context *context = test_context(n_threads, isa, NULL);
+    thr_scan *scan = NULL;
+    const thr_search_options options = defaults();
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    for (size_t q = 0; q < SAME_QUERIES; q += at_once)
+        search(scan, target, queries + q * SAME_DIMS, at_once, SAME_K, &options, found + q * SAME_K,
+               scores + q * SAME_K);
+    thr_scan_free(scan);
+    thr_context_free(context);
+}
+
 static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
     (void)state;
     enum { PLACES = SAME_K * SAME_QUERIES };
@@ -289,15 +303,8 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
                     for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa);
                          n_threads += n_threads < 3 ? 1 : 5)
                         for (int alone = 0; alone < 2; alone++) {
-                            thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
-                            thr_scan *scan = NULL;
-                            const thr_search_options options = defaults();
-                            assert_ok(thr_scan_create(context, &scan, NULL), NULL);
-                            for (size_t q = 0; q < SAME_QUERIES; q += alone ? 1 : SAME_QUERIES)
-                                search(scan, &target, queries + q * SAME_DIMS, alone ? 1 : SAME_QUERIES, SAME_K,
-                                       &options, found + q * SAME_K, scores + q * SAME_K);
-                            thr_scan_free(scan);
-                            thr_context_free(context);
+                            search_all(&target, queries, n_threads, (thr_isa)isa, alone ? 1 : SAME_QUERIES, found,
+                                       scores);
                             if (first) {
                                 memcpy(wanted, found, sizeof found);
                                 memcpy(wanted_scores, scores, sizeof scores);
