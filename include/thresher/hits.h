@@ -8,9 +8,9 @@
  * offset (multiplier: a bid; offset: pacing; 1 and 0 unless set).
  *
  * Lists are stored in one file, built once and mapped. A feature's items in a block of 256 are stored as 16-bit
- * positions, as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of a unit, 2^-29 of their
- * sum or less, and sums are integers: a value has the same bits for any numbering of the items, number of threads or
- * CPU. Equal values are ordered by the smaller row.
+ * positions, as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of a unit, 2^-29 of the
+ * sum of their absolute values or less, and sums are integers: a value has the same bits for any numbering of the
+ * items, number of threads or CPU. Equal values are ordered by the smaller row.
  *
  * A row is an item's number in input order, from 0. Ids equal rows unless the caller gave ids.
  *
@@ -279,7 +279,7 @@ THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr
 #define THR_HITS_MAX_ADDED          UINT64_C(262144)   /* added items */
 #define THR_HITS_MAX_ADDED_FEATURES UINT64_C(16777216) /* their features, summed over items */
 #define THR_HITS_MAX_ADDED_TEXT     UINT64_C(67108864) /* bytes of their names, and of words that the file lacks */
-#define THR_HITS_MAX_REMOVED        UINT64_C(1048576)  /* removals that thr_hits_live remembers */
+#define THR_HITS_MAX_REMOVED        UINT64_C(1048576)  /* removals since the file was built */
 
 /*
  * Items to remove, then items to add; adding an existing item replaces it. Items are identified by name if the file has

@@ -2,14 +2,15 @@
 /*
  * index.h - build an index of plane codes in a directory, open it by mmap, search it.
  *
- * A search has three stages. It scores every item by its plane code (a few bits a dimension), keeps the best
- * candidates, and refines their scores with the exact vectors stored in the index (XFBQ section 4). docs/format.md
- * describes the files.
+ * A search has three stages. It screens every item by the leading planes of its code (a few bits a dimension), rescores
+ * the survivors by all planes, and refines the best candidates with the exact vectors stored in the index (XFBQ section
+ * 4). docs/format.md describes the files.
  *
  * Larger scores are better in every metric: the cosine, the inner product, or, for L2, minus the squared distance.
  * Equal scores are ordered by the smaller row number.
  *
- * Threads: an open index is immutable; many threads may search it at once.
+ * Threads: many threads may search an open index at once. It is immutable but for its calibration (thr_index_tune,
+ * which no search may overlap) and the values of its posting lists.
  */
 #ifndef THRESHER_INDEX_H
 #define THRESHER_INDEX_H
@@ -207,7 +208,8 @@ typedef struct thr_search_options {
     uint64_t filter_bits;   /* n_items, if filter is given */
     /*
      * Wanted share of the true best k, in (0, 1]. The calibration gives the numbers of survivors and candidates it
-     * requires at this k. Values above 0.999 run the exact scan. n_survivors and n_candidates take precedence.
+     * requires at this k. Values above 0.999 run the exact scan. n_candidates and extra take precedence over all
+     * of this; n_survivors over the calibrated number of survivors only.
      */
     float recall;
     uint64_t n_survivors; /* items that pass the leading planes and have their other planes read; 0: what recall

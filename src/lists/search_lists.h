@@ -35,8 +35,8 @@ thr_status thr_lists_search_create(thr_context *context, thr_lists_search **sear
 void thr_lists_search_free(thr_lists_search *search);
 
 /*
- * The result of one query: the best items, best first. On a device, if values also include scores, items are in any
- * order; then sums has their sums, in units, and an item's distance is that of its code.
+ * The result of one query: the best items, best first. A search on a device that adds scores of codes returns
+ * items in any order, with their sums in units in sums, and in distance the distance of an item's code.
  */
 typedef struct thr_hit_found {
     const thr_candidate *items;

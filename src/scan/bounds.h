@@ -11,8 +11,8 @@
 #include "scan/worker.h"
 
 /*
- * The largest distance of a kept vector from the encoded one, for cosine of their directions; infinity where no bound
- * is known. Cost: for cosine and float16 a pass over the inverse norms.
+ * The largest distance of a kept vector from the encoded one, for cosine between their directions; infinity where no
+ * bound is known. Cost: for cosine and float16 a pass over the inverse norms.
  */
 double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels);
 

@@ -34,8 +34,8 @@
 
 enum { TAIL = 3, LEAST_ROWS = 64 };
 
-static const double TAIL_Z = 2.5; /* 3 of 256 normal numbers exceed it in absolute value */
-/* the measured standard deviation of 256 numbers is off by 4 %, seldom by 10 % */
+static const double TAIL_Z = 2.5; /* 3 of some 200 to 256 normal numbers exceed it in absolute value */
+/* the measured standard deviation of 200 numbers is off by 5 %, seldom by 10 % */
 static const double UNCERTAINTY = 1.1;
 static const double LEAST_COSINE = 0.1; /* of the angle between a query and its code; one bit reaches 0.8 */
 

@@ -11,7 +11,7 @@
 
 #include "scan/worker.h"
 
-enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 256 }; /* sampled blocks, and how many of their rows are scored */
+enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 256 }; /* sampled blocks; the most of their rows that are scored */
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {

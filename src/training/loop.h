@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.h - the training loop, for every kind of model: epochs of steps in shuffled order, with validation, the best
- * model saved and a checkpoint written after each epoch, and early stopping.
+ * loop.h - the training loop, for every kind of model: epochs of steps in shuffled order, each followed by validation.
+ * A model is saved when it is the best so far, a checkpoint written after each epoch but the last; training may stop
+ * early.
  */
 #ifndef THR_TRAINING_LOOP_H
 #define THR_TRAINING_LOOP_H

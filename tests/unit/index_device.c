@@ -123,7 +123,7 @@ static void a_gpu_that_is_not_there_is_refused_with_the_reason(void **state) {
     expect_status(try_context("gpu", &context), THR_EINVAL);
     emulator.let_fail("no device");
     expect_status(try_context("cuda", &context), THR_EDEVICE);
-    assert_non_null(strstr(error.text, "shows none"));
+    assert_non_null(strstr(error.text, "lists none"));
     emulator.let_fail("driver missing");
     expect_status(try_context("cuda", &context), THR_EDEVICE);
     assert_non_null(strstr(error.text, "driver"));
