@@ -68,13 +68,14 @@ static bool load(bench_scan_run *run, real_data *data) {
 }
 
 typedef struct real_best {
+    double exact, read; /* seconds of the fastest exact scan, bytes a second of reading its file right after it */
     double share, recall, ms;
     uint32_t bits;
     uint64_t count;
 } real_best;
 
 static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, prog_series *curve,
-                       double *exact_s, double *read, real_best *best) {
+                       real_best *best) {
     char dir[2048];
     (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
@@ -88,11 +89,11 @@ static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, benc
     thr_search_options_init(&options);
     options.exact = true;
     const double exact = time_queries(run, index, data, &options, data->truth);
-    if (exact < *exact_s) {
-        *exact_s = exact;
+    if (exact < best->exact) {
+        best->exact = exact;
         size_t size = 0;
         const void *file = bench_map_segment(dir, &size);
-        *read = bench_read_bandwidth(file, size);
+        best->read = bench_read_bandwidth(file, size);
         bench_unmap(file, size);
     }
     options.exact = false;
@@ -106,7 +107,7 @@ static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, benc
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
-            *best = (real_best){exact / took, recall, took * 1e3, bits, COUNTS[i]};
+            *best = (real_best){best->exact, best->read, exact / took, recall, took * 1e3, bits, COUNTS[i]};
     }
     thr_index_free(index);
     bench_scratch_remove(dir);
@@ -144,8 +145,7 @@ static void measure(bench_scan_run *run, real_data *data) {
     static bench_table table;
     bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
                       "bits | candidates | recall@10 | ms a query | queries/s | times exact");
-    double exact = INFINITY, read = 0; /* of the fastest exact scan, and of its file right after it */
-    real_best best = {.ms = INFINITY};
+    real_best best = {.exact = INFINITY, .ms = INFINITY};
     static prog_plot plot;
     plot = (prog_plot){.title = "Search against the exact scan of the same vectors, one thread",
                        .x_label = "recall@10",
@@ -154,13 +154,13 @@ static void measure(bench_scan_run *run, real_data *data) {
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         char name[32];
         (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
-        bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &exact, &read, &best);
+        bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &best);
     }
-    prog_plot_point(prog_plot_series(&plot, "exact float scan"), 1, 1 / exact);
+    prog_plot_point(prog_plot_series(&plot, "exact float scan"), 1, 1 / best.exact);
     if (run->values->plot != NULL && prog_plot_write(&plot, run->values->plot) != 0)
         bench_fail(run, "%s: cannot be written", run->values->plot);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
-    const double rate = (double)bytes / exact;
+    const double rate = (double)bytes / best.exact;
     const char *slash = strrchr(run->values->data, '/');
     bench_say(run, "Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : run->values->data,
               (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
@@ -171,7 +171,7 @@ static void measure(bench_scan_run *run, real_data *data) {
         run,
         "Exact scan: %.3f ms a query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
         "queries: a plain read of the same mapped file runs at %.1f GB/s (share %.2f), one of memory at %.1f GB/s.\n\n",
-        exact * 1e3, rate * 1e-9, read * 1e-9, rate / read, run->anonymous_bandwidth * 1e-9);
+        best.exact * 1e3, rate * 1e-9, best.read * 1e-9, rate / best.read, run->anonymous_bandwidth * 1e-9);
     bench_figure(run, "exact_share_of_memory_bandwidth", rate / run->anonymous_bandwidth, 0.80, true,
                  "exact float scan of these real vectors over plain read of memory");
     bench_figure(run, "search_over_exact", best.share, 6.0, true,

@@ -125,84 +125,45 @@ typedef struct shape {
 
 enum { N_ELEMENTS = THR_LISTS_N_FORMS + 1, N_LISTS = THR_LISTS_N_FORMS };
 
-static thr_section_rule there_if(const thr_hits_header *h, uint32_t bit, thr_section_rule rule) {
-    return (h->has & bit) != 0 ? rule : THR_SECTION_ABSENT;
-}
-
 /* The presence and size of a section. No size overflows. */
 static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
     const thr_hits_header *h = ((const shape *)user)->header;
     const uint32_t *n_elements = ((const shape *)user)->n_elements;
-    const uint64_t word = sizeof(uint32_t), n = h->n_items;
-    switch ((thr_hits_section)kind) {
-    case THR_HITS_ELEMENTS:
-        *size = N_ELEMENTS * word;
-        return THR_SECTION_EXACT;
-    case THR_HITS_FEATURES:
-        *size = h->n_features * word;
-        return there_if(h, THR_HITS_HAS_FEATURES, THR_SECTION_EXACT);
-    case THR_HITS_REFS:
-        *size = h->n_features * word;
-        return THR_SECTION_EXACT;
-    case THR_HITS_SIZES:
-        *size = n_elements[N_LISTS] * word;
-        return THR_SECTION_EXACT;
-    case THR_HITS_ENTRIES:
-        *size = (n_elements[N_LISTS] + UINT64_C(1)) * word;
-        return THR_SECTION_EXACT;
-    case THR_HITS_FORMS:
-        *size = h->n_entries;
-        return THR_SECTION_EXACT;
-    case THR_HITS_BEGINS:
-        *size = h->n_entries * word;
-        return THR_SECTION_EXACT;
-    case THR_HITS_PARTS:
-        *size = (h->n_entries + UINT64_C(1)) * word;
-        return there_if(h, THR_HITS_HAS_PARTS, THR_SECTION_EXACT);
-    case THR_HITS_WINDOWS:
-        *size = h->n_parts;
-        return THR_SECTION_EXACT;
-    case THR_HITS_PART_SIZES:
-        *size = h->n_parts * sizeof(uint16_t);
-        return THR_SECTION_EXACT;
-    case THR_HITS_IDS:
-        *size = n_elements[THR_LISTS_IDS] * sizeof(uint16_t);
-        return THR_SECTION_EXACT;
-    case THR_HITS_RUNS:
-        *size = n_elements[THR_LISTS_RUNS] * 2 * sizeof(uint16_t);
-        return THR_SECTION_EXACT;
-    case THR_HITS_BITMAP_BLOCKS:
-        *size = n_elements[THR_LISTS_BITMAPS];
-        return THR_SECTION_EXACT;
-    case THR_HITS_BITMAPS:
-        *size = n_elements[THR_LISTS_BITMAPS] * UINT64_C(32);
-        return THR_SECTION_EXACT;
-    case THR_HITS_ROWS:
-        *size = n * word;
-        return there_if(h, THR_HITS_HAS_ROWS, THR_SECTION_EXACT);
-    case THR_HITS_ITEM_IDS:
-        *size = n * sizeof(uint64_t);
-        return there_if(h, THR_HITS_HAS_IDS, THR_SECTION_EXACT);
-    case THR_HITS_ID_ORDER:
-        *size = n * word;
-        return there_if(h, THR_HITS_HAS_IDS, THR_SECTION_EXACT);
-    case THR_HITS_NAMES:
-        *size = (n + 1) * sizeof(uint64_t);
-        return there_if(h, THR_HITS_HAS_NAMES, THR_SECTION_AT_LEAST);
-    case THR_HITS_WORDS:
-        *size = (h->n_features + UINT64_C(1)) * sizeof(uint64_t);
-        return there_if(h, THR_HITS_HAS_WORDS, THR_SECTION_AT_LEAST);
-    case THR_HITS_MODEL:
-        *size = sizeof(uint64_t);
-        return there_if(h, THR_HITS_HAS_MODEL, THR_SECTION_EXACT);
-    case THR_HITS_MULTIPLIERS:
-        *size = n * sizeof(float);
-        return there_if(h, THR_HITS_HAS_MULTIPLIERS, THR_SECTION_EXACT);
-    case THR_HITS_OFFSETS:
-        *size = n * sizeof(float);
-        return there_if(h, THR_HITS_HAS_OFFSETS, THR_SECTION_EXACT);
-    }
-    return THR_SECTION_ABSENT;
+    const uint64_t n = h->n_items, n_lists = n_elements[N_LISTS];
+    const struct {
+        uint64_t n, size; /* elements and bytes of each */
+        uint32_t has;     /* the bit of h->has that marks its presence; 0: always */
+        bool longer;      /* text follows */
+    } sections[THR_HITS_LAST + 1] = {
+        [THR_HITS_ELEMENTS] = {N_ELEMENTS, 4, 0, false},
+        [THR_HITS_FEATURES] = {h->n_features, 4, THR_HITS_HAS_FEATURES, false},
+        [THR_HITS_REFS] = {h->n_features, 4, 0, false},
+        [THR_HITS_SIZES] = {n_lists, 4, 0, false},
+        [THR_HITS_ENTRIES] = {n_lists + 1, 4, 0, false},
+        [THR_HITS_FORMS] = {h->n_entries, 1, 0, false},
+        [THR_HITS_BEGINS] = {h->n_entries, 4, 0, false},
+        [THR_HITS_PARTS] = {h->n_entries + UINT64_C(1), 4, THR_HITS_HAS_PARTS, false},
+        [THR_HITS_WINDOWS] = {h->n_parts, 1, 0, false},
+        [THR_HITS_PART_SIZES] = {h->n_parts, 2, 0, false},
+        [THR_HITS_IDS] = {n_elements[THR_LISTS_IDS], 2, 0, false},
+        [THR_HITS_RUNS] = {n_elements[THR_LISTS_RUNS], 4, 0, false},
+        [THR_HITS_BITMAP_BLOCKS] = {n_elements[THR_LISTS_BITMAPS], 1, 0, false},
+        [THR_HITS_BITMAPS] = {n_elements[THR_LISTS_BITMAPS], 32, 0, false},
+        [THR_HITS_ROWS] = {n, 4, THR_HITS_HAS_ROWS, false},
+        [THR_HITS_ITEM_IDS] = {n, 8, THR_HITS_HAS_IDS, false},
+        [THR_HITS_ID_ORDER] = {n, 4, THR_HITS_HAS_IDS, false},
+        [THR_HITS_NAMES] = {n + 1, 8, THR_HITS_HAS_NAMES, true},
+        [THR_HITS_WORDS] = {h->n_features + UINT64_C(1), 8, THR_HITS_HAS_WORDS, true},
+        [THR_HITS_MODEL] = {1, 8, THR_HITS_HAS_MODEL, false},
+        [THR_HITS_MULTIPLIERS] = {n, 4, THR_HITS_HAS_MULTIPLIERS, false},
+        [THR_HITS_OFFSETS] = {n, 4, THR_HITS_HAS_OFFSETS, false},
+    };
+    if (kind == 0 || kind > THR_HITS_LAST)
+        return THR_SECTION_ABSENT;
+    *size = sections[kind].n * sections[kind].size;
+    if (sections[kind].has != 0 && (h->has & sections[kind].has) == 0)
+        return THR_SECTION_ABSENT;
+    return sections[kind].longer ? THR_SECTION_AT_LEAST : THR_SECTION_EXACT;
 }
 
 static thr_strings strings_at(const thr_section_file *file, uint32_t kind, uint64_t n) {
