@@ -231,7 +231,7 @@ static const char *const examples[] = {
     "thresher index build vectors.fvecs -o vectors.index",
     "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
     "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
-    "thresher index build packages.tsv:2 --model packages.safetensors -o p.index",
+    "thresher index build packages.tsv.xz:long --model p.safetensors -o p.index",
     "thresher index build ads.fvecs --metric ip --features ads.tsv -o ads.index",
     "thresher index build ads.tsv:2 --model m.safetensors --features ads.tsv -o ads",
     NULL,

@@ -194,9 +194,9 @@ static int run_encode(program *run, const void *all_values) {
 }
 
 static const char *const examples[] = {
-    "thresher tower encode packages.safetensors packages.tsv.xz:5 -o codes.npy --packed",
-    "thresher tower encode packages.safetensors questions.txt --side query -o questions.fvecs",
-    "thresher tower encode packages.safetensors packages.tsv.xz:5 --ids packages.tsv.xz:2 -o packages.index",
+    "thresher tower encode p.safetensors packages.tsv.xz:long -o codes.npy --packed",
+    "thresher tower encode p.safetensors questions.txt --side query -o questions.fvecs",
+    "thresher tower encode p.safetensors packages.tsv.xz:long --ids packages.tsv.xz:package -o p.index",
     "thresher tower encode ads.safetensors requests.tsv --side query -o users.fvecs --hits hits.txt",
     NULL,
 };

@@ -324,7 +324,7 @@ static int run_train(program *run, const void *all_values) {
 
 static const char *const examples[] = {
     "thresher tower train clicks.tsv -o clicks.safetensors",
-    "thresher tower train packages.tsv.xz --query-column 4 --item-column 5 --shared-words -o packages.safetensors",
+    "thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 --shared-words -o p.safetensors",
     "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
     "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
     NULL,

@@ -61,9 +61,20 @@ static int check_model(const char *path, const char *model) {
     return PROG_FAILED;
 }
 
+/* Whether a file can be made there, tried before hours of training. */
+static int can_write(const prog_curve *curve) {
+    prog_out out;
+
+    if (prog_out_is_stream(curve->path))
+        return PROG_DONE;
+    const int rc = prog_out_open(&out, curve->context, curve->path);
+    if (rc == PROG_DONE)
+        (void)prog_out_close(&out, PROG_FAILED); /* which deletes it */
+    return rc;
+}
+
 int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, const char *model, bool more) {
     char plot[PATH_SIZE];
-    prog_out out;
     bool is_new = false;
 
     *curve = (prog_curve){.context = context, .path = path};
@@ -84,14 +95,29 @@ int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, c
         rc = check_kind(path, header, "a learning curve", &is_new);
     if (rc != PROG_DONE || (more && !is_new))
         return rc;
-    rc = prog_out_open(&out, context, path);
-    if (rc == PROG_DONE)
+    curve->is_to_begin = true;
+    return can_write(curve);
+}
+
+/* A training that is refused before its first epoch leaves an older curve as it was. */
+static void begin(prog_curve *curve) {
+    prog_out out;
+
+    if (!curve->is_to_begin)
+        return;
+    curve->is_to_begin = false;
+    curve->rc = prog_out_open(&out, curve->context, curve->path);
+    if (curve->rc == PROG_DONE)
         (void)fputs(header, out.file);
-    return prog_out_close(&out, rc);
+    curve->rc = prog_out_close(&out, curve->rc);
 }
 
 /* Open the file at its end; it must still be the one that was begun. */
 void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
+    if (curve->path != NULL)
+        begin(curve);
+    if (curve->rc != PROG_DONE)
+        return;
     const int links = curve->path != NULL && prog_out_is_stream(curve->path) ? 0 : O_NOFOLLOW;
     const int descriptor = curve->path != NULL ? open(curve->path, O_WRONLY | O_APPEND | O_CLOEXEC | links) : -1;
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
@@ -148,8 +174,10 @@ int prog_curve_close(prog_curve *curve) {
     FILE *file;
     int rc;
 
-    if (curve->path == NULL)
+    if (curve->path == NULL || curve->is_to_begin)
         return PROG_DONE;
+    if (curve->rc != PROG_DONE)
+        return curve->rc;
     file = fopen(curve->path, "r");
     if (file == NULL)
         return cannot(curve->path);

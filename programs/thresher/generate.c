@@ -308,13 +308,15 @@ static void markdown(void) {
         "| 1 | the work failed; a message has the object, the place and the remedy |\n"
         "| 2 | unknown command or option; the closest match is suggested |\n"
         "| 128 + n | stopped by signal n |\n\n"
+        "An option that is given twice has its last value. An output replaces a symbolic link of its name; the file "
+        "that the\nlink points to stays.\n\n"
         "The ending of a name selects the format: `.npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin\n"
         ".hdf5:DATASET .txt .tsv:COLUMN .csv:COLUMN`, each also with `.gz` or `.xz` appended.\n\n"
         "| name | meaning |\n|---|---|\n"
         "| `-.fvecs` | standard input, in the format of .fvecs |\n"
         "| `X.ibin:distances` | the distances of a ground-truth file; `X.ibin` gives its ids |\n"
-        "| `X.tsv:4` | column 4 of a table, as a text; `X.tsv` is column 1 |\n"
-        "| `X.csv:title` | the column that the first row names |\n"
+        "| `X.tsv:4` | column 4 of a table, as a text, from the first row on; `X.tsv` is column 1 |\n"
+        "| `X.tsv:title`, `X.csv:title` | the column that the first row names, from the second row on |\n"
         "| `X.tsv:4,2` | two columns, joined by a tab |\n\n"
         "## All commands\n\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)

@@ -120,6 +120,10 @@ refuses 'exists and is not a dual tower' x.safetensors tower_dual -o x.safetenso
 refuses 'notes: exists and is not a learning curve' notes tower -o new.safetensors --curve notes
 cp notes new.svg
 refuses 'new.svg: exists and is not a plot' new.svg tower -o new.safetensors --curve new.csv
+printf 'epoch,seconds,examples_per_s,loss,valid_loss,valid_auc\n1,1,1,1,1,1\n' >old.csv
+printf 'a word\tanother\n' >one.tsv
+refuses 'to learn from' old.csv "$THRESHER" tower train one.tsv -o new.safetensors --curve old.csv
+rm old.csv one.tsv
 mkdir folder
 for command in hits head_of tower ranker scores translations; do
     fails 1 'folder: is a directory' $command -o folder
