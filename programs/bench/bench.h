@@ -66,7 +66,7 @@ thr_status bench_load(thr_context *context, const char *path, float **rows, uint
 /* ----------------------------------------------------------------------------------------------- report.c */
 
 /*
- * A table that is readable as text and is Markdown. Columns, and cells of a row, stand between " | "; all rows are
+ * A table that is readable as text and is Markdown. Columns, and cells of a row, are separated by " | "; all rows are
  * gathered first, so that columns line up.
  */
 enum { BENCH_MAX_COLUMNS = 11, BENCH_MAX_ROWS = 64, BENCH_ROW = 512 };

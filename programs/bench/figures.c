@@ -10,7 +10,7 @@
 
 enum { ANONYMOUS_BYTES = 512 << 20 };
 
-/* In front of a block stands its size. */
+/* A block's size precedes it. */
 enum { FRONT = 64 };
 
 static void *allocate(void *user, size_t size) {

@@ -9,7 +9,7 @@ enum { WORDS_A_TOPIC = 100 };
 
 static const double TOPIC = 0.6, OWN = 0.8; /* squares add up to 1 */
 static const double LENGTH = 3, LENGTH_FALLS = 0.06, BIAS_FALLS = 0.5;
-static const double STATE = 5, NOISE = 0.8;          /* a state's length, and what stands beside the word in it */
+static const double STATE = 5, NOISE = 0.8;          /* a state's length, and the noise added to the word in it */
 static const double DEVIATION = 0.57735026918962576; /* of bench_normal_rows' components */
 
 typedef struct drawing {

@@ -128,8 +128,8 @@ static void check(hits_bench *b, int size, int q) {
     const double tolerance = total * SIZES[size] * 0x1p-30 + 1e-6 * total;
     for (int i = 0; i < K; i++)
         if (fabs(b->exact[a.ids[i]] - (double)a.values[i]) > tolerance)
-            bench_fail(b->run, "item %" PRIu64 " is said to have %g, but has %g", a.ids[i], (double)a.values[i],
-                       b->exact[a.ids[i]]);
+            bench_fail(b->run, "item %" PRIu64 " has %g in the answer, but %g in the data", a.ids[i],
+                       (double)a.values[i], b->exact[a.ids[i]]);
     for (int w = 0; w < N_WAYS; w++) {
         WAYS[w].add(&b->ways, b->features[size][q], b->weights[size][q], SIZES[size], b->sums);
         for (uint64_t i = 0; i < b->catalogue.n_items; i++)

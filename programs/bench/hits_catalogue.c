@@ -57,7 +57,7 @@ static uint32_t draw(const alias_table *t, uint64_t *rng) {
     return (uint32_t)((uint64_t)rank * 7919 % t->n);
 }
 
-static bool stands(const uint32_t *features, uint32_t n, uint32_t feature) {
+static bool contains(const uint32_t *features, uint32_t n, uint32_t feature) {
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
         found |= features[i] == feature;
@@ -78,7 +78,7 @@ bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint
         uint32_t *features = c.features + i * per_item, n = 0;
         while (n < per_item) {
             const uint32_t feature = draw(&t, &seed);
-            if (!stands(features, n, feature))
+            if (!contains(features, n, feature))
                 features[n++] = feature;
         }
     }
@@ -99,7 +99,7 @@ void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *fe
         const uint64_t item = bench_random(rng) % c->n_items;
         for (uint32_t f = 0; f < BENCH_PER_ITEM && found < n; f++) {
             const uint32_t feature = c->features[item * BENCH_PER_ITEM + f];
-            if (!stands(features, found, feature))
+            if (!contains(features, found, feature))
                 features[found++] = feature;
         }
     }

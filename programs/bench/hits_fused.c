@@ -91,8 +91,8 @@ static void check(fused_bench *b) {
     uint64_t better = 0;
     for (int i = 0; i < K; i++)
         if (fabs(b->values[right->ids[i]] - (double)right->values[i]) > 1e-3)
-            bench_fail(b->run, "the value of item %llu is said to be %g, but is %g", (unsigned long long)right->ids[i],
-                       (double)right->values[i], b->values[right->ids[i]]);
+            bench_fail(b->run, "the value of item %llu is %g in the answer, but should be %g",
+                       (unsigned long long)right->ids[i], (double)right->values[i], b->values[right->ids[i]]);
     for (uint64_t i = 0; i < c->n_items; i++)
         better += b->values[i] > (double)right->values[K - 1] + 1e-3;
     if (better >= K)

@@ -183,7 +183,7 @@ static void measure_real(course_bench *b, const char *data) {
     (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", data);
     const thr_status status = thr_ranking_open(b->run->context, path, NULL, &ranking, &b->run->err);
     if (status == THR_ENOTFOUND) {
-        prog_note("%s is not there: MQ2007 is left out; --data says where the public data is", path);
+        prog_note("%s does not exist: MQ2007 is left out; give the directory of the public data by --data", path);
         return;
     }
     bench_must(b->run, status);

@@ -32,7 +32,7 @@ void bench_cells(bench_table *table, const char *format, ...) {
     va_end(args);
 }
 
-/* The cell at *at, of *length bytes, and *at behind it; at the end of the row an empty one. */
+/* The cell at *at, of *length bytes, and *at after it; at the end of the row an empty one. */
 static const char *next_cell(const char **at, int *length) {
     const char *cell = *at, *end = strstr(cell, " | ");
     *length = (int)(end == NULL ? strlen(cell) : (size_t)(end - cell));

@@ -77,7 +77,7 @@ void bench_must(bench_scan_run *run, thr_status status);
 /* Zeroed memory. Without any the program ends. */
 void *bench_room(bench_scan_run *run, size_t size);
 
-/* Note a figure; the text says what it is. */
+/* Note a figure and its description. */
 void bench_figure(bench_scan_run *run, const char *key, double value, double target, bool at_least, const char *format,
                   ...) __attribute__((format(printf, 6, 7)));
 

@@ -18,7 +18,7 @@ works "$THRESHER_BENCH" rank --share 1 --scratch . # the objective must be the c
 says '^| MQ2007-list  *| 7,415 x 46  *| 1268 ' out
 says '^| MSLR-WEB30K  *| 2,[0-9]*  *| classic ' out
 works "$THRESHER_BENCH" rank --convergence curves --share 1 --scratch . --data nowhere
-says 'nowhere/letor/mq2007.partial.svm.xz is not there: MQ2007 is left out' err
+says 'nowhere/letor/mq2007.partial.svm.xz does not exist: MQ2007 is left out' err
 says '^| MSLR-WEB30K  *| trust region  *| ' out
 awk -F, '$1 == "\"classic\"" && last == $1 && $4 > before { exit 1 } { last = $1; before = $4; lines++ }
     END { exit lines < 8 }' curves/convergence-MQ2007-list.csv || die "objectives do not fall"

@@ -15,7 +15,7 @@ taken for advertisers, and categories. What is not:
               its brand's. They know nothing of users. Values are these bids.
   requests    there is one for every purchase but a user's first: its best ad is what was bought.
   other ads   are SAMPLED, not shown: half of them by how often they were bought in training, half uniformly, none that
-              the user has by then. Nothing says which of them is better, so they are all equal, below the best.
+              the user has by then. None of them is known to be better, so all are equal, below the best.
 
 A user's last purchase is for the test, the one before it for validation, all others for training: what is tested with is
 no part of any training request, neither as a best ad nor in a history. The times of different users are not comparable
@@ -54,8 +54,8 @@ def read_histories(data, name):
 def read_attributes(data, name):
     """Of every item its brand, or None, and its categories.
 
-    The source lists a brand first, where there is one, and then categories from above down. An attribute that stands
-    behind another one anywhere is a category.
+    The source lists a brand first, where there is one, and then categories from above down. An attribute that follows
+    another one anywhere is a category.
     """
     with lzma.open(os.path.join(data, "amazon_s3rec", name + "_item2attributes.json.xz"), "rt") as file:
         lists = {int(item): attributes for item, attributes in json.load(file).items()}

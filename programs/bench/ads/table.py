@@ -3,7 +3,7 @@
 
 usage: ./run bench ads [--peers] [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
-Makes a log of each data set (make_log.py, whose head says what of it is made up), trains the paper's four models and the
+Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
 requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
 (programs/bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
@@ -48,7 +48,7 @@ def make_log(arguments, name):
 
 
 def train(arguments, log, flags, seed):
-    """What `tower eval` says of the model that is learned, and what `tower train` says of the training."""
+    """The output of `tower eval` for the learned model, and of `tower train` for the training."""
     files = [os.path.join(log, part + ".tsv") for part in ("train", "items", "valid", "test")]
     model = os.path.join(arguments.keep, "model.safetensors")
     words = ["--model", "dual", "--items", files[1], "--valid", files[2], "-o", model, "--seed", str(seed), *flags]
@@ -199,9 +199,9 @@ def main():
         publish(words, "bench ads", arguments.docs)
         return
     with open(DOCUMENT) as file:
-        before, _, behind = file.read().partition(LISTS)
+        before, _, after = file.read().partition(LISTS)
     with open(DOCUMENT, "w") as file:
-        file.write(f"{before}{words}\n{END}{behind.split(END, 1)[1]}")
+        file.write(f"{before}{words}\n{END}{after.split(END, 1)[1]}")
     print(f"Written: {DOCUMENT}")
 
 
@@ -209,4 +209,4 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)  # it has said why
+        sys.exit(failed.returncode)  # it has printed why

@@ -16,7 +16,7 @@ except ImportError:
     sys.exit("bench: Python has no numpy; pip install numpy, and what CONTRIBUTING.md names under Measure")
 try:
     import thresher
-except ImportError:  # ./run says where it is
+except ImportError:  # ./run sets the path
     thresher = None
 
 DOCUMENT, END = "docs/benchmarks.md", "<!-- end -->"
@@ -83,7 +83,7 @@ def versions(names):
 
 
 def between(document, begin, words):
-    """document with what stands between begin and the next end replaced."""
+    """document with the text between begin and the next end replaced."""
     head, found, rest = document.partition(begin)
     if not found or END not in rest:
         raise ValueError(f"{DOCUMENT} has no {begin} ... {END}")

@@ -33,7 +33,7 @@ NAMES = ["books100d", "fashion784", "fashion64", "synthetic64", "synthetic96", "
 
 
 class Missing(Exception):
-    """The files of a data set are not on this machine; the message says which."""
+    """The files of a data set are not on this machine; the message lists them."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 
 First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
 Then the requests a second of both, in one run, on one thread: Thresher before and after the ways that PyTorch is
-written. Every way is a process of its own, whose environment says how memory is kept.
+written. Every way is a process of its own, whose environment sets how memory is kept.
 """
 
 import json

@@ -12,7 +12,7 @@ UNKNOWN = -1
 
 
 def split_number(word):
-    """A word without the number behind its last colon, and the number, or 1."""
+    """A word without the number after its last colon, and the number, or 1."""
     text, colon, digits = word.rpartition(":")
     try:
         return (text, float(digits)) if colon else (word, 1.0)
@@ -159,7 +159,7 @@ class Log:
 
 
 def spread(offsets, chosen):
-    """Where the lists of those numbers stand, one behind the other, and how long each is."""
+    """The starts of the lists of those numbers, concatenated, and their lengths."""
     lengths = offsets[chosen + 1] - offsets[chosen]
     ends = np.cumsum(lengths)
     return np.repeat(offsets[chosen] - ends + lengths, lengths) + np.arange(ends[-1]), lengths
@@ -187,7 +187,7 @@ class Batches:
             "places": places.reshape(shown.shape),
             "gains": log.gains[numbers],
             "levels": log.levels[numbers],
-            # a history's word weighs its own row, where it has one, and its field's, which stand behind the words
+            # a history's word weighs its own row, where it has one, and its field's, which follow the words
             "hit_rows": np.where(rows == UNKNOWN, 0, rows),
             "hit_known": np.where(rows == UNKNOWN, 0, log.history_x[at]).astype(np.float32),
             "hit_fields": log.users.n_words + log.history_fields[at],

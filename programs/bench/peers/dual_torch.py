@@ -32,7 +32,7 @@ class Way:
     "sparse": EmbeddingBag(sparse=True). pairs "triangle": each pair of a request once; "square": every ad beside every
     other, half of it masked; "best": the best ad beside the others, where these are all tied. hits "bags": EmbeddingBag
     over the words of a history that an ad hits; "sums": these are weighed once a request and added up by index_add.
-    compiled: loss and FTRL go through torch.compile. keep_memory: glibc is told not to give memory back to the system
+    compiled: loss and FTRL go through torch.compile. keep_memory: glibc does not return memory to the system
     after every step.
     """
 
@@ -72,7 +72,7 @@ def define(torch):
         w.copy_(-z / ((1 + root) / alpha))
 
     def rank_loss(scores, gains, levels, discounts, pairs):
-        """HitMatch (2), a request's mean; the first of equal scores stands before the others."""
+        """HitMatch (2), a request's mean; the first of equal scores ranks before the others."""
         with torch.no_grad():
             order = scores.argsort(dim=1, descending=True, stable=True)
             places = torch.empty_like(scores).scatter_(1, order, discounts.expand_as(scores))

@@ -61,7 +61,7 @@ class Problem:
         return range(0, len(self.states), BEAM)
 
     def recall(self, ids):
-        """A word as good as the twelfth counts, once; numbers below 0 stand for none."""
+        """A word as good as the twelfth counts, once; numbers below 0 mean none."""
         ids = np.sort(np.asarray(ids, np.int64), axis=1)
         logits = np.take_along_axis(self.logits, np.maximum(ids, 0), axis=1)
         again = np.zeros(ids.shape, bool)
@@ -279,7 +279,7 @@ def measure(problem):
     return found, missing
 
 
-# ---------------------------------------------------------------------------------------------------- said
+# ---------------------------------------------------------------------------------------------------- report
 
 
 def about(problem, model, found, missing):

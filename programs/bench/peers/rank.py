@@ -29,7 +29,7 @@ SAME = 1e-6  # relative; of the two objectives of RankSVM
 
 
 class Rows:
-    """Rows whose queries stand one behind the other, as LightGBM wants them."""
+    """Rows in the order of their queries, as LightGBM requires."""
 
     def __init__(self, x, y, qid):
         order = np.argsort(qid, kind="stable")
@@ -225,7 +225,7 @@ def main():
     if arguments.splits < 1:
         parser.error("--splits: 1 or more are wanted")
     if not os.path.exists(path):
-        sys.exit(f"bench rank --accuracy: {path} is not there: --data says where the public data is")
+        sys.exit(f"bench rank --accuracy: {path} does not exist: give the directory of the public data by --data")
     rows = Rows(*thresher.read_ranking(path))
     made = text(rows, *measure(rows, arguments.splits), arguments.splits)
     publish(made, "bench rank --accuracy", arguments.docs)

@@ -65,7 +65,7 @@ def scaling(data, kept, points):
 
 
 def build(data, kept, points):
-    """Of the index that is built when nothing is said about bits."""
+    """Of the index built with the default number of bits."""
     ours = [p for p in points if p["peer"] == "thresher" and p["variant"]["bits"] == DEFAULT_BITS]
     best = fastest(ours, 0.99)
     graph = fastest([p for p in points if p["peer"] == "hnswlib"], 0.99)

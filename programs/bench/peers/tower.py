@@ -222,7 +222,7 @@ def parse():
     add("--epochs", type=int, metavar="N", help="at most; what suits a set")
     add("--patience", type=int, default=10, metavar="N", help="epochs without a better one before it stops; 10")
     add("--batch", type=int, default=512, metavar="N", help="pairs a step; 512")
-    add("--negatives", type=int, metavar="N", help="items of other pairs that each pair is told from; all")
+    add("--negatives", type=int, metavar="N", help="items of other pairs that each pair is compared with; all")
     add("--gamma", type=float, default=10.0, metavar="X", help="what cosines are multiplied by before the soft-max; 10")
     add("--rate", type=float, default=0.002, metavar="X", help="of learning; 0.002")
     add("--word-dropout", type=float, metavar="X", help="share of a text's words that is left out; what suits a set")
@@ -266,4 +266,4 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)  # it has said why
+        sys.exit(failed.returncode)  # it has printed why

@@ -23,7 +23,7 @@ class DataSet:
     name: str
     file: str
     columns: tuple  # of query, item and, where people judged the pairs, label; numbers, or names of the first row
-    n_epochs: int  # what suits its training, as the validation loss of rbe* says
+    n_epochs: int  # suits its training, by the validation loss of rbe*
     word_dropout: float
     pairs: list = field(default_factory=list)  # (query, item, label, whether it is tested with)
     trends: bool = True  # whether it is in tables 4, 5 and 6
@@ -92,7 +92,7 @@ def part_path(scratch, name, part):
 
 
 def write_parts(data, scratch):
-    """The files that models learn from and are tested with; learned pairs also stand behind those of other sets."""
+    """The files that models learn from and are tested with; learned pairs are also appended to those of other sets."""
     write_pairs(part_path(scratch, data.name, "train"), data.part(False))
     write_pairs(part_path(scratch, ALL, "train"), data.part(False), "a")
     write_pairs(part_path(scratch, data.name, "test"), data.part(True))

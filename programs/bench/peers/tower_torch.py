@@ -26,8 +26,8 @@ class Way:
     tables "sparse": EmbeddingBag(sparse=True) and SparseAdam; "rows": a batch's rows are copied out, EmbeddingBag runs
     over them with a dense gradient, and fused Adam steps them, which gives the same weights. windows "gathers": three
     gathered arrays are added; "bags": EmbeddingBag of three rows. pools "segments": segment_reduce; "padded": texts are
-    padded to the longest. compiled: what follows the pooling goes through torch.compile. keep_memory: glibc is told not
-    to give memory back to the system after every step.
+    padded to the longest. compiled: what follows the pooling goes through torch.compile. keep_memory: glibc does
+    not return memory to the system after every step.
     """
 
     tables: str = "rows"
@@ -64,7 +64,7 @@ def grams_of(word):
 
 
 class Ragged:
-    """Lists of numbers, one behind the other: list i is values[offsets[i]:offsets[i + 1]]."""
+    """Lists of numbers, concatenated: list i is values[offsets[i]:offsets[i + 1]]."""
 
     def __init__(self, lists):
         self.offsets = np.concatenate([[0], np.cumsum([len(x) for x in lists], dtype=np.int64)])
@@ -79,7 +79,7 @@ class Ragged:
 
 
 class Distinct:
-    """Distinct numbers of a list and where each stands among them, without sorting."""
+    """Distinct numbers of a list and the index of each among them, without sorting."""
 
     def __init__(self, n):
         self.there = np.zeros(n, dtype=bool)
