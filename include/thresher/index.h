@@ -223,9 +223,9 @@ typedef struct thr_search_options {
     uint8_t *certified;
     /*
      * Feature weights of each query, one entry a query row; NULL: score vectors only. Items are then ranked by value,
-     * which is computed from s = vector score + the weights of the item's features, and from the item's multiplier and
-     * offset (hits.h). The screen scores both in one pass. The numbers of survivors and candidates are those calibrated
-     * without features. extra must be negative, and only exact answers are certified.
+     * which is computed from s = vector score + the sum of the weights of the item's features, and from the item's
+     * multiplier and offset (hits.h). The screen scores both in one pass. The numbers of survivors and candidates are
+     * those calibrated without features. extra must be negative, and only exact answers are certified.
      */
     const thr_hits_queries *features;
     thr_hits_value value;

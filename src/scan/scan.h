@@ -15,8 +15,9 @@
 #include <thresher/codes.h>
 
 /*
- * The largest errors of an index's codes. With x = factor * b the vector that a code represents and factors as stored:
- * the largest |r - x| and |x| of any item, for the leading planes alone and for all planes. 0: unknown.
+ * The largest errors of an index's codes. With r an item's residual, b its code, and x = factor * b the vector that
+ * the code represents, factors as stored: the largest |r - x| and |x| of any item, for the leading planes alone and for
+ * all planes. 0: unknown.
  */
 typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;

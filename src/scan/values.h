@@ -15,7 +15,7 @@ thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *
 uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                                   float *scores);
 
-/* The gain from an estimate in the collector's units to the user's score, less its bias. */
+/* score = gain * estimate + bias: the gain. Estimates are in the collector's units (worker.h). */
 static inline float thr_values_gain(const thr_scan_query *query) {
     const thr_segment *segment = query->target->segments; /* all segments are of one kind */
     const bool scaled = segment->factors != NULL || segment->records != NULL;

@@ -59,7 +59,13 @@ typedef struct thr_query_errors {
     double rest;   /* |p - p^| */
 } thr_query_errors;
 
-/* One query, read by all threads. */
+/*
+ * One query, read by all threads.
+ *
+ * Estimates are collected in *the collector's units*: the user's score less the query's bias, and, for codes without
+ * factors, divided by code.gain. With D the distance that the kernels compute and total the largest one (code/query.h),
+ * an item's estimate is (total - 2 D) factor gain - offset weight.
+ */
 typedef struct thr_scan_query {
     const thr_scan_target *target;
     const thr_kernels *kernels;
