@@ -72,7 +72,7 @@ thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *imag
 /* Fill out. *got is less than size only at the end. */
 thr_status thr_io_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* Read what is available without waiting for more. *got is 0 only at the end. */
+/* Read the bytes available now, at most size. Waits only if there are none; *got is 0 only at the end. */
 thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base_section_file.c - a file of sections: what the writer wrote is read, what is newer is reported as newer whatever
- * else it holds, and every wrong number of header and table is refused, also where sums of them wrap around.
+ * base_section_file.c - files of sections: the reader accepts the writer's files, reports a newer version as newer even
+ * if other fields are unknown, and refuses every wrong number in the header and the table, also if their sums overflow.
  */
 #include "base/section_file.h"
 #include "damage.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beam.c - what is found is what the search by the book finds, to the bit; a beam of all is the true best. */
+/* beam.c - a beam search equals a naive one bit for bit; an unlimited beam finds the best sequences. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
 usage: ./run bench ads [--peers] [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
 Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
-losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
+losses of eq. 6 with `thresher tower train --model dual` at its defaults, and evaluates them with `tower eval` on the test
 requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
-(programs/bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
-asks for it.
+(programs/bench/peers/dual.py). Each result is saved once measured. A later run reuses saved results unless
+--again is given.
 """
 
 import argparse

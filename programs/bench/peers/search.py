@@ -3,8 +3,8 @@
 
 usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--docs] [--out FILE]
 
-Every data set and peer is measured in a process of its own, and kept in FILE; what is there already is not measured
-again unless --again asks for it. Then the report is printed, or with --docs written into docs/.
+Each data set and peer is measured in a process of its own and saved in FILE. A later run reuses saved results unless
+--again is given. Then the report is printed, or with --docs written into docs/.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 
 usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
 
-Every part is kept as soon as it is measured; what is there already is not measured again unless --again asks for it.
+Each part is saved once measured. A later run reuses saved parts unless --again is given.
 Then the report is printed, or with --docs written into docs/benchmarks.md.
 """
 
