@@ -125,7 +125,8 @@ typedef struct thr_beam_result {
     const double *scores;        /* log_probs divided by the penalty */
     const uint8_t *ended;        /* 1: by the end word; 0: cut at the maximum length */
     uint64_t n_steps, n_states;  /* decoder steps; states queried */
-    double head_seconds;         /* part of the search's time spent in the head */
+    /* Parts of the search's time: choosing words in the head, extending sentences by them, the decoder's reorder. */
+    double head_seconds, expand_seconds, reorder_seconds;
 } thr_beam_result;
 
 /*

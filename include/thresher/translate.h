@@ -102,6 +102,16 @@ typedef struct thr_translation {
     double score;      /* log_prob divided by the length penalty */
 } thr_translation;
 
+/* Where the time of a call went, in seconds; splitting, joining and on_states are in none of these. */
+typedef struct thr_translator_times {
+    double encoder;   /* all layers over the source, once a batch */
+    double layers;    /* the decoder's embeddings and LSTM layers */
+    double attention; /* over the source, and the layer that makes the head's states */
+    double head;      /* the choice of words: hashes or codes, logits, normaliser */
+    double expansion; /* of the beams: the best of all rows' words, for each sentence */
+    double reorder;   /* of the decoder's states to the rows that stay */
+} thr_translator_times;
+
 /* Translations first_of[i] to first_of[i + 1] - 1 are text i's, best first. */
 typedef struct thr_translations {
     uint64_t n_texts;
@@ -110,7 +120,7 @@ typedef struct thr_translations {
     uint64_t n_source_words, n_unknown; /* of all texts; of these, words that the model lacks */
     uint64_t n_words;                   /* of the best translations */
     uint64_t n_steps, n_states;         /* decoder steps; states queried */
-    double head_seconds;                /* part of the time spent in the head */
+    thr_translator_times times;
 } thr_translations;
 
 /*

@@ -25,7 +25,7 @@ typedef struct translate_values {
     prog_head_values head_values;
     uint64_t group, beam, n_best, batch, max_length, max_source;
     double length_penalty, length_ratio;
-    bool unk, replace_unk, words;
+    bool unk, replace_unk, words, times;
 } translate_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
@@ -79,6 +79,8 @@ static const prog_option options[] = {
                       "replace each <unk> by the word of the text with the largest attention")},
     {PROG_FLAG_OPTION("words", offsetof(translate_values, words),
                       "print the model's words with joiners, instead of joined text")},
+    {PROG_FLAG_OPTION("times", offsetof(translate_values, times),
+                      "print where the time went: encoder, layers, attention, head, expansion, reorder")},
     {PROG_TEXT_OPTION("states", "FILE", offsetof(translate_values, states),
                       "also write the states of all steps, a row each: .npy .fbin or .fvecs, for thresher head "
                       "query --measure"),
@@ -102,6 +104,8 @@ typedef struct translation {
     char **lines; /* copies */
     size_t *lengths, n, most;
     uint64_t n_lines, n_source_words, n_unknown, n_words, n_cut, n_states;
+    double seconds; /* of all calls */
+    thr_translator_times times;
 } translation;
 
 static void keep_states(void *user, const float *states, uint64_t n, uint32_t n_dims) {
@@ -251,12 +255,25 @@ static void put_text(FILE *file, const translation *t, const thr_translations *m
     }
 }
 
+static void add_times(translation *t, const thr_translator_times *some, double seconds) {
+    t->seconds += seconds;
+    t->times.encoder += some->encoder;
+    t->times.layers += some->layers;
+    t->times.attention += some->attention;
+    t->times.head += some->head;
+    t->times.expansion += some->expansion;
+    t->times.reorder += some->reorder;
+}
+
 static int translate_lines(translation *t) {
     thr_error err = {.status = THR_OK};
     thr_translations made;
 
+    const double begin = prog_seconds();
+
     if (thr_translator_translate(t->translator, (const char *const *)t->lines, t->lengths, t->n, &made, &err) != THR_OK)
         return prog_failed_at(t->in_name, &err);
+    add_times(t, &made.times, prog_seconds() - begin);
     if (t->states_rc != PROG_DONE)
         return t->states_rc;
     for (size_t i = 0; i < t->n; i++) {
@@ -318,6 +335,25 @@ static void tell(const translation *t, double seconds) {
                 prog_exact(t->n_states).text);
 }
 
+static void print_times(const translation *t) {
+    const thr_translator_times *times = &t->times;
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {
+        {"encoder", times->encoder}, {"layers", times->layers},       {"attention", times->attention},
+        {"head", times->head},       {"expansion", times->expansion}, {"reorder", times->reorder},
+    };
+    double rest = t->seconds;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        prog_note("%-9s  %5.1f %%  %s", parts[i].name, t->seconds > 0 ? 100 * parts[i].seconds / t->seconds : 0,
+                  prog_time(parts[i].seconds).text);
+        rest -= parts[i].seconds;
+    }
+    prog_note("%-9s  %5.1f %%  %s", "other", t->seconds > 0 ? 100 * rest / t->seconds : 0, prog_time(rest).text);
+}
+
 static int run_translate(program *run, const void *all_values) {
     translation t = {.run = run, .values = all_values, .states_rc = PROG_DONE};
     int rc = open_model(&t);
@@ -336,6 +372,8 @@ static int run_translate(program *run, const void *all_values) {
     rc = prog_out_close(&t.out, rc);
     if (rc == PROG_DONE)
         tell(&t, prog_seconds() - start);
+    if (rc == PROG_DONE && t.values->times)
+        print_times(&t);
     drop_lines(&t);
     free(t.lines);
     free(t.lengths);

@@ -68,6 +68,7 @@ STRUCTS = {
     "thr_translator_options": _abi.TranslatorOptions,
     "thr_translation": _abi.Translation,
     "thr_translations": _abi.Translations,
+    "thr_translator_times": _abi.TranslatorTimes,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}

@@ -7,6 +7,7 @@ import json
 import pickle
 import struct
 import threading
+import time
 import unittest
 from typing import Any
 
@@ -93,6 +94,18 @@ class Translate(Case):
             self.assertEqual([len(some) for some in made], [2, 2])
             self.assertEqual([one.text for one in made[0]], ["the", "cat"])
             self.assertEqual(made[1][0].text, "dog")
+
+    def test_parts_of_the_time_add_up_to_less_than_all(self) -> None:
+        with thresher.Translator(self.model, batch=1, beam=2) as translator:
+            self.assertEqual(sum(translator.times), 0)
+            begin = time.perf_counter()
+            translator.translate(["chat", "chien"] * 20)
+            seconds, times = time.perf_counter() - begin, translator.times
+            self.assertLessEqual(sum(times), seconds)
+            for name, part in times._asdict().items():
+                self.assertGreater(part, 0, name)
+            translator.translate("")
+            self.assertEqual(sum(translator.times), 0)
 
     def test_unknown_words_are_left_out_or_said_or_replaced(self) -> None:
         self.assertNotIn("unk", thresher.Translator(self.model).translate("Zebra"))

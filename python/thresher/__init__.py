@@ -45,7 +45,7 @@ from ._rank import RankReport, RankStep, RankSVM
 from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
-from ._translate import Translation, Translator
+from ._translate import Translation, TranslationTimes, Translator
 from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
@@ -95,6 +95,7 @@ __all__ = [
     "TowerQuality",
     "TowerReport",
     "Translation",
+    "TranslationTimes",
     "Translator",
     "UnsupportedError",
     "beam_search",

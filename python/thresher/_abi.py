@@ -749,6 +749,17 @@ class Translation(ctypes.Structure):
     ]
 
 
+class TranslatorTimes(ctypes.Structure):
+    _fields_ = [
+        ("encoder", c_double),
+        ("layers", c_double),
+        ("attention", c_double),
+        ("head", c_double),
+        ("expansion", c_double),
+        ("reorder", c_double),
+    ]
+
+
 class Translations(ctypes.Structure):
     _fields_ = [
         ("n_texts", c_uint64),
@@ -759,5 +770,5 @@ class Translations(ctypes.Structure):
         ("n_words", c_uint64),
         ("n_steps", c_uint64),
         ("n_states", c_uint64),
-        ("head_seconds", c_double),
+        ("times", TranslatorTimes),
     ]

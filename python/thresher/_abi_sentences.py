@@ -61,6 +61,8 @@ class BeamResult(ctypes.Structure):
         ("n_steps", c_uint64),
         ("n_states", c_uint64),
         ("head_seconds", c_double),
+        ("expand_seconds", c_double),
+        ("reorder_seconds", c_double),
     ]
 
 

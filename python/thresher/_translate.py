@@ -35,16 +35,36 @@ class Translation(NamedTuple):
     ended: bool
 
 
+class TranslationTimes(NamedTuple):
+    """
+    Seconds of a translation; splitting and joining texts are in none of these.
+
+    encoder    all layers over the source
+    layers     the decoder's embeddings and LSTM layers
+    attention  over the source, and the layer that makes the head's states
+    head       the choice of words: hashes or codes, logits, normaliser
+    expansion  of the beams: the best of all rows' words, for each text
+    reorder    of the decoder's states to the rows that stay
+    """
+
+    encoder: float = 0.0
+    layers: float = 0.0
+    attention: float = 0.0
+    head: float = 0.0
+    expansion: float = 0.0
+    reorder: float = 0.0
+
+
 class _TranslatorHandle(Handle):
     """A thr_translator, which belongs to one thread at a time."""
 
-    __slots__ = ("lock", "head_seconds")
+    __slots__ = ("lock", "times")
     opens, frees = "thr_translator_open", "thr_translator_free"
 
     def __init__(self, path: bytes, threads: int | None, settings: dict[str, Any]) -> None:
         self.pointer = None
         self.lock = threading.Lock()
-        self.head_seconds = 0.0
+        self.times = TranslationTimes()
         self._free = lib.thr_translator_free
         self._context = shared_context(threads, None)
         query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
@@ -156,11 +176,11 @@ class Translator(Model):
         return (_open_again, (self.path, self._threads, self._given))
 
     @property
-    def head_seconds(self) -> float:
-        """Seconds that the last translation spent in the head, the choice of words."""
+    def times(self) -> TranslationTimes:
+        """Where the time of the last call went."""
         handle = self.handle()
         assert isinstance(handle, _TranslatorHandle)
-        return handle.head_seconds
+        return handle.times
 
     def translate(self, texts: str | Iterable[str]) -> Any:
         """The best translation of a text, or a list of them for several; "" for a text without words."""
@@ -176,7 +196,7 @@ class Translator(Model):
         made: list[list[Translation]] = []
         step = self._batch * _BATCHES
         with handle.lock:
-            handle.head_seconds = 0.0
+            handle.times = TranslationTimes()
             for first in range(0, len(texts_of), step):
                 made.extend(_translate(handle, texts_of[first : first + step]))
         return made
@@ -195,7 +215,7 @@ def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Transl
     )
     if status != _abi.OK:
         raise _errors.failure(status, err)
-    handle.head_seconds += result.head_seconds
+    handle.times = TranslationTimes(*(t + getattr(result.times, name) for name, t in handle.times._asdict().items()))
     made = []
     for i in range(len(some)):
         made.append([_taken(result.translations[j]) for j in range(result.first_of[i], result.first_of[i + 1])])

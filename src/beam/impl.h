@@ -78,7 +78,7 @@ struct thr_beam {
     size_t n_nodes;
     uint32_t length; /* of the rows after the current step */
     uint64_t n_states;
-    double head_seconds;
+    double head_seconds, expand_seconds, reorder_seconds;
 
     uint64_t *first_of, *offsets; /* of the result */
     uint32_t *result_words;

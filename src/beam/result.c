@@ -58,6 +58,8 @@ thr_status thr_beam_collect(thr_beam *beam, thr_beam_result *result, thr_error *
                                 .ended = beam->ended,
                                 .n_steps = beam->length,
                                 .n_states = beam->n_states,
-                                .head_seconds = beam->head_seconds};
+                                .head_seconds = beam->head_seconds,
+                                .expand_seconds = beam->expand_seconds,
+                                .reorder_seconds = beam->reorder_seconds};
     return THR_OK;
 }

@@ -64,7 +64,7 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
     beam->n_nodes = 0;
     beam->length = 0;
     beam->n_states = 0;
-    beam->head_seconds = 0;
+    beam->head_seconds = beam->expand_seconds = beam->reorder_seconds = 0;
     return thr_beam_set_penalties(beam, longest, err);
 }
 
@@ -179,14 +179,19 @@ static thr_status step(thr_beam *beam, const thr_decoder *decoder, thr_error *er
     THR_TRY(step_decoder(beam, decoder, err));
     const double begin = thr_clock();
     THR_TRY(query_head(beam, err));
-    beam->head_seconds += thr_clock() - begin;
+    const double queried = thr_clock();
     THR_TRY(make_node_room(beam, err));
     beam->n_next_rows = 0;
     for (size_t s = 0; s < beam->n_sentences; s++)
         if (beam->sentences[s].n_rows > 0)
             thr_beam_advance(beam, s);
     swap_rows(beam);
-    return reorder(beam, decoder, n_before, err);
+    const double expanded = thr_clock();
+    THR_TRY(reorder(beam, decoder, n_before, err));
+    beam->head_seconds += queried - begin;
+    beam->expand_seconds += expanded - queried;
+    beam->reorder_seconds += thr_clock() - expanded;
+    return THR_OK;
 }
 
 static uint64_t count_done(const thr_beam *beam) {

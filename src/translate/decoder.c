@@ -2,6 +2,7 @@
 /* decoder.c - a step of all rows: the decoder's layers, attention over each row's sentence, states for the head. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "nn/dense.h"
 #include "parallel/pool.h"
@@ -126,6 +127,7 @@ thr_status thr_translate_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words
     const thr_vocabulary *target = &m->target;
     const size_t n = w->n_rows;
     THR_TRY(make_room(w, err));
+    const double begin = thr_clock();
     for (size_t i = 0; i < n; i++)
         memcpy(w->x.items + i * target->n_columns, target->rows + words[i] * target->n_columns,
                target->n_columns * sizeof(float));
@@ -135,10 +137,13 @@ thr_status thr_translate_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words
         thr_nn_lstm_step(w->context, &m->decoder[l].lstm, w->gates.items, n, w->now[l].h.items, w->now[l].c.items);
         x = w->now[l].h.items;
     }
+    const double layered = thr_clock();
     attention all = {w, x, attended};
     thr_parallel_for(w->context, n, attend, &all);
     const thr_dense combine = {m->combine, NULL, 2 * m->n_units, m->n_dims};
     thr_nn_dense_forward(w->context, &combine, w->combined.items, n, states);
     thr_nn_tanh_forward(w->context, states, n * m->n_dims, states);
+    w->layers_seconds += layered - begin;
+    w->attention_seconds += thr_clock() - layered;
     return THR_OK;
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/radix.h"
 #include "translate/translator.h"
@@ -131,11 +132,19 @@ static thr_status gather(thr_translator *t, size_t first, size_t n_left, size_t 
 static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
     const thr_decoder decoder = {t, start, step, reorder};
     thr_beam_result found;
+    thr_translator_times *times = &result->times;
+    const double begin = thr_clock();
     THR_TRY(thr_translate_seq2seq_encode(&t->work, t->batch_words, t->batch_starts, n, err));
+    times->encoder += thr_clock() - begin;
+    t->work.layers_seconds = t->work.attention_seconds = 0;
     THR_TRY(thr_beam_search(t->beam, &decoder, n, t->max_lengths, &found, err));
     result->n_steps += found.n_steps;
     result->n_states += found.n_states;
-    result->head_seconds += found.head_seconds;
+    times->layers += t->work.layers_seconds;
+    times->attention += t->work.attention_seconds;
+    times->head += found.head_seconds;
+    times->expansion += found.expand_seconds;
+    times->reorder += found.reorder_seconds;
     return thr_translate_take(t, first, &found, err);
 }
 

@@ -39,7 +39,8 @@ typedef struct thr_seq2seq_work {
     thr_layer_state now[THR_SEQ2SEQ_LAYERS], other[THR_SEQ2SEQ_LAYERS];
     /* Scratch. */
     thr_floats x, gates, layer, c, shares, combined;
-    uint32_t *counting; /* 0, 1, 2, ... */
+    uint32_t *counting;                       /* 0, 1, 2, ... */
+    double layers_seconds, attention_seconds; /* of all steps; the caller resets them */
     size_t places_capacity, steps_capacity, sentences_capacity, other_capacity, counting_capacity;
 } thr_seq2seq_work;
 

@@ -38,6 +38,12 @@ fails 2 'standard output has the translations' "$THRESHER" translate "$data/en-d
 fails 2 'states.txt: the ending must be' "$THRESHER" translate "$data/en-de.safetensors" test.en --states states.txt
 [ ! -e states.txt ] || die "a file that was refused"
 
+# where the time goes: six parts and what is in none of them, of the whole
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --times
+same full.de again.de
+says '^thresher: head  *[0-9.]* %' err
+grep ' % ' err | awk '{ sum += $3; n++ } END { exit !(n == 7 && sum > 99.5 && sum < 100.5) }' || die "$(cat err)"
+
 # few words cost
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o frequent.de --screen frequent --frequent 500
 frequent=$(bleu frequent.de)

@@ -85,7 +85,7 @@ class Course:
         with thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked) as translator:
             start = time.perf_counter()
             texts = translator.translate(self.sources)
-            seconds, head_seconds = time.perf_counter() - start, translator.head_seconds
+            seconds, head_seconds = time.perf_counter() - start, translator.times.head
         bleu = thresher.bleu(texts, self.references, lower_case=True).bleu  # as the model's words are
         recall = None
         if way.screen == "full":
