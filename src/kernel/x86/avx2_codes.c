@@ -39,9 +39,10 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
                 const __m256i next_low = table(nibbles + 32), next_high = table(nibbles + 48);
                 for (uint32_t p = 0; p < planes; p++)
                     for (int half = 0; half < 2; half++) {
-                        const uint8_t *at = blocks + ITEMS * p + HALF * half;
-                        add_bytes(&sums[p][half], _mm256_add_epi8(look_up(load(at), low, high),
-                                                                  look_up(load(at + row), next_low, next_high)));
+                        const uint8_t *at = blocks + ITEMS * p;
+                        add_bytes(&sums[p][half],
+                                  _mm256_add_epi8(look_up(load_half(at, half), low, high),
+                                                  look_up(load_half(at + row, half), next_low, next_high)));
                     }
             }
             for (; r < end; r++, blocks += row) {
@@ -49,7 +50,7 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
                 for (uint32_t p = 0; p < planes; p++)
                     for (int half = 0; half < 2; half++)
                         add_bytes(&sums[p][half],
-                                  look_up(load(blocks + ITEMS * p + HALF * half), table(nibbles), table(nibbles + 16)));
+                                  look_up(load_half(blocks + ITEMS * p, half), table(nibbles), table(nibbles + 16)));
             }
             store_planes(distances, sums, planes, start > 0);
         }

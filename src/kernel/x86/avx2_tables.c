@@ -17,13 +17,13 @@ INLINE __m256i look_up_row(const uint8_t *nibbles, __m256i low, __m256i high) {
 }
 
 /* Sum n_rows rows of a plane, 32 items each, `stride` bytes apart, with the tables of n parts. */
-INLINE void look_up_rows(word_sums *sums, const uint8_t *codes, size_t stride, uint32_t n_rows,
+INLINE void look_up_rows(word_sums *sums, const uint8_t *codes, size_t stride, uint32_t n_rows, const int half,
                          const table_pointer *nibbles, const int n) {
     for (int i = 0; i < n; i++)
         sums[i] = no_words();
     uint32_t r = 0;
     for (; r + 2 <= n_rows; r += 2, codes += 2 * stride) { /* the sums of two rows, at most 240, fit a byte */
-        const __m256i x = load(codes), y = load(codes + stride);
+        const __m256i x = load_half(codes, half), y = load_half(codes + stride, half);
         const __m256i x_low = low_nibbles(x), x_high = high_nibbles(x);
         const __m256i y_low = low_nibbles(y), y_high = high_nibbles(y);
 #pragma GCC unroll 4
@@ -33,7 +33,7 @@ INLINE void look_up_rows(word_sums *sums, const uint8_t *codes, size_t stride, u
         }
     }
     if (r < n_rows) {
-        const __m256i x = load(codes);
+        const __m256i x = load_half(codes, half);
 #pragma GCC unroll 4
         for (int i = 0; i < n; i++)
             add_bytes(&sums[i], look_up_row(nibbles[i] + (size_t)32 * r, low_nibbles(x), high_nibbles(x)));
@@ -50,10 +50,11 @@ INLINE void look_up_block(uint32_t *const *distances, const uint8_t *block, uint
         nibbles[i] = parts[i]->nibbles + (size_t)32 * first;
     block += (size_t)ITEMS * planes * first;
     for (uint32_t p = 0; p < planes; p++)
-        for (int half = 0; half < ITEMS; half += HALF) {
-            look_up_rows(sums, block + ITEMS * p + half, (size_t)ITEMS * planes, end - first, nibbles, n);
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+            look_up_rows(sums, block + ITEMS * p, (size_t)ITEMS * planes, end - first, half, nibbles, n);
             for (int i = 0; i < n; i++)
-                fold_words(totals[i] + half, &sums[i], p == 0);
+                fold_words(totals[i] + HALF * half, &sums[i], p == 0);
         }
     for (int i = 0; i < n; i++)
         for (int item = 0; item < ITEMS; item++)

@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 
+#include "kernel/read_ahead.h"
 #include "kernel/x86/avx2_codes.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -26,6 +27,13 @@ INLINE word_sums no_words(void) {
 
 INLINE __m256i load(const uint8_t *at) {
     return _mm256_loadu_si256((const __m256i *)(const void *)at);
+}
+
+/* Load the first or second half of a byte row; the first requests a row ahead. */
+INLINE __m256i load_half(const uint8_t *row, const int half) {
+    if (half == 0)
+        thr_kernel_read_ahead(row);
+    return load(row + HALF * half);
 }
 
 INLINE void add_bytes(word_sums *sum, __m256i bytes) {

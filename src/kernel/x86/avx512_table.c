@@ -10,6 +10,7 @@
  * fits 16 bits.
  */
 #include "kernel/planes.h"
+#include "kernel/read_ahead.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
@@ -24,6 +25,7 @@ typedef struct word_sums {
 
 /* Forces one load: gcc 12 would load a value again for every use, and this kernel is limited by loads. */
 INLINE __m512i load_once(const uint8_t *at) {
+    thr_kernel_read_ahead(at);
     __m512i x = _mm512_loadu_si512(at);
     __asm__("" : "+v"(x));
     return x;

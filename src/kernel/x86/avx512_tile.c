@@ -11,6 +11,7 @@
  * on execution ports that the products leave idle.
  */
 #include "kernel/planes.h"
+#include "kernel/read_ahead.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
@@ -89,6 +90,8 @@ INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int p
 }
 
 INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes) {
+    for (int p = 0; p < planes; p++)
+        thr_kernel_read_ahead(codes + ITEMS * p);
     for (int k = 0; k < 4; k++) {
         const item_matrices of = load_matrices(codes, 16 * k, planes);
         _mm512_store_si512(bytes + 64 * k, unpack(&of, 0, planes));
