@@ -11,6 +11,11 @@
 enum {
     SURVIVORS_TIMES = 8,    /* survivors per candidate without a calibration */
     LEAST_TO_CHOOSE = 4096, /* items; with fewer, all ways cost about the same */
+    /*
+     * Margins keep a recall whatever the number of survivors; with twice the calibration's, 3 of 100 queries like those
+     * of the calibration need a second pass (scan/complete.c).
+     */
+    MARGIN_TIMES = 2,
 };
 
 /*
@@ -78,6 +83,12 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
                       exact_is_cheaper(index, (double)survivors, (double)candidates);
     if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))
         options->exact = true;
+    if (counted || options->n_survivors != 0) {
+        options->recall = 0; /* the caller's numbers decide */
+    } else if (kept) {
+        survivors *= MARGIN_TIMES;
+        candidates *= MARGIN_TIMES;
+    }
     if (options->n_candidates == 0)
         options->n_candidates = candidates;
     if (options->n_survivors == 0)

@@ -11,13 +11,15 @@
 
 #include "scan/worker.h"
 
-enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 256 }; /* sampled blocks; the most of their rows that are scored */
+enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; the most of their rows that are scored */
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {
     bool known;                /* false if too few sampled rows have a direction */
     double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
     double query;              /* the share of `screened` that the query's own code causes */
+    /* Of the factors that the screen and the rescoring multiply by, over the rows measured. */
+    double mean_factor, least_factor, largest_factor, mean_record;
 } thr_noise;
 
 /*

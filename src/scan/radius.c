@@ -21,42 +21,17 @@ typedef struct radius_search {
     thr_radius radius;
     size_t group;
     thr_found *found; /* one per query */
-    thr_found *parts; /* one per lane: the rows it has found so far */
 } radius_search;
 
-/* Queries that scan the codes together, each with a lane and a part; or one query, with those of all threads. */
+/* Queries that scan the codes together, each with a lane; or one query, with the lanes of all threads. */
 typedef struct radius_group {
     const radius_search *search;
     thr_scan_group screen;
     const thr_radius_plan *plans;
     thr_lane *lanes;
-    thr_found *parts;
 } radius_group;
 
 /* ------------------------------------------------------------------------------------------------ answers */
-
-void thr_scan_found_free(thr_context *context, thr_found *found) {
-    thr_release(context, found->items);
-    *found = (thr_found){0};
-}
-
-static thr_status reserve(thr_context *context, thr_found *found, size_t wanted, thr_error *err) {
-    if (thr_grow(context, &found->items, &found->capacity, wanted, sizeof *found->items, "rows", NULL) == THR_OK)
-        return THR_OK;
-    return thr_fail(err, THR_ENOMEM,
-                    "no memory for %zu rows within the radius: raise the least score or ask fewer queries at once",
-                    wanted);
-}
-
-static thr_status append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n, thr_error *err) {
-    if (n == 0)
-        return THR_OK;
-    if (found->n + n > found->capacity)
-        THR_TRY(reserve(context, found, n > found->n ? found->n + n : 2 * found->n, err));
-    memcpy(found->items + found->n, items, n * sizeof *items);
-    found->n += n;
-    return THR_OK;
-}
 
 static size_t keep_from(thr_candidate *items, size_t n, double least) {
     size_t kept = 0;
@@ -86,8 +61,8 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
     return kept;
 }
 
-/* Rescore and refine the rows in the lane's collector, and append those within the radius to the part. */
-static thr_status accept_survivors(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part,
+/* Rescore and refine the rows in the lane's collector, and append those within the radius to the lane's part. */
+static thr_status accept_survivors(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane,
                                    thr_error *err) {
     const thr_scan_target *target = s->job->target;
     const bool vectors = target->keep != THR_DTYPE_NONE;
@@ -100,30 +75,31 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
         thr_scan_refine(&plan->rescoring, lane, items, n);
     for (size_t i = 0; !vectors && i < n; i++)
         items[i].score = thr_scan_estimate_score(&plan->rescoring, items[i].score);
-    return append(s->scan->context, part, items, keep_from(items, n, (double)s->radius.least_score), err);
+    return thr_scan_found_append(s->job->context, &lane->part, items,
+                                 keep_from(items, n, (double)s->radius.least_score), err);
 }
 
 /* A query without direction has cosine and inner product 0 with all rows. */
-static thr_status find_all(const radius_search *s, thr_found *part, thr_error *err) {
+static thr_status find_all(const radius_search *s, thr_lane *lane, thr_error *err) {
     const uint64_t *filter = s->job->options->filter;
     for (uint64_t row = 0; row < s->job->target->n_items && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
             const thr_candidate item = {.row = row};
-            THR_TRY(append(s->scan->context, part, &item, 1, err));
+            THR_TRY(thr_scan_found_append(s->job->context, &lane->part, &item, 1, err));
         }
     return THR_OK;
 }
 
-/* Merge the parts of n_parts lanes into one query's answer. */
-static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts, size_t n_parts, thr_error *err) {
+/* Merge the parts of n_lanes lanes into one query's answer. */
+static thr_status finish(const radius_search *s, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
     thr_found *found = &s->found[row];
     size_t n = 0;
-    for (size_t i = 0; i < n_parts; i++)
-        n += parts[i].n;
-    THR_TRY(reserve(s->scan->context, found, n, err));
-    for (size_t i = 0; i < n_parts; i++) {
-        THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n, err));
-        parts[i].n = 0;
+    for (size_t i = 0; i < n_lanes; i++)
+        n += lanes[i].part.n;
+    THR_TRY(thr_scan_found_reserve(s->job->context, found, found->n + n, err));
+    for (size_t i = 0; i < n_lanes; i++) {
+        THR_TRY(thr_scan_found_append(s->job->context, found, lanes[i].part.items, lanes[i].part.n, err));
+        lanes[i].part.n = 0;
     }
     thr_select_candidates_sort(found->items, found->n);
     return THR_OK;
@@ -131,9 +107,8 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts,
 
 /* ------------------------------------------------------------------------------------------------ the pass */
 
-/* Scan some blocks; each query of the group has a lane and a part. */
-static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found *parts, thr_block_range blocks,
-                              thr_error *err) {
+/* Scan some blocks; each query of the group has a lane. */
+static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_block_range blocks, thr_error *err) {
     const thr_scan_target *target = g->search->job->target;
     const uint32_t n = g->screen.n;
     uint64_t step = THR_RADIUS_BLOCKS;
@@ -153,7 +128,7 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found 
             if (g->plans[q].exact)
                 thr_scan_exact_blocks(&g->screen.queries[q], &lanes[q], range);
             if (lanes[q].collector.n > THR_RADIUS_ROWS || end == blocks.end)
-                THR_TRY(accept_survivors(g->search, &g->plans[q], &lanes[q], &parts[q], err));
+                THR_TRY(accept_survivors(g->search, &g->plans[q], &lanes[q], err));
         }
     }
     return THR_OK;
@@ -164,27 +139,27 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
     const radius_search *s = g->search;
     thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
     blocks.end = blocks.end < s->job->n_blocks ? blocks.end : s->job->n_blocks;
-    return pass_blocks(g, &g->lanes[worker], &g->parts[worker], blocks, err);
+    return pass_blocks(g, &g->lanes[worker], blocks, err);
 }
 
 /* Between two checks a collector receives up to THR_RADIUS_ROWS rows, and it needs capacity for one more block. */
 static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, s->job->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
                                            threshold, err));
     return THR_OK;
 }
 
-/* Prepare a query and its plan. Rows that need no pass go to `part`. */
-static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_found *part,
-                              thr_scan_query *query, thr_radius_plan *plan, thr_error *err) {
+/* Prepare a query and its plan. Rows that need no pass go to the lane's part. */
+static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_scan_query *query,
+                              thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
     thr_scan_query_prepare(job, s->queries, row, lane, query);
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
         query->collected = true;
-        THR_TRY(find_all(s, part, err));
+        THR_TRY(find_all(s, lane, err));
     } else {
         *plan = thr_scan_radius_plan_make(job, &s->radius, query, lane);
         query->collected = plan->exact;
@@ -195,25 +170,25 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
 }
 
 /* Search n queries from row on, with a lane each, or one query on all n_lanes. */
-static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, thr_found *parts,
-                               uint32_t n_lanes, thr_error *err) {
+static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, uint32_t n_lanes,
+                               thr_error *err) {
     thr_scan_query queries[THR_GROUP] = {{.target = NULL}};
     thr_radius_plan plans[THR_GROUP];
     for (uint32_t i = 0; i < n; i++) {
-        THR_TRY(start_query(s, row + i, &lanes[i], &parts[i], &queries[i], &plans[i], err));
+        THR_TRY(start_query(s, row + i, &lanes[i], &queries[i], &plans[i], err));
         THR_TRY(start_lanes(s, &lanes[i], n == 1 ? n_lanes : 1,
                             plans[i].exact ? s->radius.least_score : plans[i].screened, err));
     }
-    radius_group g = {s, thr_scan_group_make(s->job, queries, n, lanes), plans, lanes, parts};
+    radius_group g = {s, thr_scan_group_make(s->job, queries, n, lanes), plans, lanes};
     if (n_lanes > 1) {
-        THR_TRY(thr_parallel_try(s->scan->context,
+        THR_TRY(thr_parallel_try(s->job->context,
                                  (size_t)((s->job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS), run_piece, &g,
                                  err));
-        return finish(s, row, parts, n_lanes, err);
+        return finish(s, row, lanes, n_lanes, err);
     }
-    THR_TRY(pass_blocks(&g, lanes, parts, (thr_block_range){0, s->job->n_blocks}, err));
+    THR_TRY(pass_blocks(&g, lanes, (thr_block_range){0, s->job->n_blocks}, err));
     for (uint32_t i = 0; i < n; i++)
-        THR_TRY(finish(s, row + i, &parts[i], 1, err));
+        THR_TRY(finish(s, row + i, &lanes[i], 1, err));
     return THR_OK;
 }
 
@@ -221,14 +196,13 @@ static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error 
     const radius_search *s = arg;
     const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
     const size_t first = (size_t)worker * s->group;
-    return search_group(s, row, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], &s->parts[first],
-                        1, err);
+    return search_group(s, row, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], 1, err);
 }
 
 static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
     if (one_by_one) {
         for (uint64_t row = 0; row < s->queries->n_rows; row++)
-            THR_TRY(search_group(s, row, 1, s->scan->lanes, s->parts, s->scan->context->n_threads, err));
+            THR_TRY(search_group(s, row, 1, s->scan->lanes, s->scan->context->n_threads, err));
         return THR_OK;
     }
     return thr_parallel_try(s->scan->context, (size_t)((s->queries->n_rows + s->group - 1) / s->group), run_group, s,
@@ -254,10 +228,19 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const 
     const size_t n_lanes = n_threads * s.group;
     THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, target->quantiser->n_dims, THR_RADIUS_ROWS, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
-    THR_TRY(thr_alloc_zero(context, n_lanes, sizeof *s.parts, &s.parts, "a search", err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
-        thr_scan_found_free(context, &s.parts[i]);
-    thr_release(context, s.parts);
+        thr_scan_found_free(context, &scan->lanes[i].part);
     return status;
+}
+
+thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
+                               uint32_t n_lanes, thr_found *found, thr_error *err) {
+    thr_search_options options = *job->options;
+    thr_job alone = *job;
+    options.certified = NULL;
+    alone.options = &options;
+    alone.bounded = true;
+    radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group = 1, .found = found};
+    return search_group(&s, 0, 1, lanes, n_lanes, err);
 }

@@ -14,6 +14,11 @@ typedef struct thr_found {
 
 void thr_scan_found_free(thr_context *context, thr_found *found);
 
+/* Make room for `wanted` rows in all, or append n rows. THR_ENOMEM. */
+thr_status thr_scan_found_reserve(thr_context *context, thr_found *found, size_t wanted, thr_error *err);
+thr_status thr_scan_found_append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n,
+                                 thr_error *err);
+
 /*
  * Find for every query all rows with a score of at least least_score, in the user's units, not NaN. Uses the options
  * query_bits, exact, filter, recall and certified, which the caller has checked. found has a zeroed element per query;

@@ -10,6 +10,8 @@ enum {
     THR_RADIUS_ROWS = THR_RADIUS_BLOCKS * THR_BLOCK_ITEMS,
 };
 
+#define THR_SCREEN_SHARE 0.75 /* of the misses, the screen's; the rescoring has the rest */
+
 /* The request, the same for all queries. */
 typedef struct thr_radius {
     float least_score;
@@ -37,5 +39,18 @@ typedef struct thr_radius_plan {
  */
 thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
                                           thr_lane *lane);
+
+/* The most rows that a lane's collector holds in a search: its survivors, and what margins need. */
+static inline size_t thr_scan_most_survivors(const thr_job *job) {
+    const size_t rows = THR_RADIUS_ROWS + THR_BLOCK_ITEMS;
+    return job->screen_z > 0 && job->survivors < rows ? rows : job->survivors;
+}
+
+/*
+ * In radius.c: append to *found the rows of one query, a matrix of one row, that reach the radius. Takes all n_lanes
+ * lanes, and leaves no rows in their collectors. THR_ENOMEM.
+ */
+thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
+                               uint32_t n_lanes, thr_found *found, thr_error *err);
 
 #endif

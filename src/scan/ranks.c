@@ -102,6 +102,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_search_options options;
     thr_search_options_init(&options);
     options.n_candidates = options.n_survivors = n_survivors;
+    options.recall = 0; /* no margins */
     const thr_answers answers = {.k = 1};
     thr_job job = thr_scan_job_make(context, target, &options, &answers);
     /* Collect all survivors, whether or not vectors are kept to refine them. */

@@ -51,8 +51,10 @@ void thr_scan_free(thr_scan *scan);
 
 /*
  * Search for all queries (any dtype; the caller checks that they have the target's dimensions). The caller also checks
- * the options: query_bits in 0..8, k >= 1, a filter of n_items bits, exact only with vectors. options->recall is
- * ignored: n_survivors and n_candidates give the numbers of rows that go on, at least k in any case.
+ * the options: query_bits in 0..8, k >= 1, a filter of n_items bits, exact only with vectors. n_survivors and
+ * n_candidates give the numbers of rows that go on, at least k in any case. With a recall between 0 and 1, with vectors
+ * and factors, and without hits or extra, margins keep the recall whatever these numbers (margin.h), which then decide
+ * the time.
  *
  * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.
  *

@@ -6,6 +6,7 @@
 #include "code/group.h"
 #include "code/nested.h"
 #include "kernel/kernel.h"
+#include "scan/radius.h"
 #include "scan/scan.h"
 #include "select/candidates.h"
 #include "select/sampled_threshold.h"
@@ -43,7 +44,12 @@ typedef struct thr_job {
     size_t wanted;                /* candidates to refine, at most survivors */
     bool exact;                   /* score rows from their vectors, without a screen */
     bool bounded;                 /* the queries' errors are measured */
-    double kept_error;            /* thr_scan_kept_error, where bounded */
+    double kept_error;            /* thr_scan_kept_error, where answers are certified */
+    /*
+     * The recall is kept by margins (margin.h): of the screen and of the rescoring, in standard errors. 0: by the
+     * numbers of survivors and candidates alone.
+     */
+    double screen_z, rescore_z;
 } thr_job;
 
 /*
@@ -76,9 +82,10 @@ typedef struct thr_scan_query {
     float gain;   /* with factors: multiplies (total - 2 D) * factor */
     float weight; /* multiplies offsets */
     float bias;   /* added to an estimate in the collector's units, gives the user's score */
-    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain) * factor - offset * weight. */
+    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + over) * factor - offset * weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
+    float over;              /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
     thr_query_errors errors; /* where job->bounded */
     float unit;              /* with hits: the unit of sums */
     bool collected;          /* its collector is complete: the pass skips it */
@@ -115,6 +122,9 @@ typedef struct thr_lane {
     size_t number;                        /* of the lane, within its search */
     const int32_t *sums;                  /* with hits: sums of the current window; NULL: none */
     uint32_t window;
+    thr_found part;   /* rows that a search by radius found on this lane so far */
+    thr_found found;  /* rows of both passes (complete.c) */
+    double left_most; /* the largest overestimate of a row that the screen left out (margin.h) */
 } thr_lane;
 
 /* Queries that devices take at once, with a lane each, whatever the number of threads. */

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "parallel/pool.h"
 #include "scan/bounds.h"
+#include "scan/margin.h"
+#include "scan/radius_plan.h"
 #include "scan/values.h"
 
 typedef struct search_batch {
@@ -16,12 +18,14 @@ typedef struct search_batch {
     thr_lane *lanes;
     uint64_t row; /* of the batch's first query */
     thr_scan_query prepared[THR_DEVICE_QUERIES];
+    thr_margin margins[THR_DEVICE_QUERIES]; /* where the job keeps a recall */
 } search_batch;
 
 static void prepare_one(void *arg, size_t i, uint32_t worker) {
     search_batch *b = arg;
     (void)worker;
     thr_scan_query_prepare(b->job, b->queries, b->row + i, &b->lanes[i], &b->prepared[i]);
+    thr_scan_margin_begin(b->job, &b->prepared[i], &b->lanes[i], &b->margins[i]);
 }
 
 static void rescore_one(void *arg, size_t i, uint32_t worker) {
@@ -48,6 +52,18 @@ static thr_status put_one(void *arg, size_t i, uint32_t worker, thr_error *err) 
     return thr_scan_answer_put(b->job, &b->prepared[i], &b->lanes[i], b->row + i, err);
 }
 
+/* With margins, all steps after the screen: what is rescored and refined depends on scores found before. */
+static thr_status answer_one(void *arg, size_t i, uint32_t worker, thr_error *err) {
+    search_batch *b = arg;
+    (void)worker;
+    if (thr_scan_keeps_recall(b->job, &b->prepared[i]))
+        return thr_scan_margin_answer(b->job, &b->prepared[i], &b->margins[i], b->queries, b->row + i, &b->lanes[i], 1,
+                                      err);
+    thr_scan_answer_screened(b->job, &b->prepared[i], &b->lanes[i]);
+    thr_scan_refine(&b->prepared[i], &b->lanes[i], b->lanes[i].collector.items, b->lanes[i].collector.n);
+    return put_one(b, i, worker, err);
+}
+
 /* Search n queries from b->row on. Steps on devices alternate with steps on threads, which take one query each. */
 static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     thr_context *context = b->job->context;
@@ -56,6 +72,8 @@ static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     THR_TRY(b->job->target->hits == NULL
                 ? thr_store_collect(store, b->job, b->prepared, n, b->lanes, err)
                 : thr_store_collect_values(store, b->job, b->prepared, b->row, n, b->lanes, err));
+    if (b->job->screen_z > 0)
+        return thr_parallel_try(context, n, answer_one, b, err);
     thr_parallel_for(context, n, rescore_one, b);
     if (thr_is_nested(b->job->target) && thr_store_can_rescore(store))
         THR_TRY(thr_store_rescore(store, b->job, b->prepared, n, b->lanes, err));
@@ -72,7 +90,8 @@ thr_status thr_store_search(thr_scan *scan, const thr_scan_target *target, const
         return thr_scan_search(scan, target, queries, options, answers, err);
     uint64_t n_lanes = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
     n_lanes = n_lanes < THR_DEVICE_QUERIES ? n_lanes : THR_DEVICE_QUERIES;
-    THR_TRY(thr_scan_make_room(scan, (size_t)n_lanes, 1, target->quantiser->n_dims, job.survivors, err));
+    THR_TRY(
+        thr_scan_make_room(scan, (size_t)n_lanes, 1, target->quantiser->n_dims, thr_scan_most_survivors(&job), err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
     search_batch b = {.job = &job, .queries = queries, .lanes = scan->lanes};
     for (uint64_t left = queries->n_rows; left > 0;) {

@@ -105,6 +105,7 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     test_query naive;
     thr_scan_query query;
     thr_search_options_init(&options);
+    options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.certified = &certified;
     const thr_matrix matrix = thr_matrix_f32(vector, 1, b->shape.n_dims);
@@ -155,6 +156,7 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     thr_error err;
     thr_search_options options;
     thr_search_options_init(&options);
+    options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.exact = true;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
@@ -292,6 +294,7 @@ static void searches_that_leave_nothing_out_are_certain(void **state) {
             open_bench(&b, GAUSSIAN, ITEMS, DIMS, code);
             thr_search_options options;
             thr_search_options_init(&options);
+            options.recall = 0; /* the counts decide */
             options.n_candidates = options.n_survivors = 8;
             const bool one_bit = CODES[code].bits == 1 || CODES[code].lead == 1;
             if (one_bit)
@@ -331,6 +334,7 @@ static void what_is_not_known_is_not_certified(void **state) {
             open_bench(&b, CLUSTERS, ITEMS, DIMS, N_CODES - 1);
             thr_search_options options;
             thr_search_options_init(&options);
+            options.recall = 0; /* the counts decide */
             options.query_bits = 8;
             options.n_candidates = options.n_survivors = 100;
             assert_int_equal(certified_one(&b, b.rows, &options), vectors);

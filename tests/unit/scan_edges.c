@@ -17,6 +17,7 @@ static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, TH
 static thr_search_options defaults(void) {
     thr_search_options options;
     thr_search_options_init(&options);
+    options.recall = 0; /* the counts decide */
     options.n_candidates = 40;
     return options;
 }
@@ -360,6 +361,7 @@ static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
         thr_scan *scan = NULL;
         thr_search_options options;
         thr_search_options_init(&options);
+        options.recall = 0; /* the counts decide */
         options.n_candidates = 400;
         uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];
         thr_error err;

@@ -14,6 +14,7 @@ static const uint32_t QUERY_BITS[] = {1, 4, 8};
 static thr_search_options defaults(uint32_t query_bits) {
     thr_search_options options;
     thr_search_options_init(&options);
+    options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.n_candidates = 50;
     return options;

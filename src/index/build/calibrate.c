@@ -131,6 +131,7 @@ static thr_status learn(tuner *t) {
     thr_search_options_init(&options);
     options.exact = t->index->manifest.keep != THR_DTYPE_NONE;
     options.n_survivors = t->ranked;
+    options.recall = 0;
     thr_progress progress = thr_progress_start(t->index->context, "calibrate", all->n_rows);
     for (uint64_t first = 0; first < all->n_rows; first += AT_ONCE) {
         thr_matrix rows = *all;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* found.c - the rows that a search by radius found: memory that grows with the answer. */
+#include "base/error.h"
+#include "scan/radius.h"
+
+#include <string.h>
+
+void thr_scan_found_free(thr_context *context, thr_found *found) {
+    thr_release(context, found->items);
+    *found = (thr_found){0};
+}
+
+thr_status thr_scan_found_reserve(thr_context *context, thr_found *found, size_t wanted, thr_error *err) {
+    if (thr_grow(context, &found->items, &found->capacity, wanted, sizeof *found->items, "rows", NULL) == THR_OK)
+        return THR_OK;
+    return thr_fail(err, THR_ENOMEM,
+                    "no memory for %zu rows within the radius: raise the least score or ask fewer queries at once",
+                    wanted);
+}
+
+thr_status thr_scan_found_append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n,
+                                 thr_error *err) {
+    if (n == 0)
+        return THR_OK;
+    if (found->n + n > found->capacity)
+        THR_TRY(thr_scan_found_reserve(context, found, n > found->n ? found->n + n : 2 * found->n, err));
+    memcpy(found->items + found->n, items, n * sizeof *items);
+    found->n += n;
+    return THR_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - what a search decides once, before any query: numbers of rows, margins, and whether vectors are scored. */
+#include "scan/bounds.h"
+#include "scan/radius_plan.h"
+#include "select/bitmap.h"
+
+uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
+    return filter == NULL ? target->n_items : thr_select_bitmap_count_range(filter, 0, target->n_items);
+}
+
+/* Whether margins can keep a recall: codes need factors, and their errors say nothing of added scores. */
+static bool keeps_recall(const thr_scan_target *target, const thr_search_options *options) {
+    const bool factors = thr_is_nested(target) || target->segments->factors != NULL;
+    return factors && target->hits == NULL && !(options->extra >= 0);
+}
+
+thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+                          const thr_answers *answers) {
+    thr_job job = {.context = context, .target = target, .options = options, .answers = answers};
+    const uint64_t k = answers->k;
+    job.query_bits = options->query_bits != 0  ? options->query_bits
+                     : target->query_bits != 0 ? target->query_bits
+                                               : THR_QUERY_BITS;
+    job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    job.n_allowed = thr_scan_count_allowed(target, options->filter);
+    job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
+    /* A margin is measured from the k-th best; without vectors more candidates are of no use. */
+    uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
+    if (job.exact || options->extra >= 0 || target->keep == THR_DTYPE_NONE)
+        wanted = k;
+    wanted = wanted < job.n_allowed ? wanted : job.n_allowed;
+    uint64_t survivors = options->n_survivors > wanted ? options->n_survivors : wanted;
+    if (job.exact || !thr_is_nested(target))
+        survivors = wanted;
+    survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
+    job.wanted = wanted == 0 ? 1 : (size_t)wanted;
+    job.survivors = survivors == 0 ? 1 : (size_t)survivors;
+    const bool refines = !job.exact && target->keep != THR_DTYPE_NONE;
+    if (refines && options->recall > 0 && options->recall < 1 && keeps_recall(target, options)) {
+        const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
+        job.screen_z = radius.screen_z;
+        job.rescore_z = radius.rescore_z;
+    }
+    job.bounded = refines && (answers->certified != NULL || job.screen_z > 0);
+    job.kept_error = refines && answers->certified != NULL ? thr_scan_kept_error(target, context->kernels) : 0;
+    return job;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* margin.c - a query's margins: its unbiased estimates, their noise, and the query that overestimates. */
+#include "scan/margin.h"
+
+#include "scan/bounds.h"
+
+#include <math.h>
+
+enum { MOST_LEADS = 32 };
+
+static const double ROUNDING = 0x1p-20;  /* relative, of the terms of an estimate */
+static const double SMALLEST = 0x1p-120; /* products underflow float32 below this */
+
+bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
+    const thr_scan_target *target = job->target;
+    const bool nested = thr_is_nested(target);
+    thr_scan_query screen = *query, rescoring = *query;
+    *margin = (thr_margin){.screen = *query, .rescoring = *query};
+    if (!nested && target->segments->factors == NULL)
+        return false;
+    if (!thr_scan_unbias_screen(&screen))
+        return false;
+    /* Without vectors the biased estimates themselves decide. */
+    if (nested && target->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
+        return false;
+    const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
+    if (noise.known)
+        *margin = (thr_margin){noise, screen, rescoring};
+    return noise.known;
+}
+
+double thr_scan_margin_noise(const thr_margin *margin, double sine) {
+    const thr_noise *noise = &margin->noise;
+    const double random = sqrt(fmax(noise->screened * noise->screened - noise->query * noise->query, 0));
+    return hypot(random * sine, noise->query);
+}
+
+/*
+ * The mean over rows of the probability that a normal error exceeds z and the row's lead over the least score: of all
+ * n, or of MOST_LEADS spread evenly over them.
+ */
+static double mean_miss(const thr_candidate *items, size_t n, double least, double error, double z) {
+    const size_t used = n < MOST_LEADS ? n : MOST_LEADS;
+    double sum = 0;
+    for (size_t i = 0; i < used; i++)
+        sum += erfc((z + ((double)items[(2 * i + 1) * n / (2 * used)].score - least) / error) * sqrt(0.5)) / 2;
+    return sum / (double)used;
+}
+
+double thr_scan_margin_z(const thr_candidate *items, size_t n, double least, double error, double most, double miss) {
+    double low = 0, high = most;
+    if (!(error > 0) || mean_miss(items, n, least, error, low) <= miss)
+        return low;
+    for (int i = 0; i < 12; i++) {
+        const double z = (low + high) / 2;
+        if (mean_miss(items, n, least, error, z) > miss)
+            low = z;
+        else
+            high = z;
+    }
+    return high;
+}
+
+bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr_scan_query *query) {
+    const double shift = ceil(z * thr_scan_margin_noise(margin, sine) / (double)margin->screen.gain);
+    if (!(shift < (double)(INT32_MAX - margin->screen.code.total)))
+        return false;
+    *query = margin->screen;
+    query->code.total += (int32_t)shift;
+    return true;
+}
+
+void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
+    if (!(job->screen_z > 0) || !thr_scan_margin_measure(job, query, lane, margin))
+        return;
+    margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, 1, query);
+    if (margin->noise.known)
+        margin->rescoring.over = (float)(job->rescore_z * margin->noise.rescored);
+}
+
+double thr_scan_margin_least(const thr_scan_query *query, float least_score) {
+    const double slack = (fabs((double)least_score) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
+    return thr_scan_to_collector(query, (double)least_score - slack);
+}

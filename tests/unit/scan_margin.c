@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_margin.c - a recall that margins keep: for queries unlike the items, with few survivors, and the same bits. */
+#include "naive.h"
+#include "scan/margin.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 8000, DIMS = 24, QUERIES = 40, K = 10, KINDS = 4 };
+
+static const struct {
+    thr_metric metric;
+    uint32_t bits, lead;
+    thr_dtype keep;
+} CASES[] = {
+    {THR_METRIC_COSINE, 3, 1, THR_DTYPE_F32}, {THR_METRIC_IP, 3, 2, THR_DTYPE_F32},
+    {THR_METRIC_L2, 4, 1, THR_DTYPE_F16},     {THR_METRIC_IP, 2, 0, THR_DTYPE_F32},
+    {THR_METRIC_L2, 3, 0, THR_DTYPE_I8},
+};
+enum { N_CASES = sizeof CASES / sizeof *CASES };
+
+static const char *const kinds[KINDS] = {"near a row", "means of five", "negated", "unrelated"};
+
+/* Rows of several lengths that vary most in the first dimensions: errors depend on the direction. */
+static float *make_rows(uint64_t *rng) {
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)ITEMS * DIMS);
+    for (uint32_t i = 0; i < ITEMS; i++)
+        for (uint32_t d = 0; d < DIMS; d++)
+            rows[i * DIMS + d] *= (0.5f + (float)(i % 11) / 10) * 3 / (3 + (float)d);
+    return rows;
+}
+
+static void make_query(uint64_t *rng, const float *rows, int kind, float *query) {
+    float noise[DIMS];
+    test_gaussian(rng, noise, DIMS);
+    memset(query, 0, DIMS * sizeof *query);
+    for (int i = 0; i < (kind == 1 ? 5 : 1); i++) {
+        const float *row = rows + (size_t)thr_rng_below(rng, ITEMS) * DIMS;
+        for (uint32_t d = 0; d < DIMS; d++)
+            query[d] += kind == 3 ? noise[d] : (kind == 2 ? -row[d] : row[d]) + 0.1f * noise[d];
+    }
+}
+
+static float *make_queries(uint64_t *rng, const float *rows, int kind) {
+    float *queries = test_array((size_t)QUERIES * DIMS, sizeof *queries);
+    for (int q = 0; q < QUERIES; q++)
+        make_query(rng, rows, kind, queries + (size_t)q * DIMS);
+    return queries;
+}
+
+/* NULL if the processor lacks the level. */
+static thr_context *try_context(uint32_t n_threads, thr_isa isa) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.isa = isa;
+    options.n_threads = n_threads;
+    const thr_status status = thr_context_create(&options, &context, &err);
+    assert_true(status == THR_OK || status == THR_EUNSUPPORTED);
+    return context;
+}
+
+static thr_search_options options_of(float recall, uint64_t n_rows) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = recall;
+    options.n_survivors = options.n_candidates = n_rows;
+    return options;
+}
+
+static thr_status search(thr_context *context, const test_target *target, const float *queries, uint64_t n,
+                         const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err) {
+    const thr_matrix matrix = thr_matrix_f32(queries, n, DIMS);
+    const thr_answers answers = {.k = K, .ids = ids, .scores = scores};
+    thr_scan *scan = NULL;
+    thr_status status = thr_scan_create(context, &scan, err);
+    if (status == THR_OK)
+        status = thr_scan_search(scan, &target->scan, &matrix, options, &answers, err);
+    thr_scan_free(scan);
+    return status;
+}
+
+/* The share of the true best K that a search finds: of scores that reach the K-th best. */
+static double measure_recall(thr_context *context, const test_target *target, const float *queries,
+                             const thr_search_options *options) {
+    uint64_t ids[QUERIES * K];
+    float truth[QUERIES * K], scores[QUERIES * K];
+    thr_search_options exact = *options;
+    thr_error err;
+    size_t n = 0;
+    exact.exact = true;
+    assert_ok(search(context, target, queries, QUERIES, &exact, ids, truth, &err), &err);
+    assert_ok(search(context, target, queries, QUERIES, options, ids, scores, &err), &err);
+    for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+        n += scores[i] >= truth[i / K * K + K - 1];
+    return (double)n / (QUERIES * K);
+}
+
+static void make_target(test_target *target, int i, const float *rows) {
+    const test_shape shape = {.n_items = ITEMS,
+                              .n_dims = DIMS,
+                              .bits = CASES[i].bits,
+                              .lead = CASES[i].lead,
+                              .metric = CASES[i].metric,
+                              .keep = CASES[i].keep};
+    test_target_make(target, &shape, rows);
+}
+
+/* With ten survivors, counts alone find few of the best; margins keep the recall of every kind of query. */
+static void every_kind_of_query_gets_its_recall(void **state) {
+    (void)state;
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    uint64_t rng = test_seed();
+    float *rows = make_rows(&rng);
+    uint64_t *filter = test_filter(&rng, ITEMS, 3);
+    for (int i = 0; i < N_CASES; i++) {
+        test_target target;
+        make_target(&target, i, rows);
+        for (int kind = 0; kind < KINDS; kind++) {
+            float *queries = make_queries(&rng, rows, kind);
+            for (int round = 0; round < 4; round++) {
+                thr_search_options options = options_of(round % 2 == 0 ? 0.9f : 0.99f, K);
+                options.filter = round < 2 ? NULL : filter;
+                const double recall = measure_recall(context, &target, queries, &options);
+                assert_case(recall >= (double)options.recall - 0.02,
+                            "seed %llu, case %d, queries %s, round %d: a recall of %.4f, not %.2f",
+                            (unsigned long long)test_seed(), i, kinds[kind], round, recall, (double)options.recall);
+            }
+            const thr_search_options counts = options_of(0, K);
+            assert_true(measure_recall(context, &target, queries, &counts) < 0.85);
+            free(queries);
+        }
+        test_target_free(&target);
+    }
+    free(filter);
+    free(rows);
+    thr_context_free(context);
+}
+
+/* Level, threads and batch do not change an answer; nor does the number of survivors make it worse. */
+static void answers_depend_on_nothing_but_the_question(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
+    for (int i = 0; i < N_CASES; i++) {
+        test_target target;
+        uint64_t wanted[QUERIES * K], ids[QUERIES * K];
+        float wanted_scores[QUERIES * K], scores[QUERIES * K];
+        thr_error err;
+        bool first = true;
+        make_target(&target, i, rows);
+        const thr_search_options options = options_of(0.9f, 3 * K);
+        for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+            for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
+                thr_context *context = try_context(n_threads, (thr_isa)isa);
+                if (context == NULL)
+                    continue;
+                const uint64_t batch = n_threads == 2 ? QUERIES : n_threads == 1 ? 7 : 1;
+                for (uint64_t q = 0; q < QUERIES; q += batch)
+                    assert_ok(search(context, &target, queries + q * DIMS, QUERIES - q < batch ? QUERIES - q : batch,
+                                     &options, ids + q * K, scores + q * K, &err),
+                              &err);
+                if (!first) {
+                    assert_memory_equal(ids, wanted, sizeof ids);
+                    assert_memory_equal(scores, wanted_scores, sizeof scores);
+                }
+                memcpy(wanted, ids, sizeof ids);
+                memcpy(wanted_scores, scores, sizeof scores);
+                first = false;
+                thr_context_free(context);
+            }
+        test_target_free(&target);
+    }
+    free(queries);
+    free(rows);
+}
+
+/* Against the definition, by trying many z. */
+static void the_margin_is_the_least_that_keeps_the_share(void **state) {
+    (void)state;
+    thr_candidate items[5] = {{.score = 9}, {.score = 4}, {.score = 2}, {.score = 1}, {.score = 1}};
+    for (double miss = 0.01; miss < 0.6; miss *= 1.7) {
+        double best = 3;
+        for (double z = 3; z >= 0; z -= 1e-3) {
+            double sum = 0;
+            for (int i = 0; i < 5; i++)
+                sum += erfc((z + ((double)items[i].score - 1) / 2) / sqrt(2)) / 2;
+            if (sum / 5 <= miss)
+                best = z;
+        }
+        const double z = thr_scan_margin_z(items, 5, 1, 2, 3, miss);
+        assert_case(fabs(z - best) < 3e-3, "missing %.3f takes a z of %.4f, not %.4f", miss, best, z);
+    }
+    assert_true(thr_scan_margin_z(items, 1, 9, 2, 3, 1e-9) == 3); /* never more than allowed */
+    assert_true(thr_scan_margin_z(items, 5, 1, 0, 3, 0.1) == 0);  /* estimates without errors */
+}
+
+static void memory_may_end_at_any_allocation(void **state) {
+    (void)state;
+    uint64_t rng = test_seed(), ids[3 * K];
+    float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
+    test_target target;
+    make_target(&target, 0, rows);
+    const thr_search_options options = options_of(0.99f, K);
+    for (uint64_t n_queries = 1; n_queries <= 3; n_queries += 2) {
+        test_memory memory = {0};
+        test_oom oom = test_oom_start(&memory);
+        oom.tolerant = true; /* the choice of a kernel does without memory */
+        while (test_oom_next(&oom)) {
+            thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+            thr_error err;
+            test_oom_arm(&oom);
+            const thr_status status = search(context, &target, queries, n_queries, &options, ids, NULL, &err);
+            (void)test_oom_check(&oom, status, &err, "no memory");
+            thr_context_free(context);
+        }
+        assert_true(oom.n_failed > 10);
+    }
+    test_target_free(&target);
+    free(queries);
+    free(rows);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_query_gets_its_recall),
+        cmocka_unit_test(answers_depend_on_nothing_but_the_question),
+        cmocka_unit_test(the_margin_is_the_least_that_keeps_the_share),
+        cmocka_unit_test(memory_may_end_at_any_allocation),
+    };
+    return test_run_group(tests);
+}
