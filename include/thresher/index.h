@@ -207,9 +207,12 @@ typedef struct thr_search_options {
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* n_items, if filter is given */
     /*
-     * Wanted share of the true best k, in (0, 1]. The calibration gives the numbers of survivors and candidates it
-     * requires at this k. Values above 0.999 run the exact scan. n_candidates and extra take precedence over all
-     * of this; n_survivors over the calibrated number of survivors only.
+     * Wanted share of the true best k, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
+     * Below, the errors of each query's estimates are measured, and an item is dropped only if it is unlikely enough to
+     * be among the best: this holds for queries of any kind, and the calibration decides only the time. With features,
+     * without kept vectors, and for flat cosine codes without a centre, the calibrated numbers of survivors and
+     * candidates decide, which hold for queries like the calibration's. So do n_candidates, extra and n_survivors if
+     * they are given.
      */
     float recall;
     uint64_t n_survivors; /* items that pass the leading planes and have their other planes read; 0: what recall

@@ -35,10 +35,9 @@ static const prog_option options[] = {
     {PROG_LIST_OPTION("text", "TEXT", offsetof(prog_index_values, text),
                       "instead of QUERIES: encode this text with the index's model; repeatable")},
     {PROG_REAL_OPTION("recall", "R", offsetof(prog_index_values, recall),
-                      "the wanted share of the true k best, above 0 and up to 1. The calibration gives the "
-                      "candidates that it requires; above 0.999 every stored vector is scored. With --radius "
-                      "the probability to find an item just within it; better items are found more often, and "
-                      "with 1 all are"),
+                      "the wanted share of the true k best, on average over queries of any kind, above 0 and up to 1; "
+                      "above 0.999 every stored vector is scored. With --radius the probability to find an item "
+                      "just within it; better items are found more often, and with 1 all are"),
      .most_real = 1.0, .fallback = "0.99"},
     {PROG_COUNT_OPTION("survivors", "N", offsetof(prog_index_values, survivors),
                        "items that pass the first stage and have their remaining bits read (default: what the "

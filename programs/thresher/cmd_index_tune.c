@@ -123,8 +123,10 @@ const prog_command prog_index_tune = {
     .summary = "calibrate an index for your own queries",
     .text = "Searches the index exactly for every query, and measures how many candidates each "
             "recall of thresher index search --recall requires. A build does the same with some of "
-            "its items; queries that differ from the items need a calibration of their own.\n\nThe "
-            "calibration is stored in the index. It takes at least 30 queries; a thousand are better.",
+            "its items; queries that differ from the items are searched faster after a calibration of their "
+            "own. Their recall needs it only with features, without kept vectors, and for flat cosine codes "
+            "without a centre.\n\nThe calibration is stored in the index. It takes at least 30 queries; a "
+            "thousand are better.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(tune_values),

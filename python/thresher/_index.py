@@ -211,8 +211,9 @@ class Index:
 
         queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
                       model also a str or a list of str
-        recall        wanted share of the true best k, above 0 and up to 1; None: 0.99. The calibration gives the
-                      candidates that it requires; above 0.999 every stored vector is scored
+        recall        wanted share of the true best k on average over queries of any kind, above 0 and up to 1; None:
+                      0.99. Above 0.999 every stored vector is scored. With features, without kept vectors, and for flat
+                      cosine codes without a centre it holds for queries like those of the calibration
         exact         score every stored vector, without codes
         filter        rows that may be returned: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
         certified     also return bool [n]: whether each answer is proven to be the exact one
@@ -384,7 +385,8 @@ class Index:
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
         """
         Calibrate the index by queries [n, n_dims], a sample of expected queries (30 at least, better a thousand), and
-        store the result in it. A build does the same with some of its items. Cost: an exact search of all queries.
+        store the result in it: searches for queries like these get faster, or, where recall is calibrated only (see
+        search), keep it. A build does the same with some of its items. Cost: an exact search of all queries.
         progress is called with ("calibrate", queries done, all). Other threads may search meanwhile.
 
         Raises ArgumentError, ValueError or TypeError (wrong or too few queries); UnsupportedError (the index is so
