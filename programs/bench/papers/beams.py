@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the WTA-LSH paper: hashes before the output layer of a beam search."""
+
+import bisect
+
+from tables import Missing, number
+from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+
+HEAD, MODEL, TIMES = "bench head", "bench head --model", "translate --times"
+MOST_LOSS, BEAM = 0.4, "12"
+TIMED = ("head, s", "all, s", "head's speed-up", "speed-up", "BLEU")
+PARTS = {"softmax": "head", "expansion": "expansion", "all": "all"}
+HEADS_ROW = "Heads, `wta`"
+
+
+def translated(reports, screen, beam=BEAM):
+    """Rows of a screen as {column: number}, with its parameters as they are printed."""
+    out = []
+    for row in reports.rows(MODEL, "A test set translated", screen=screen, beam=beam):
+        if row["beam"] == beam:
+            figures = {name: number(row[name])[0] for name in TIMED}
+            out.append({**figures, "lost": number(row["less than full"])[0], "parameters": row["parameters"]})
+    if not out:
+        raise Missing(f"{screen} with a beam of {beam}")
+    return out
+
+
+def fastest(rows, loss=MOST_LOSS):
+    good = [row for row in rows if row["lost"] <= loss]
+    if not good:
+        raise Missing(f"a setting that loses {loss} BLEU at most")
+    return max(good, key=lambda row: row["speed-up"])
+
+
+def model_of(reports):
+    return "the model of `bench head --model`"
+
+
+def table_1(reports, paper):
+    full, wta = ({row["part"]: number(row["ms"])[0] for row in reports.rows(TIMES, f"Beam of 12, {screen}")}
+                 for screen in ("full", "wta"))  # fmt: skip
+    chosen = reports.rows(TIMES, "BLEU")[0]
+    speed = {name: full[part] / wta[part] for name, part in PARTS.items()}
+    lost = number(chosen["lost by wta"])[0]
+    parts = {name: gained(speed[name], paper["numbers"][name], f"{name} takes {1 / speed[name]:.2f} of the time")
+             for name in speed}  # fmt: skip
+    words = ", ".join(f"{name} {value:.2f}" for name, value in speed.items())
+    if lost > MOST_LOSS:
+        parts = {"": (NOT, f"{lost:.2f} of BLEU are lost")}
+    share = 100 * full["head"] / full["all"]
+    words += f", BLEU lost {lost:.2f} ({chosen['parameters']}); head {share:.0f} % of the full head's time"
+    return Verdict(words, "data/translate, en-de", parts, HEADS_ROW)
+
+
+def table_3(reports, paper):
+    rows = reports.rows(HEAD, "Which screen")
+    first = rows[0]["words x dimensions"]
+    times = {row["states"]: number(row["full, ms"])[0] for row in rows if row["words x dimensions"] == first}
+    if "16" not in times or "1" not in times:
+        raise Missing("a product of 16 states and of 1")
+    over = times["16"] / times["1"]
+    judged = (ORDER, "") if over < 16 else (NOT, f"16 states take {over:.1f} times as long as one")
+    return one(f"16 states {over:.2f} times as long as 1 on a CPU", f"synthetic, {first}", judged, "Heads, `full`")
+
+
+def table_4(reports, paper):
+    rows = reports.rows(HEAD, "Where the time goes")
+    first = rows[0]["words x dimensions"]
+    own = {row["screen"]: {name: number(row[name])[0] for name in row if "ms" in name}
+           for row in rows if row["words x dimensions"] == first}  # fmt: skip
+    wta, full = own["wta, shared"], own["full"]
+    names = {"product": "product, ms", "look-up, list": "look-up, list, ms", "hash": "hash or scan, ms",
+             "normalise": "normalise, ms"}  # fmt: skip
+    shares = {name: 100 * wta[column] / wta["whole, ms"] for name, column in names.items()}
+    speed = full["whole, ms"] / wta["whole, ms"]
+    judged = gained(speed, paper["numbers"]["speed-up"], "hashes are slower than all words")
+    if judged[0] != NOT and max(shares, key=shares.get) != "product":
+        judged = NOT, "products are not the largest part"
+    words = f"speed-up {speed:.2f}; " + ", ".join(f"{name} {share:.1f}" for name, share in shares.items())
+    return one(words, f"synthetic, {first}", judged, HEADS_ROW)
+
+
+def table_7(reports, paper):
+    row = fastest(translated(reports, "wta"))
+    softmax, all_of, _ = (max(column) for column in zip(*paper["numbers"].values()))
+    good = row["head's speed-up"] >= softmax and row["speed-up"] >= all_of
+    judged = (REPRODUCED, "") if good else (ORDER, "") if row["speed-up"] > 1 else (NOT, "nothing is gained")
+    gains = row["head's speed-up"], row["speed-up"], row["lost"]
+    words = "one model: " + ", ".join(f"{gain:.2f}" for gain in gains)
+    return one(f"{words} ({row['parameters']})", model_of(reports), judged, HEADS_ROW)
+
+
+def table_8(reports, paper):
+    own = {}
+    for beam in paper["numbers"]:
+        rows = translated(reports, "wta", beam)
+        own[beam] = (fastest(rows, 0.3) if beam == BEAM else rows[0])["speed-up"]
+    least = min(own, key=own.get)
+    judged = (ORDER, "") if own["48"] >= own["12"] else (
+        NOT, f"a beam of 48 gains {own['48']:.2f}, one of 12 {own['12']:.2f}, least {least}")  # fmt: skip
+    return one(", ".join(f"{beam} {value:.2f}" for beam, value in own.items()), model_of(reports), judged)
+
+
+def at_speed(curve, speed):
+    """BLEU of a curve at a speed-up, by straight lines between its points; None outside of them."""
+    points = sorted((row["speed-up"], row["BLEU"]) for row in curve)
+    i = bisect.bisect(points, (speed,))
+    if i == 0 or i == len(points):
+        return None
+    (a, b), (c, d) = points[i - 1], points[i]
+    return b + (d - b) * (speed - a) / (c - a)
+
+
+def above(curve, other):
+    """(points of curve above other at their speed, points that other reaches)"""
+    found = [(row["BLEU"], at_speed(other, row["speed-up"])) for row in curve]
+    both = [bleu > there for bleu, there in found if there is not None]
+    if not both:
+        raise Missing("two curves with speeds in common")
+    return sum(both), len(both)
+
+
+def of_points(reports, curve, other, names):
+    n_above, n = above(curve, other)
+    judged = (ORDER, "") if n_above == n else (NOT, f"{n - n_above} of {n} points are not above")
+    if n > n_above > n / 2:
+        judged = ORDER, f" at {n_above} of {n} points"
+    return one(f"{n_above} of {n} points of {names[0]} above {names[1]}", model_of(reports), judged)
+
+
+def figure_6(reports, paper):
+    curve, other = translated(reports, "wta"), translated(reports, "frequent")
+    return of_points(reports, curve, other, ("wta", "the frequent words"))
+
+
+def smaller(reports, screen):
+    """The curve of beams of 12 and fewer; speeds over the full head with a beam of 12."""
+    whole = translated(reports, "full")[0]["all, s"]
+    rows = [translated(reports, screen, beam)[0] for beam in ("1", "3", "6")]
+    rows.append(translated(reports, "full")[0] if screen == "full" else fastest(translated(reports, screen), 0.3))
+    return [{**row, "speed-up": whole / row["all, s"]} for row in rows]
+
+
+def figure_7(reports, paper):
+    """A point of smaller beams alone is beaten by one with hashes that is faster and not worse."""
+    curve, alone = smaller(reports, "wta"), smaller(reports, "full")
+    beaten = sum(any(w["speed-up"] > p["speed-up"] and w["BLEU"] >= p["BLEU"] for w in curve) for p in alone)
+    words = f"{beaten} of {len(alone)} beams alone beaten by a beam with hashes that is faster and not worse"
+    judged = (ORDER, "" if beaten == len(alone) else f" at {beaten} of {len(alone)} points")
+    if beaten <= len(alone) / 2:
+        judged = NOT, f"{len(alone) - beaten} of {len(alone)} beams alone are not beaten"
+    return one(words, model_of(reports), judged)
+
+
+def figure_8(reports, paper):
+    rows = translated(reports, "wta")
+    by_count = {}
+    for row in rows:
+        by_count.setdefault(row["parameters"].split(",")[0], []).append(row)
+    counts = sorted(by_count, key=lambda words: number(words)[0])
+    if len(counts) < 2:
+        raise Missing("two numbers of frequent words")
+    few, many = by_count[counts[0]], by_count[counts[-1]]
+    fast = {name: max(row["speed-up"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
+    least = {name: min(row["BLEU"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
+    good = fast[counts[0]] > fast[counts[-1]] and least[counts[0]] < least[counts[-1]]
+    judged = (ORDER, "") if good else (NOT, "more frequent words are not slower and better")
+    words = "; ".join(f"{name}: speed-up {fast[name]:.2f} at most, BLEU {least[name]:.2f} at least" for name in fast)
+    return one(words, model_of(reports), judged)
+
+
+ROWS = {
+    ("WTA-LSH", "Table 1"): (TIMES, table_1),
+    ("WTA-LSH", "Table 3"): (HEAD, table_3),
+    ("WTA-LSH", "Table 4"): (HEAD, table_4),
+    ("WTA-LSH", "Table 7"): (MODEL, table_7),
+    ("WTA-LSH", "Table 8"): (MODEL, table_8),
+    ("WTA-LSH", "Figure 6"): (MODEL, figure_6),
+    ("WTA-LSH", "Figure 6, WA"): (None, "a screen by word alignments beside the others in `./run bench head --model`"),
+    ("WTA-LSH", "Figure 7"): (MODEL, figure_7),
+    ("WTA-LSH", "Figure 8"): (MODEL, figure_8),
+}

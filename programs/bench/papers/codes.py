@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the XFBQ paper: codes of a few bits a dimension, scanned exhaustively."""
+
+from tables import Missing, chain, number, reversed_pairs
+from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+
+XFBQ, DATA = "bench xfbq", "books100d"
+PRECISE = 0.99
+SAME_SHAPE = 0.05  # the farthest that two distribution functions may be apart to count as one; the paper has no number
+GPU_ROW = "200 d, 3 x 4 bits, 8.8 M items: one query, top 10 at recall@10 >= 0.99 with refine"
+
+
+def costs(reports):
+    return {row["what"]: row for row in reports.rows(XFBQ, "Products alone")}
+
+
+def table_1(reports, paper):
+    rows = costs(reports)
+    floats, codes = (number(rows[name]["bytes of a product"])[0] for name in ("floats", "codes, 3 x 4 bits"))
+    share = codes / floats
+    judged = (REPRODUCED, "") if abs(share - paper["numbers"]["bytes"]) < 0.01 else (NOT, f"it is {share:.3f}")
+    return one(f"bytes {share:.3f}", DATA, judged)
+
+
+def figure_3(reports, paper):
+    row = reports.rows(XFBQ, "Similarities, standardised", **{"item bits": "3"})[0]
+    apart = number(row["farthest apart"])[0]
+    judged = (REPRODUCED, "") if apart <= SAME_SHAPE else (NOT, f"above {SAME_SHAPE}")
+    return one(f"distribution functions {apart:.4f} apart at most, correlation {row['correlation']}", DATA, judged)
+
+
+def figure_4(reports, paper):
+    over = number(costs(reports)["codes, 3 x 4 bits"]["floats over it"])[0]
+    judged = gained(over, paper["numbers"]["speed-up"], "floats are faster")
+    return one(f"speed-up {over:.1f}, a CPU", DATA, judged, GPU_ROW)
+
+
+def points(reports, k, way):
+    """(precision, queries a second) of a way's settings."""
+    rows = [row for row in reports.rows(XFBQ, "Precision and speed", way=way) if row["k"] == k]
+    if not rows:
+        raise Missing(f"{way} at k = {k}")
+    return [(number(row["precision"])[0], number(row["queries/s"])[0]) for row in rows]
+
+
+def best(reports, k, way, precision=PRECISE):
+    """Most queries a second of a way at a precision, 0 where it does not reach it."""
+    return max((speed for found, speed in points(reports, k, way) if found >= precision), default=0)
+
+
+def figure_5a(reports, paper):
+    ours, parts = [], {}
+    for k in ("1", "10", "100", "1,000", "10,000"):
+        codes, exact, clusters = (best(reports, k, way) for way in ("codes", "exact", "IVF-Flat"))
+        if not codes or not exact:
+            raise Missing(f"codes of precision {PRECISE} at k = {k}")
+        gains = {"over exact search": codes / exact, "over IVF-Flat": codes / clusters if clusters else float("inf")}
+        ours.append(f"k = {k}: {gains['over exact search']:.1f} and {gains['over IVF-Flat']:.1f}")
+        judged = [gained(gain, paper["numbers"][name], f"{gain:.2f} times {name[5:]}") for name, gain in gains.items()]
+        worst = next((j for j in judged if j[0] == NOT), None) or next((j for j in judged if j[0] == ORDER), judged[0])
+        parts[f"k = {k}"] = worst
+    return Verdict("; ".join(ours), f"{DATA}, precision {PRECISE}", parts, GPU_ROW)
+
+
+def figure_5b(reports, paper):
+    pq, codes = (max(precision for precision, _ in points(reports, "10", way)) for way in ("IVF-PQ", "codes"))
+    judged = (REPRODUCED, "") if pq < codes else (NOT, "IVF-PQ reaches codes' precision")
+    return one(f"precision@10 at most {pq:.3f}, of codes {codes:.3f}", DATA, judged)
+
+
+def preparation(reports, paper):
+    own = {row["way"]: (number(row["s"])[0], 0.0) for row in reports.rows(XFBQ, "Preparation")}
+    missing = [name for name in paper["numbers"] if name not in own]
+    if missing:
+        raise Missing(", ".join(missing))
+    away = reversed_pairs(chain(paper["numbers"]), own, 1)
+    words = ", ".join(f"{name} {own[name][0]:.2f}" for name in paper["numbers"])
+    return one(words, f"{DATA}, one thread of a CPU", ordered(away))
+
+
+ROWS = {
+    ("XFBQ", "Table 1"): (XFBQ, table_1),
+    ("XFBQ", "Table 2"): (XFBQ, preparation),
+    ("XFBQ", "Table 3"): (XFBQ, preparation),
+    ("XFBQ", "Figure 3"): (XFBQ, figure_3),
+    ("XFBQ", "Figure 4"): (XFBQ, figure_4),
+    ("XFBQ", "Figure 5a"): (XFBQ, figure_5a),
+    ("XFBQ", "Figure 5b"): (XFBQ, figure_5b),
+    ("XFBQ", "Figure 6"): ("gpu", GPU_ROW),
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every table and figure of the five papers beside ours.
+
+usage: ./run bench papers [--quick] [--docs]
+
+Our figures are read from the reports that the benches wrote into docs/benchmarks.md. With --quick, each bench that can
+be is run at a small size instead, within a quarter of an hour. The papers' numbers are in published.json.
+"""
+
+import argparse
+import json
+import os
+
+import sys
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
+from common import DOCUMENT, need_thresher, table, whole_machine  # noqa: E402  first: one thread
+
+import beams  # noqa: E402
+import codes  # noqa: E402
+import learned  # noqa: E402
+import solvers  # noqa: E402
+from runs import COMMANDS, quick_sections, sections_now  # noqa: E402
+from tables import Missing, Reports, sections_of  # noqa: E402
+from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one  # noqa: E402
+
+PAGE, GPU_PAGE = "docs/reproduction.md", "docs/gpu.md"
+ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}
+TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
+          GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
+HEAD = """\
+# The papers' tables and figures beside ours
+
+    ./run bench papers --docs      # writes this page from the reports in benchmarks.md
+    ./run bench papers --quick     # runs the benches at small sizes, in a quarter of an hour, and prints such a page
+
+Every numbered table and figure of the five papers. The papers' numbers are typed once, in
+[published.json](../programs/bench/papers/published.json); all others are read from what the benches printed
+([benchmarks.md](benchmarks.md)) or computed by the library.
+
+| state | rule |
+|---|---|
+| reproduced | the paper's order holds, and the effect is as large as the paper's; or the same numbers |
+| order reproduced | the order holds, the effect is smaller, or the paper has no number for it |
+| **not reproduced** | the order is reversed; the reason names the pair. Within two standard errors it is not reversed |
+| needs a GPU | the row of [gpu.md](gpu.md)'s tables that `tools/gpu-check` fills |
+| not measured yet | no bench measures it; what is missing is named |
+
+The data differ from the papers', which are mostly private: compare orders and ratios, not levels.
+"""
+
+
+def shown(numbers):
+    """The paper's own numbers as one cell."""
+
+    def value(x):
+        return " / ".join(f"{v:g}" if v < 10000 else f"{v:,}" for v in x) if isinstance(x, list) else f"{x:g}"
+
+    return ", ".join(f"{name} {value(x)}" for name, x in numbers.items()) or "no number"
+
+
+def lines(words):
+    """A cell of several lines, as GitHub shows it."""
+    return words.replace("; ", "<br>")
+
+
+def gpu_row(words):
+    """The row of docs/gpu.md where tools/gpu-check writes it."""
+    with open(GPU_PAGE, encoding="utf-8") as file:
+        rows = [line.split(" | ") for line in file if line.startswith(f"| {words} | ")]
+    if not rows:
+        raise SystemExit(f'bench papers: {GPU_PAGE} has no row "{words}"')
+    measured = rows[0][2].strip()
+    return one("-" if measured == "not yet measured" else measured, "-", (GPU, words))
+
+
+def judge(reports, key, paper):
+    """(verdict, command) of a row."""
+    way, what = ROWS[key]
+    if way is None:
+        return one("-", "-", (NONE, what)), "-"
+    if way == "gpu":
+        return gpu_row(what), "tools/gpu-check"
+    try:
+        return what(reports, paper), COMMANDS[way]
+    except Missing as missing:
+        return one("-", "-", (NONE, f"{missing} is not in the report of `{COMMANDS[way]}`")), COMMANDS[way]
+
+
+def paper_text(reports, name, paper, count):
+    rows, drawings = [], []
+    for item, about in paper.items():
+        if item == "title":
+            continue
+        if about.get("kind"):
+            file = about.get("file")
+            where = "a production system, which nobody else has" if about["kind"] == "production" else "no numbers"
+            drawings.append([item, about["what"], f"[{file}](../{file})" if file else "-", where])
+            continue
+        verdict, command = judge(reports, (name, item), about)
+        count[verdict.state] = count.get(verdict.state, 0) + 1
+        published = shown(about["numbers"]) + (f"; {shown(about['effect'])}" if "effect" in about else "")
+        words = [lines(part) for part in (published, verdict.ours)]
+        rows.append([item, about["what"], *words, verdict.data, f"`{command}`", lines(verdict.words())])
+    columns = ["no.", "what", "paper", "ours", "data", "command", "state"]
+    parts = [f"## {name}\n", f"{paper['title']}.\n", table(columns, rows)]
+    if drawings:
+        parts.append("Without figures to compare:\n\n" + table(["no.", "what", "here", "why"], drawings))
+    return "\n".join(parts)
+
+
+def summary(count):
+    total = sum(count.values())
+    rows = [[words, count.get(state, 0)] for state, words in TITLES.items()]
+    on_cpu = total - count.get(GPU, 0)
+    in_order = count.get(REPRODUCED, 0) + count.get(ORDER, 0)
+    share = 100 * in_order / max(on_cpu, 1)
+    words = f"{in_order} of {on_cpu} rows that a CPU can measure are in order: {share:.0f} %.\n"
+    return table(["state", f"of {total} rows"], rows) + "\n" + words
+
+
+def text(sections, papers, quick):
+    reports, count = Reports(sections), {}
+    parts = [paper_text(reports, name, paper, count) for name, paper in papers.items()]
+    words = ["Measured now, at small sizes: speeds and levels differ from docs/reproduction.md.\n"] if quick else []
+    return "\n".join([HEAD, *words, whole_machine(1), summary(count), *parts])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench papers", description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="run the benches at small sizes, in 15 minutes, and print")
+    parser.add_argument("--docs", action="store_true", help=f"write {PAGE}")
+    parser.add_argument(
+        "--keep", default="build/bench/papers", metavar="DIR", help="where --quick saves what was printed"
+    )
+    arguments = parser.parse_args()
+    need_thresher("bench papers")
+    if arguments.quick and arguments.docs:
+        sys.exit(
+            "bench papers: --quick measures small sizes, which are not for docs/: leave one of --quick and --docs out"
+        )
+    with open(os.path.join(HERE, "published.json"), encoding="utf-8") as file:
+        papers = json.load(file)
+    if arguments.quick:
+        sections = quick_sections(arguments.keep)
+    else:
+        with open(DOCUMENT, encoding="utf-8") as file:
+            sections = {**sections_of(file.read()), **sections_now()}
+    words = text(sections, papers, arguments.quick)
+    if not arguments.docs:
+        print(words)
+        return
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(words)
+    print(f"Written: {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

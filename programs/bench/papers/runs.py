@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands whose reports have our figures, in full and at small sizes, and the one report that is made here."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from common import called, table, thresher
+
+from beams import MOST_LOSS
+from decode import BANDS, HASHES, PLACES
+
+BENCH, THRESHER = "build/release/thresher-bench", "build/release/thresher"
+MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
+TIMES = "translate --times"
+COMMANDS = {
+    "bench xfbq": "./run bench xfbq",
+    "bench tower": "./run bench tower",
+    "bench ads": "./run bench ads",
+    "bench hits": "./run bench hits --peers",
+    "bench head": "./run bench head",
+    "bench head --model": "./run bench head --model MODEL --source TEXTS --target TEXTS",
+    "bench rank": "./run bench rank",
+    "bench rank --convergence": "./run bench rank --convergence DIR",
+    "bench rank --accuracy": "./run bench rank --accuracy",
+    "bench papers": "./run bench papers",
+    TIMES: f"thresher translate {MODEL} {SOURCE} --beam 12 --times",
+}
+QUICK_S = 840  # for all of them
+QUICK = {  # in an order in which the short ones come first: what is left of the time is the last one's
+    "bench xfbq": ["programs/bench/peers/xfbq.py", "--quick"],
+    "bench hits": [BENCH, "hits", "--items", "500000"],
+    "bench head": [BENCH, "head", "--share", "25"],
+    "bench rank": [BENCH, "rank", "--share", "10"],
+    "bench rank --convergence": [BENCH, "rank", "--share", "10", "--convergence", "{keep}/curves"],
+    "bench rank --accuracy": ["programs/bench/peers/rank.py", "--splits", "2"],
+    "bench head --model": ["programs/bench/peers/decode.py", "--model", MODEL, "--source", SOURCE, "--target", TARGET,
+                           "--sentences", "60"],
+    "bench ads": ["programs/bench/ads/table.py", "--sets", "Beauty", "--seeds", "1", "--keep", "{keep}/ads"],
+    "bench tower": ["programs/bench/peers/tower.py", "--quick", "--parts", "own"],
+}  # fmt: skip
+FASTEST_OF = 3
+UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
+
+
+def translation_times(head, *words):
+    """({part: ms}, BLEU) of the test set in data/translate with a beam of 12: the fastest of some runs."""
+    best, out = {}, f"{head}.out"
+    for _ in range(FASTEST_OF):
+        command = [THRESHER, "translate", MODEL, SOURCE, "-o", out, "--head", head, "--beam", "12", "--batch", "1"]
+        command += ["--threads", "1", "--times", *words]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)
+        found = re.findall(r"^thresher: (\w+) +[\d.]+ % +([\d.]+) (s|ms|us)$", done.stderr, re.MULTILINE)
+        parts = {part: float(value) * UNITS[unit] for part, value, unit in found}
+        parts["all"] = sum(parts.values())
+        best = parts if not best or parts["all"] < best["all"] else best
+    with open(out, encoding="utf-8") as ours, open(TARGET, encoding="utf-8") as reference:
+        texts, references = ours.read().splitlines(), reference.read().splitlines()
+    return best, thresher.bleu(texts, references, lower_case=True).bleu
+
+
+def sections_now():
+    """{mark: report} of what takes seconds and is in no other bench: Table 1 of WTA-LSH."""
+    with tempfile.TemporaryDirectory() as directory:
+        head = os.path.join(directory, "model.head")
+        words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
+        called(THRESHER, "head", "build", MODEL, *words, "-o", head, "--threads", "1", "--quiet")
+        full, bleu = translation_times(head, "--screen", "full")
+        best = None
+        for frequent, threshold in ((500, 3), (500, 2), (2000, 3), (2000, 2)):
+            asked = "--frequent", str(frequent), "--threshold", str(threshold), "--group", "0"
+            times, own = translation_times(head, "--screen", "wta", *asked)
+            fits = bleu - own <= MOST_LOSS
+            if best is None or (fits, -times["all"]) > (best[0], -best[1]["all"]):
+                best = fits, times, bleu - own, f"T {frequent}, t {threshold}"
+    parts = []
+    for screen, times in (("full", full), ("wta", best[1])):
+        parts += [
+            f"### Beam of 12, {screen}\n",
+            table(["part", "ms"], [[part, f"{ms:.3f}"] for part, ms in times.items()]),
+        ]
+    parts += ["### BLEU\n", table(["full", "lost by wta", "parameters"], [[f"{bleu:.2f}", f"{best[2]:.2f}", best[3]]])]
+    return {TIMES: "\n".join(parts)}
+
+
+def quick_sections(keep):
+    """{mark: report} of every way that could be run in the time; what failed or was stopped is said and left out."""
+    os.makedirs(keep, exist_ok=True)
+    began, sections = time.monotonic(), sections_now()
+    for mark, words in QUICK.items():
+        left = QUICK_S - (time.monotonic() - began)
+        words = [word.replace("{keep}", keep) for word in words]
+        command = [sys.executable, *words] if words[0].endswith(".py") else words
+        try:
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=max(left, 1)
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{mark}: left out: no time was left", file=sys.stderr)
+            continue
+        if done.returncode != 0:
+            why = (done.stderr.strip().splitlines() or ["no word"])[-1]
+            print(f"{mark}: left out: it failed: {why}", file=sys.stderr)
+            continue
+        with open(os.path.join(keep, mark.replace(" ", "-") + ".md"), "w", encoding="utf-8") as file:
+            file.write(done.stdout)
+        sections[mark] = done.stdout
+        print(f"{mark}: {time.monotonic() - began:.0f} s so far", file=sys.stderr)
+    return sections

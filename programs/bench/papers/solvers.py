@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the RankSVM paper: solving, and the order of pairs."""
+
+from tables import number
+from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+
+RANK, COURSE, ACCURACY = "bench rank", "bench rank --convergence", "bench rank --accuracy"
+DISTANCES = ("s to 1e-2", "s to 1e-4", "s to 1e-8")
+GPU_ROW = "RankSVM of the shape of MSLR-WEB30K: speed over our own CPU, solving only"
+SHAPE_TOLERANCE = 0.02  # of rows
+
+
+def table_1(reports, paper):
+    rows, ours, parts = reports.rows(RANK, "Training from memory"), [], {}
+    for name, (n_rows, n_features, n_levels) in paper["numbers"].items():
+        row = next((row for row in rows if row["examples"] == name), None)
+        if row is None:
+            parts[name] = NOT, "the set is not here"
+            continue
+        own = [int(part.replace(",", "")) for part in row["rows x features"].split(" x ")] + [int(row["levels"])]
+        ours.append(f"{name} {own[0]:,}, {own[1]}, {own[2]}")
+        near = abs(own[0] / n_rows - 1) <= SHAPE_TOLERANCE and own[1:] == [n_features, n_levels]
+        parts[name] = (REPRODUCED, ", synthetic of its shape") if near else (NOT, "the shape differs")
+    return Verdict("; ".join(ours), "synthetic", parts)
+
+
+def table_2(reports, paper):
+    found, parts = {}, {}
+    for row in reports.rows(RANK, "Beside the classic way", way="classic"):
+        found[row["examples"]] = number(row["solve over ours"])[0]
+    for name, over in found.items():
+        parts[name] = gained(over, paper["numbers"].get(name, 1), "the classic way is faster")
+    words = "on a CPU " + ", ".join(f"{name} {over:.1f}" for name, over in found.items())
+    return Verdict(words, "synthetic, of the shapes", parts, GPU_ROW)
+
+
+def table_3(reports, paper):
+    rows = {
+        row["way"]: number(row["pairs in order, %"])[0] for row in reports.rows(ACCURACY, "./run bench rank --accuracy")
+    }
+    ours = rows["linear RankSVM, Thresher"]
+    classic = next((value for way, value in rows.items() if "LIBLINEAR" in way), None)
+    if classic is None:
+        return one(f"new {ours:.2f}", "MQ2007", (NOT, "no classic way is installed here"))
+    published = abs(paper["numbers"]["new"] - paper["numbers"]["classic"])
+    apart = abs(ours - classic)
+    judged = (REPRODUCED, "") if apart <= published + 0.005 else (NOT, f"they differ by {apart:.2f}")
+    return one(f"classic (LIBLINEAR) {classic:.2f}, new {ours:.2f}", "MQ2007, five splits", judged)
+
+
+def figure_1(reports, paper):
+    own, parts = {}, {}
+    for row in reports.rows(COURSE, "Seconds until"):
+        own.setdefault(row["examples"], {})[row["solver"]] = [number(row[name])[0] for name in DISTANCES]
+    for data, solvers in own.items():
+        ours, classic = solvers["Newton, line search"], solvers["classic"]
+        late = [name for name, a, b in zip(DISTANCES, ours, classic) if a >= b]
+        parts[data] = (NOT, f"the classic way is earlier: {', '.join(late)}") if late else (ORDER, "")
+    words = "; ".join(
+        f"{data}: " + ", ".join(f"{solver} {seconds[-1]:.2f} s" for solver, seconds in solvers.items())
+        for data, solvers in own.items()
+    )
+    return Verdict(f"to 1e-8: {words}", "MQ2007; the others synthetic", parts, GPU_ROW)
+
+
+ROWS = {
+    ("RankSVM", "Table 1"): (RANK, table_1),
+    ("RankSVM", "Table 2"): (RANK, table_2),
+    ("RankSVM", "Table 3"): (ACCURACY, table_3),
+    ("RankSVM", "Figure 1"): (COURSE, figure_1),
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a table or figure of a paper: its words, and the rules by which it is found."""
+
+from dataclasses import dataclass
+
+REPRODUCED, ORDER, PART, NOT, GPU, NONE = "reproduced", "order", "part", "not", "gpu", "none"
+WORDS = {
+    REPRODUCED: "reproduced{}",
+    ORDER: "order reproduced{}",
+    NOT: "**not reproduced** because {}",
+    GPU: "needs a GPU: `tools/gpu-check`, row *{}*",
+    NONE: "not measured yet: {}",
+}
+
+
+@dataclass
+class Verdict:
+    ours: str
+    data: str
+    parts: dict  # {data: (state, why)}; data sets are named where they differ
+    gpu: str = ""  # row of tools/gpu-check that measures the same on the paper's kind of machine
+
+    @property
+    def state(self):
+        states = {state for state, _ in self.parts.values()}
+        if len(states) == 1:
+            return states.pop()
+        return ORDER if states <= {REPRODUCED, ORDER} else PART
+
+    def words(self):
+        groups = {}
+        for data, (state, why) in self.parts.items():
+            groups.setdefault(WORDS[state].format(why), []).append(data)
+        if len(groups) == 1:
+            out = next(iter(groups))
+        else:
+            out = "; ".join(f"{', '.join(names)}: {words}" for words, names in groups.items())
+        return out + (f"; on a GPU: `tools/gpu-check`, row *{self.gpu}*" if self.gpu else "")
+
+
+def one(ours, data, judged, gpu=""):
+    """Of one data set; judged: (state, why)."""
+    return Verdict(ours, data, {data: judged}, gpu)
+
+
+def ordered(reversals, effects=()):
+    """Of an order, by tables.reversed_pairs; reproduced where all effects, (ours, the paper's), are as large."""
+    chance, certain = reversals
+    if certain:
+        return NOT, "; ".join(certain)
+    if chance:
+        return ORDER, " within two standard errors (" + "; ".join(chance) + ")"
+    return (REPRODUCED if effects and all(a >= b for a, b in effects) else ORDER), ""
+
+
+def gained(ours, published, why):
+    """Of a speed-up: as large as the paper's, or at least above one."""
+    if ours >= published:
+        return REPRODUCED, ""
+    return (ORDER, "") if ours > 1 else (NOT, why)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of the papers, on reports that are made up: tools/with-python tests/bench/test_papers.py"""
+
+import json
+import os
+import sys
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PAPERS = os.path.join(ROOT, "programs", "bench", "papers")
+sys.path[:0] = [PAPERS, os.path.join(ROOT, "programs", "bench", "peers")]
+os.chdir(ROOT)
+
+import beams
+import learned
+import page
+import solvers
+from tables import Missing, Reports, chain, number, reversed_pairs, sections_of, tables_of
+from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, Verdict, gained, ordered
+
+with open(os.path.join(PAPERS, "published.json"), encoding="utf-8") as file:
+    PUBLISHED = json.load(file)
+
+
+def table(heading, columns, *rows):
+    lines = [columns, " | ".join("---" for _ in columns.split(" | ")), *rows]
+    return f"### {heading}\n\n" + "\n".join(f"| {line} |" for line in lines) + "\n\n"
+
+
+def models(*aucs, lift="90.0"):
+    """Table 2 of one data set, of AUC cells of m_1, m_2, m_3, rbe* and m_5."""
+    names = ("m_1", "m_2", "m_3", "rbe*", "m_5")
+    bits = {
+        "m_1": "64 | float | float",
+        "m_2": "64 | 1 | 1",
+        "m_3": "128 | 1 | 1",
+        "rbe*": "64 | 3 | 2",
+        "m_5": "64 | float | 2",
+    }
+    rows = [
+        f"{name} | {bits[name]} | 0.4 | {auc} | {lift if name == 'rbe*' else '-'}" for name, auc in zip(names, aucs)
+    ]
+    return table("Table 2, made-up: AUC", "model | dims | query bits | item bits | log loss | AUC | lift %", *rows)
+
+
+def judge(way, text, function, paper, item):
+    return function(Reports({way: text}), PUBLISHED[paper][item])
+
+
+class Tables(unittest.TestCase):
+    def test_a_report_is_read_by_headings_and_columns(self):
+        read = tables_of(table("One", "a  | b", "1 | x | y", "2 |  ")[:-1] + "words\n" + table("Two", "c | d", "3 | 4"))
+        self.assertEqual(["One", "Two"], list(read))
+        self.assertEqual({"a": "2", "b": ""}, read["One"][1])
+        self.assertEqual([{"c": "3", "d": "4"}], read["Two"])
+
+    def test_sections_are_those_between_marks(self):
+        self.assertEqual({"bench a": "one\n", "bench b": "two\n"},
+                         sections_of("<!-- bench a -->\none\n<!-- end -->\n<!-- bench b -->\ntwo\n<!-- end -->\n"))  # fmt: skip
+
+    def test_numbers_of_cells(self):
+        for cell, wanted in (("0.9969 ± 0.0001", (0.9969, 0.0001)), ("741,539", (741539, 0)), ("+0.5", (0.5, 0)),
+                             ("**-2.5**", (-2.5, 0)), ("1.5e-05", (1.5e-5, 0))):  # fmt: skip
+            self.assertEqual(wanted, number(cell))
+        with self.assertRaises(Missing):
+            number("-")
+
+    def test_a_reversed_pair_is_chance_within_two_standard_errors(self):
+        pairs, close, far = [["a", "b"]], {"a": (0.51, 0.01), "b": (0.5, 0.01)}, {"a": (0.6, 0.01), "b": (0.5, 0.01)}
+        self.assertEqual((1, 0), tuple(map(len, reversed_pairs(pairs, close, 3))))
+        self.assertEqual((0, 1), tuple(map(len, reversed_pairs(pairs, far, 3))))
+        self.assertEqual(([], []), reversed_pairs([["b", "a"]], far, 3))
+        self.assertEqual([("x", "y"), ("y", "z")], chain({"z": 3, "x": 1, "y": 2}))
+
+
+class Verdicts(unittest.TestCase):
+    def test_rules(self):
+        self.assertEqual(REPRODUCED, ordered(([], []), [(2, 1)])[0])
+        self.assertEqual(ORDER, ordered(([], []), [(2, 1), (1, 2)])[0])
+        self.assertEqual(ORDER, ordered(([], []))[0])
+        self.assertEqual(ORDER, ordered((["x"], []), [(2, 1)])[0])
+        self.assertEqual((NOT, "x"), ordered((["y"], ["x"]), [(2, 1)]))
+        self.assertEqual([REPRODUCED, ORDER, NOT], [gained(x, 2, "slow")[0] for x in (2, 1.5, 0.9)])
+
+    def test_data_sets_are_named_where_they_differ(self):
+        both = Verdict("", "", {"a": (ORDER, ""), "b": (NOT, "it fell")})
+        self.assertEqual(PART, both.state)
+        self.assertEqual("a: order reproduced; b: **not reproduced** because it fell", both.words())
+        self.assertEqual("order reproduced", Verdict("", "", {"a": (ORDER, ""), "b": (ORDER, "")}).words())
+        self.assertEqual(ORDER, Verdict("", "", {"a": (ORDER, ""), "b": (REPRODUCED, "")}).state)
+
+
+class Rows(unittest.TestCase):
+    def test_models_in_order_out_of_order_and_with_less_lift(self):
+        def state(*aucs, **more):
+            return judge("bench tower", models(*aucs, **more), learned.rbe_table_2, "RBE", "Table 2").state
+
+        self.assertEqual(REPRODUCED, state("0.9", "0.5", "0.6", "0.7", "0.8"))
+        self.assertEqual(ORDER, state("0.9", "0.5", "0.6", "0.7", "0.8", lift="70.0"))
+        self.assertEqual(NOT, state("0.9", "0.6", "0.5", "0.7", "0.8"))
+        self.assertEqual(ORDER, state("0.9", "0.61 ± 0.1", "0.6 ± 0.1", "0.7", "0.8"))
+
+    def test_models_of_other_bits_are_others(self):
+        text = models("0.9", "0.5", "0.6", "0.7", "0.8")
+        self.assertEqual(REPRODUCED, judge("bench tower", text, learned.rbe_table_1, "RBE", "Table 1").state)
+        text = text.replace("128 | 1 | 1", "64 | 1 | 1")
+        self.assertEqual(NOT, judge("bench tower", text, learned.rbe_table_1, "RBE", "Table 1").state)
+
+    def test_hashes_gain_at_the_loss_that_is_allowed_only(self):
+        columns = "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than full"
+        rows = ["full |  | 12 | 9 | 10 | 1 | 1 | 28 | 0", "wta | t 6 | 12 | 1 | 2 | 9 | 8 | 20 | 8",
+                "wta | t 2 | 12 | 3 | 4 | 3 | 2.5 | 27.9 | 0.1"]  # fmt: skip
+        text = table("A test set translated", columns, *rows)
+        found = judge("bench head --model", text, beams.table_7, "WTA-LSH", "Table 7")
+        self.assertEqual(ORDER, found.state)
+        self.assertIn("3.00, 2.50, 0.10", found.ours)
+        with self.assertRaises(Missing):
+            judge(
+                "bench head --model",
+                table("A test set translated", columns, *rows[:2]),
+                beams.table_7,
+                "WTA-LSH",
+                "Table 7",
+            )
+
+    def test_curves_are_compared_where_both_are(self):
+        curve = [{"speed-up": 2, "BLEU": 5}, {"speed-up": 3, "BLEU": 1}, {"speed-up": 9, "BLEU": 9}]
+        other = [{"speed-up": 1, "BLEU": 4}, {"speed-up": 5, "BLEU": 2}]
+        self.assertEqual((1, 2), beams.above(curve, other))
+
+    def test_solvers_that_are_later_are_not_reproduced(self):
+        columns = "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8"
+        rows = ["A | Newton, line search | 5 | 1 | 2 | 3", "A | classic | 9 | 2 | 3 | 2.5"]
+        found = judge(
+            "bench rank --convergence", table("Seconds until", columns, *rows), solvers.figure_1, "RankSVM", "Figure 1"
+        )
+        self.assertEqual(NOT, found.state)
+        self.assertIn("s to 1e-8", found.words())
+
+
+class Page(unittest.TestCase):
+    def test_every_item_has_a_row_or_no_figures(self):
+        for name, paper in PUBLISHED.items():
+            for item, about in paper.items():
+                if item != "title":
+                    self.assertEqual(about.get("kind") is None, (name, item) in page.ROWS, f"{name}, {item}")
+        self.assertEqual([], [key for key in page.ROWS if key[1] not in PUBLISHED[key[0]]])
+
+    def test_what_no_report_has_is_not_measured(self):
+        for key, (way, _) in page.ROWS.items():
+            if way and way.startswith("bench ") and way != "bench papers":
+                verdict, command = page.judge(Reports({}), key, PUBLISHED[key[0]][key[1]])
+                self.assertEqual(NONE, verdict.state, key)
+                self.assertIn(command, verdict.words())
+
+    def test_rows_of_gpu_check_exist(self):
+        for key, (way, words) in page.ROWS.items():
+            if way == "gpu":
+                self.assertEqual(GPU, page.gpu_row(words).state)
+        with self.assertRaises(SystemExit):
+            page.gpu_row("no such row")
+
+    def test_shares_are_of_what_a_cpu_can_measure(self):
+        words = page.summary({REPRODUCED: 3, ORDER: 1, NOT: 1, GPU: 5})
+        self.assertIn("4 of 5 rows that a CPU can measure are in order: 80 %", words)
+
+
+if __name__ == "__main__":
+    unittest.main()
