@@ -107,7 +107,7 @@ static void print(const program *run, const judged_scores *judged, double auc) {
     prog_json json = prog_json_to(stdout);
 
     if (!run->globals.json) {
-        (void)printf("AUC  %.6f  over %s scores, %s of them of label 1\n", auc, prog_exact(judged->n).text,
+        (void)printf("AUC  %.6f  over %s, %s of them of label 1\n", auc, prog_counted(judged->n, "score").text,
                      prog_exact(judged->n_positives).text);
         return;
     }

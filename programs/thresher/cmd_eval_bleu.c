@@ -159,8 +159,8 @@ static int read_all(all_texts *all, program *run, const bleu_values *values) {
             return PROG_FAILED;
         }
         if (file->n != all->files[0].n) {
-            prog_error("%s has %s lines, %s has %s: every sentence needs its reference", values->hypotheses,
-                       prog_exact(all->files[0].n).text, path, prog_exact(file->n).text);
+            prog_error("%s has %s, %s has %s: every sentence needs its reference", values->hypotheses,
+                       prog_counted(all->files[0].n, "line").text, path, prog_exact(file->n).text);
             return PROG_FAILED;
         }
     }

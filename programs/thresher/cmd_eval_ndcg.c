@@ -16,7 +16,7 @@
 typedef struct ndcg_values {
     const char *scores, *file;
     prog_quality_values quality;
-    bool cache;
+    prog_rank_values reading;
 } ndcg_values;
 
 static const prog_argument arguments[] = {
@@ -33,8 +33,7 @@ static const prog_argument arguments[] = {
 
 static const prog_option options[] = {
     PROG_QUALITY_OPTIONS(ndcg_values, quality),
-    {PROG_FLAG_OPTION("cache", offsetof(ndcg_values, cache),
-                      "read FILE.thr-cache if it was made from FILE as it is, else write it")},
+    PROG_RANK_OPTIONS(ndcg_values, reading),
     PROG_OPTIONS_END,
 };
 
@@ -55,18 +54,12 @@ static int judge(program *run, const ndcg_values *values, const thr_ranking *ran
 
 static int run_ndcg(program *run, const void *all_values) {
     const ndcg_values *values = all_values;
-    thr_error err = {.status = THR_OK};
-    thr_ranking_options how;
     thr_ranking *ranking = NULL;
-    int rc;
+    double seconds = 0;
+    int rc = prog_rank_open(run, values->file, &values->reading, false, &ranking, &seconds);
 
-    thr_ranking_options_init(&how);
-    how.without_comments = true;
-    how.cache = values->cache;
-    if (thr_ranking_open(run->context, values->file, &how, &ranking, &err) != THR_OK)
-        return prog_failed(&err);
-    prog_rank_tell_cache(ranking);
-    rc = judge(run, values, ranking);
+    if (rc == PROG_DONE)
+        rc = judge(run, values, ranking);
     thr_ranking_free(ranking);
     return rc;
 }

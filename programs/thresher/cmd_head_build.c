@@ -110,6 +110,7 @@ static int build(const program *run, const build_values *values, const thr_head_
 
 static int run_build(program *run, const void *all_values) {
     static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
+    static const char *const of_hashes[] = {"hashes", "places", NULL};
     const build_values *values = all_values;
     prog_floats bias = {.items = NULL};
     prog_head_words frequent = {.items = NULL};
@@ -129,6 +130,8 @@ static int run_build(program *run, const void *all_values) {
     how.n_bias = bias.n_rows * bias.n_dims;
     how.frequent = frequent.items;
     how.n_frequent = frequent.n;
+    if (values->bands == 0)
+        prog_note_unused(run, of_hashes, "with --bands 0");
     how.n_bands = (uint32_t)values->bands;
     how.n_hashes = (uint32_t)values->hashes;
     how.n_places = (uint32_t)values->places;

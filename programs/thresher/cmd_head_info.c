@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "endings.h"
 #include "json.h"
 #include "plain.h"
 #include "program.h"
@@ -27,14 +28,7 @@ static const prog_option no_options[] = {PROG_OPTIONS_END};
 /* ------------------------------------------------------------------------------------------------ info */
 
 bool prog_is_head(const char *path) {
-    char magic[7] = "";
-    FILE *file = fopen(path, "rb");
-
-    if (file == NULL)
-        return false;
-    const size_t n = fread(magic, 1, sizeof magic, file);
-    (void)fclose(file);
-    return n == sizeof magic && memcmp(magic, "THRHEAD", sizeof magic) == 0;
+    return prog_has_bytes(path, 0, "THRHEAD");
 }
 
 static void print_json(const char *path, const thr_head_info *info) {

@@ -163,13 +163,14 @@ static int answer(query *q) {
     }
     rc = prog_results_close(&results, rc);
     if (rc == PROG_DONE)
-        prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
-                  prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
-                  over[q->values->head_values.normaliser], prog_time(seconds).text);
+        prog_note("%s, %.1f of %s words each, log-probabilities over %s, in %s",
+                  prog_counted(q->states.n_rows, "state").text, n_candidates,
+                  prog_exact(thr_head_get_info(q->head).n_words).text, over[q->values->head_values.normaliser],
+                  prog_time(seconds).text);
     if (rc == PROG_DONE && q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_note("screen: %s", screens[q->used]);
     if (rc == PROG_DONE && q->values->certify)
-        prog_note("certified: %s of %s states", prog_exact(n_certified).text, prog_exact(q->states.n_rows).text);
+        prog_note("certified: %s of %s", prog_exact(n_certified).text, prog_counted(q->states.n_rows, "state").text);
     if (rc == PROG_DONE)
         prog_tell_device("words are scored", prog_first_device(q->run).text);
     return rc;
@@ -199,8 +200,8 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
         if (q->values->screen == THR_HEAD_SCREEN_AUTO)
             (void)printf("screen      %s\n", screens[q->used]);
         (void)printf("candidates  %.1f of %s words a state\n", recall->candidates, prog_exact(n_words).text);
-        (void)printf("time        %s for %s states, %s with all words\n", prog_time(screen_s).text,
-                     prog_exact(q->states.n_rows).text, prog_time(full_s).text);
+        (void)printf("time        %s for %s, %s with all words\n", prog_time(screen_s).text,
+                     prog_counted(q->states.n_rows, "state").text, prog_time(full_s).text);
         return;
     }
     prog_json json = prog_json_to(stdout);
@@ -224,8 +225,8 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
 static void tell_loss(const query *q, const thr_head_loss *loss) {
     if (!q->run->globals.json) {
         (void)printf("recall@%" PRIu32 "          %.4f, worst state %.4f\n", q->k, loss->recall, loss->worst);
-        (void)printf("best word         the same for %.4f of %s states\n", loss->first,
-                     prog_exact(q->states.n_rows).text);
+        (void)printf("best word         the same for %.4f of %s\n", loss->first,
+                     prog_counted(q->states.n_rows, "state").text);
         (void)printf("log-probabilities differ by %.3g on average\n", loss->log_prob_error);
         (void)printf("candidates        %.1f words a state\n", loss->candidates);
         return;

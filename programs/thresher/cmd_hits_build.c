@@ -49,7 +49,7 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
     const thr_hits_info info = thr_hits_get_info(hits);
     const double bytes = info.n_postings > 0 ? (double)info.list_bytes / (double)info.n_postings : 0.0;
     if (n_repeated > 0)
-        prog_note("%s features repeat within their item and count once", prog_exact(n_repeated).text);
+        prog_note("%s repeated within an item, counted once", prog_counted(n_repeated, "feature").text);
     prog_hits_note_weighed(run, hits, 0, values->table);
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);
@@ -67,9 +67,9 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
         prog_json_close(&json, '}');
         prog_json_end(&json);
     } else {
-        prog_line("%s: %s items, %s features, %s postings of %.2f bytes, %s, in %s", values->output,
-                  prog_exact(info.n_items).text, prog_exact(info.n_features).text, prog_exact(info.n_postings).text,
-                  bytes, prog_bytes((double)info.file_bytes).text, prog_time(seconds).text);
+        prog_line("%s: %s, %s, %s of %.2f bytes, %s, in %s", values->output, prog_counted(info.n_items, "item").text,
+                  prog_counted(info.n_features, "feature").text, prog_counted(info.n_postings, "posting").text, bytes,
+                  prog_bytes((double)info.file_bytes).text, prog_time(seconds).text);
     }
     thr_hits_free(hits);
     return PROG_DONE;

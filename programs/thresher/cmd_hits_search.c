@@ -84,7 +84,7 @@ static int change(hits_search *s) {
     if (s->values->with != NULL)
         prog_hits_note_weighed(s->search.run, updated, n_features, s->values->with);
     const thr_hits_info info = thr_hits_get_info(updated);
-    prog_detail("%s items added, %s of the lists' own replaced or left out", prog_exact(info.n_added).text,
+    prog_detail("%s added, %s of the lists' own replaced or left out", prog_counted(info.n_added, "item").text,
                 prog_exact(info.n_removed).text);
     if (n_missing > 0)
         prog_note("%s of the items to remove do not exist", prog_exact(n_missing).text);

@@ -97,7 +97,7 @@ static void print_text(const char *dir, thr_index *index) {
     (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
-        (void)printf("calibration     %s queries\n", prog_exact(info->tuned_queries).text);
+        (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
     else
         (void)printf("calibration     none\n");
     if (tower != NULL && holds_codes(info, &model))

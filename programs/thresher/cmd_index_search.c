@@ -165,10 +165,20 @@ static int check_words(const program *run, const prog_index_values *values) {
     return PROG_WRONG_WORDS;
 }
 
+/* An exact search reads no codes. */
+static void note_unused_options(const program *run, const prog_index_values *values) {
+    static const char *const of_codes[] = {"recall", "survivors", "query-bits", NULL};
+
+    if (values->exact)
+        prog_note_unused(run, of_codes, "with --exact");
+}
+
 static int run_search(program *run, const void *all_values) {
     const prog_index_values *values = all_values;
     prog_vector_search s = {.search = {.run = run, .started_s = prog_seconds()}, .values = values};
     int rc = check_words(run, values);
+
+    note_unused_options(run, values);
 
     if (rc != PROG_DONE)
         return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "endings.h"
 #include "gpus.h"
 #include "json.h"
 #include "kernels.h"
@@ -14,6 +15,9 @@
 #include "rank_model_info.h"
 #include "ranking_info.h"
 #include "talk.h"
+
+/* Bytes of a line of results: a query has up to 2^32 items, but far fewer are asked for. */
+enum { LONGEST_ANSWER = 1 << 30 };
 
 typedef struct info_values {
     const char *path;
@@ -137,9 +141,17 @@ static void print_file_text(const char *path, const thr_reader_shape *shape, boo
 /* Describe a file with an unknown ending: examples to rank, or an error that lists the endings. */
 static int print_unnamed(program *run, const char *path, const thr_error *unknown) {
     bool is = false;
+    struct stat status;
     const int rc = prog_print_ranking(run, path, &is);
 
-    return is ? rc : prog_failed(unknown);
+    if (is)
+        return rc;
+    if (stat(path, &status) == 0 && status.st_size == 0)
+        prog_error("%s: the file is empty: write or fetch it again", path);
+    else
+        prog_error("%s; posting lists and heads are known by their first bytes, so restore a damaged one",
+                   unknown->text);
+    return PROG_FAILED;
 }
 
 static int print_file(program *run, const char *path) {
@@ -151,7 +163,11 @@ static int print_file(program *run, const char *path) {
     bool is_text;
     int rc = PROG_DONE;
 
-    if (thr_reader_open(run->context, path, &reader, &err) != THR_OK)
+    const bool is_answer = prog_ends_with(path, ".jsonl") || prog_ends_with(path, ".trec");
+    const thr_status opened = is_answer ? thr_reader_open_lines(run->context, path, LONGEST_ANSWER, &reader, &err)
+                                        : thr_reader_open(run->context, path, &reader, &err);
+
+    if (opened != THR_OK)
         return err.status == THR_EINVAL ? print_unnamed(run, path, &err) : prog_failed(&err);
     shape = thr_reader_get_shape(reader);
     is_text = shape.dtype == THR_DTYPE_NONE;
@@ -197,7 +213,7 @@ static int run_info(program *run, const void *values) {
         return prog_print_head(run, path);
     if (prog_is_liblinear(path))
         return print_liblinear(run, path);
-    return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
+    return prog_is_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 
 static const prog_argument arguments[] = {

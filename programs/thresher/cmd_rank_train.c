@@ -235,11 +235,10 @@ static int train(const program *run, const train_values *values, training *work)
 static void tell(const train_values *values, const training *work) {
     const thr_rank_report *report = &work->report;
 
-    prog_note("%s: objective %.10g with C %g, %.2f %% of %s pairs in order; %" PRIu32 " Newton %s, %" PRIu64
-              " %s, %s after reading for %s",
-              values->output, report->objective, work->path.costs[work->path.best], 100 * report->pairwise_accuracy,
-              prog_exact(report->n_pairs).text, report->n_steps, report->n_steps == 1 ? "step" : "steps",
-              report->n_products, report->n_products == 1 ? "product" : "products", prog_time(report->seconds).text,
+    prog_note("%s: objective %.10g with C %g, %.2f %% of %s in order; %s, %s, %s after reading for %s", values->output,
+              report->objective, work->path.costs[work->path.best], 100 * report->pairwise_accuracy,
+              prog_counted(report->n_pairs, "pair").text, prog_counted(report->n_steps, "Newton step").text,
+              prog_counted(report->n_products, "product").text, prog_time(report->seconds).text,
               prog_time(work->read_seconds).text);
     if (!report->converged)
         prog_note("%s: the gradient is %.2g of that at 0, above --epsilon: %s", values->output,

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "dual.h"
+#include "endings.h"
 #include "index_out.h"
 #include "program.h"
 #include "rows_out.h"
+#include "suggest.h"
 #include "talk.h"
 
 enum { ROWS_AT_ONCE = 4096 };
@@ -83,24 +85,40 @@ static bool names_other_file(const char *path) {
     static const char *const others[] = {".txt",   ".tsv",  ".csv",         ".ivecs", ".f16bin", ".i8bin",
                                          ".ibin",  ".hdf5", ".h5",          ".json",  ".gz",     ".xz",
                                          ".jsonl", ".trec", ".safetensors", ".npz"};
-    const size_t length = strlen(path);
 
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        const size_t n = strlen(others[i]);
-
-        if (length >= n && strcmp(path + length - n, others[i]) == 0)
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (prog_ends_with(path, others[i]))
             return true;
-    }
     return path[0] == '-';
+}
+
+/* The ending of vectors that the path's is one letter from; NULL: none. */
+static const char *misspelt_ending(const char *path) {
+    static const char *const known[] = {".npy", ".fbin", ".fvecs", ".u8bin", ".bvecs"};
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot != NULL && i < sizeof known / sizeof known[0]; i++)
+        if (prog_distance(dot, known[i]) <= 1)
+            return known[i];
+    return NULL;
+}
+
+/* Print that -o is neither a file of vectors nor a name of an index. */
+static int wrong_ending(const char *path) {
+    const char *nearest = misspelt_ending(path);
+
+    prog_error("-o %s: the ending must be .npy, .fbin or .fvecs, or .npy, .u8bin or .bvecs for packed codes%s%s%s",
+               path, nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
+               nearest != NULL ? "?" : "");
+    return PROG_WRONG_WORDS;
 }
 
 static int check_words(const program *run, const encode_values *values) {
     const bool index = !prog_names_rows(values->output);
 
-    if (index && names_other_file(values->output))
-        prog_error("-o %s: the ending must be .npy, .fbin or .fvecs, or .npy, .u8bin or .bvecs for packed codes",
-                   values->output);
-    else if (index && values->packed)
+    if (index && (names_other_file(values->output) || misspelt_ending(values->output) != NULL))
+        return wrong_ending(values->output);
+    if (index && values->packed)
         prog_error("--packed needs a file, but -o %s names an index; %s", values->output, prog_see_help(run));
     else if (index && values->side != THR_SIDE_ITEM)
         prog_error("--side query: -o %s names an index, which holds items; %s", values->output, prog_see_help(run));
@@ -141,7 +159,7 @@ static int make_file(const program *run, const encode_values *values, const thr_
     rc = prog_rows_out_close(&out, rc);
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
-        prog_note("encoded %s texts in %s (%s texts/s)", prog_exact(out.n_rows).text, prog_time(seconds).text,
+        prog_note("encoded %s in %s (%s texts/s)", prog_counted(out.n_rows, "text").text, prog_time(seconds).text,
                   prog_short((double)out.n_rows / seconds).text);
     }
     return rc;

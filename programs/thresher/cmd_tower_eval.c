@@ -77,7 +77,8 @@ static int run_eval(program *run, const void *all_values) {
     } else {
         prog_progress_end();
         if (quality.n_refused != 0)
-            prog_note("%s rows were skipped: they lack a column, or words in it", prog_exact(quality.n_refused).text);
+            prog_note("skipped %s without a column, or without words in it",
+                      prog_counted(quality.n_refused, "row").text);
         print(run, &quality);
     }
     thr_tower_free(tower);

@@ -153,6 +153,20 @@ static int check_words(const program *run, const train_values *values) {
     return PROG_DONE;
 }
 
+/* Print notes on given options that other options make useless. */
+static void note_unused_options(const program *run, const train_values *values, const thr_tower_train_options *train) {
+    static const char *const of_codes[] = {"plain-weights", "estimator", "float-share", NULL};
+    static const char *const of_labels[] = {"least-label", NULL};
+    static const char *const of_split[] = {"valid-share", NULL};
+
+    if (train->config.query_bits == THR_FLOAT_BITS && train->config.item_bits == THR_FLOAT_BITS)
+        prog_note_unused(run, of_codes, "without codes, and both sides are floats");
+    if (!prog_is_given(run, "label-column"))
+        prog_note_unused(run, of_labels, "without --label-column");
+    if (values->valid != NULL)
+        prog_note_unused(run, of_split, "with --valid");
+}
+
 static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
     const bool rbe = values->model == MODEL_RBE;
 
@@ -241,10 +255,15 @@ static void fill_dual_options(const program *run, const train_values *values, th
 }
 
 static int train_dual(program *run, const train_values *values) {
+    static const char *const of_products[] = {"products", NULL}, *const of_hits[] = {"hits-rate", NULL};
     const prog_dual_files files = {values->pairs, values->items, values->output, values->curve};
     thr_dual_train_options train;
 
     fill_dual_options(run, values, &train);
+    if (values->no_ipnn)
+        prog_note_unused(run, of_products, "with --no-ipnn");
+    if (values->no_hits)
+        prog_note_unused(run, of_hits, "with --no-hits");
     return prog_train_dual(run, &files, &train);
 }
 
@@ -298,6 +317,7 @@ static int run_train(program *run, const void *all_values) {
     if (rc != PROG_DONE)
         return rc;
     fill_options(run, values, &train);
+    note_unused_options(run, values, &train);
     train.on_epoch = on_epoch;
     train.on_epoch_user = &curve;
     status = thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
@@ -310,11 +330,10 @@ static int run_train(program *run, const void *all_values) {
         return prog_failed(&err);
     prog_progress_end();
     if (report.n_refused != 0)
-        prog_note("%s rows were skipped: they lack a column, or words in it", prog_exact(report.n_refused).text);
-    prog_note("%s: trained on %s pairs, best of %" PRIu32 " epochs: %" PRIu32
-              ", validation loss %.4f, AUC %.4f; %s examples/s",
-              values->output, prog_exact(report.n_pairs).text, report.n_epochs, report.best_epoch, report.valid_loss,
-              report.valid_auc, prog_short(report.examples_per_second).text);
+        prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, AUC %.4f; %s examples/s",
+              values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
+              report.best_epoch, report.valid_loss, report.valid_auc, prog_short(report.examples_per_second).text);
     device = prog_first_device(run);
     prog_tell_device("steps were made", device.text);
     if (run->globals.json)

@@ -128,6 +128,7 @@ static int open_states(translation *t) {
 }
 
 static int open_model(translation *t) {
+    static const char *const of_penalty[] = {"length-penalty", NULL};
     const translate_values *v = t->values;
     thr_translator_options o;
     thr_head_query_options query;
@@ -144,6 +145,8 @@ static int open_model(translation *t) {
     o.n_best = (uint32_t)v->n_best;
     o.penalty = (thr_beam_penalty)v->penalty;
     o.alpha = v->length_penalty;
+    if (o.penalty == THR_BEAM_PENALTY_NONE)
+        prog_note_unused(t->run, of_penalty, "with --penalty none");
     o.length_ratio = v->length_ratio;
     o.max_length = (uint32_t)v->max_length;
     o.max_source = (uint32_t)v->max_source;
@@ -325,14 +328,14 @@ static int translate_all(translation *t) {
 }
 
 static void tell(const translation *t, double seconds) {
-    prog_note("translated %s lines, %s words to %s, in %s (%s words/s)", prog_exact(t->n_lines).text,
-              prog_exact(t->n_source_words).text, prog_exact(t->n_words).text, prog_time(seconds).text,
+    prog_note("translated %s, %s to %s, in %s (%s words/s)", prog_counted(t->n_lines, "line").text,
+              prog_counted(t->n_source_words, "word").text, prog_exact(t->n_words).text, prog_time(seconds).text,
               prog_short(seconds > 0 ? (double)t->n_words / seconds : 0).text);
     if (t->n_cut > 0)
-        prog_note("%s translations were cut at the maximum length (--length-ratio, --max-length)",
-                  prog_exact(t->n_cut).text);
-    prog_detail("%s words are unknown to the model; %s states were queried", prog_exact(t->n_unknown).text,
-                prog_exact(t->n_states).text);
+        prog_note("cut %s at the maximum length (--length-ratio, --max-length)",
+                  prog_counted(t->n_cut, "translation").text);
+    prog_detail("the model lacks %s of the texts; %s queried", prog_counted(t->n_unknown, "word").text,
+                prog_counted(t->n_states, "state").text);
 }
 
 static void print_times(const translation *t) {

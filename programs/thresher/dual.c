@@ -67,10 +67,10 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
     if (status != THR_OK)
         return prog_failed(&err);
     prog_progress_end();
-    prog_note("%s: trained on %s requests, best of %" PRIu32 " epochs: %" PRIu32
-              ", validation loss %.4f, GAUC %.4f; %s requests/s",
-              files->output, prog_exact(report.n_requests).text, report.n_epochs, report.best_epoch, report.valid_loss,
-              report.valid_gauc, prog_short(report.requests_per_second).text);
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, GAUC %.4f; %s requests/s",
+              files->output, prog_counted(report.n_requests, "request").text,
+              prog_counted(report.n_epochs, "epoch").text, report.best_epoch, report.valid_loss, report.valid_gauc,
+              prog_short(report.requests_per_second).text);
     if (run->globals.json)
         print_report(files, &report);
     return rc;
@@ -94,8 +94,8 @@ static void print_quality(const program *run, const thr_dual_quality *quality) {
         prog_json_end(&json);
         return;
     }
-    (void)printf("GAUC %.4f of %s requests with %s ads\n", quality->gauc, prog_exact(quality->n_requests).text,
-                 prog_exact(quality->n_ads).text);
+    (void)printf("GAUC %.4f of %s with %s\n", quality->gauc, prog_counted(quality->n_requests, "request").text,
+                 prog_counted(quality->n_ads, "ad").text);
     (void)printf("recall@5 %.4f, recall@10 %.4f of the best ad\n", quality->recall_5, quality->recall_10);
     if (!isnan(quality->value_recall_5))
         (void)printf("recall@5 %.4f, recall@10 %.4f of the best ads' value\n", quality->value_recall_5,
@@ -161,10 +161,10 @@ prog_dual_text prog_dual_line(const thr_dual_info *info) {
 static void print_info_text(const char *path, const thr_dual_info *info) {
     prog_line("file        %s", path);
     (void)printf("model       %s\n", prog_dual_line(info).text);
-    (void)printf("users       %s words of %s fields\n", prog_exact(info->n_user_words).text,
-                 prog_exact(info->n_user_fields).text);
-    (void)printf("items       %s words of %s fields\n", prog_exact(info->n_item_words).text,
-                 prog_exact(info->n_item_fields).text);
+    (void)printf("users       %s of %s\n", prog_counted(info->n_user_words, "word").text,
+                 prog_counted(info->n_user_fields, "field").text);
+    (void)printf("items       %s of %s\n", prog_counted(info->n_item_words, "word").text,
+                 prog_counted(info->n_item_fields, "field").text);
     (void)printf("parameters  %s\n", prog_exact(info->n_parameters).text);
     (void)printf("fingerprint %016" PRIx64 "\n", info->fingerprint);
     (void)printf("size        %s\n", prog_bytes((double)info->file_bytes).text);

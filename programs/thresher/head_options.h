@@ -33,7 +33,10 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
             .fallback = "candidates"                                                                                   \
     }
 
-/* Copy the given values to a query's options; the others keep their defaults. */
+/*
+ * Copy the given values to a query's options, whose screen is set; the others keep their defaults. Prints notes on
+ * options of other screens.
+ */
 void prog_head_take_options(const program *run, const prog_head_values *values, thr_head_query_options *query);
 
 #endif

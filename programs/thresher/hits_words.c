@@ -57,6 +57,6 @@ void prog_hits_note_weighed(const program *run, const thr_hits *hits, uint64_t f
     if (line > 0)
         (void)snprintf(where, sizeof where, "line %" PRIu64 ": ", line);
     prog_note("%s: %sitem features have no weights, so %.200s is one feature, number included; to match it, write "
-              "%.200s:1 in a query (%s such %s)",
-              table, where, shown, shown, prog_exact(n).text, n == 1 ? "feature" : "features");
+              "%.200s:1 in a query (%s)",
+              table, where, shown, shown, prog_counted(n, "such feature").text);
 }

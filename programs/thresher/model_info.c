@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "dual.h"
-#include "rank_model_info.h"
+#include "endings.h"
 #include "plain.h"
+#include "rank_model_info.h"
 #include "talk.h"
 
 /* "3 bits" or "float32", what a side of a model gives a dimension */
@@ -50,11 +51,8 @@ void prog_json_model(prog_json *json, const thr_tower *tower) {
     prog_json_key_text(json, "fingerprint", fingerprint);
 }
 
-bool prog_names_model(const char *path) {
-    static const char ending[] = ".safetensors";
-    const size_t length = strlen(path), n = sizeof ending - 1;
-
-    return length > n && strcmp(path + length - n, ending) == 0;
+bool prog_is_model(const char *path) {
+    return prog_ends_with(path, ".safetensors") || prog_has_bytes(path, 8, "{\"__metadata__\"");
 }
 
 static void print_json(const char *path, const thr_tower *tower) {

@@ -15,8 +15,8 @@ prog_model_text prog_model_line(const thr_tower *tower);
 /* Write its properties as keys of the open object. */
 void prog_json_model(prog_json *json, const thr_tower *tower);
 
-/* Does the name end as a model's does? */
-bool prog_names_model(const char *path);
+/* Whether the file is .safetensors, by its name or by its header, which begins with metadata. */
+bool prog_is_model(const char *path);
 
 /* Describe the file. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_print_model(program *run, const char *path);

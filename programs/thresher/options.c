@@ -260,6 +260,12 @@ bool prog_is_given(const program *run, const char *name) {
     return false;
 }
 
+void prog_note_unused(const program *run, const char *const *names, const char *when) {
+    for (; *names != NULL; names++)
+        if (prog_is_given(run, *names))
+            prog_note("--%s has no effect %s", *names, when);
+}
+
 /* Check that an option does not exclude one that was given before. */
 static int check_group(const program *run, const prog_option *option) {
     const prog_option *table = run->command->options.table;

@@ -162,6 +162,12 @@ int prog_parse(struct program *run, int argc, char **argv);
 /* Whether the command's own option of this name or letter was given. */
 bool prog_is_given(const struct program *run, const char *name);
 
+/*
+ * Print a note for each of these options that was given, because it has no effect: "--hashes has no effect with
+ * --bands 0". names is ended by NULL; when is the end of the sentence.
+ */
+void prog_note_unused(const struct program *run, const char *const *names, const char *when);
+
 /* Free what prog_parse allocated. */
 void prog_parse_free(struct program *run);
 

@@ -66,16 +66,17 @@ static void print_table(const prog_quality_values *values, const thr_quality *q)
     const char *const gain = values->gain == (size_t)THR_GAIN_LINEAR ? "label" : "2^label - 1";
     char note[160];
 
-    (void)snprintf(note, sizeof note, "of %s queries, %s without a gain; as %s has it, gain %s",
-                   prog_exact(q->n_queries).text, prog_exact(q->n_without_gain).text,
+    (void)snprintf(note, sizeof note, "of %s, %s without a gain; as %s has it, gain %s",
+                   prog_counted(q->n_queries, "query").text, prog_exact(q->n_without_gain).text,
                    prog_conventions[values->convention], gain);
     print_line(name_at("NDCG", "@", values->k).text, q->ndcg, note);
     print_line("MAP", q->map, "over all ranks; labels from 1 on are relevant");
     print_line("MRR", q->mrr, NULL);
     print_line(name_at("ERR", "@", values->k).text, q->err, NULL);
     print_line(name_at("P", "@", values->k).text, q->precision, NULL);
-    (void)snprintf(note, sizeof note, "of %s pairs, %s of equal scores, which count as %s",
-                   prog_exact(q->pairs.n_pairs).text, prog_exact(q->pairs.n_tied).text, prog_ties[values->ties]);
+    (void)snprintf(note, sizeof note, "of %s, %s of equal scores, which count as %s",
+                   prog_counted(q->pairs.n_pairs, "pair").text, prog_exact(q->pairs.n_tied).text,
+                   prog_ties[values->ties]);
     print_line("pairs", q->pair_accuracy, note);
 }
 

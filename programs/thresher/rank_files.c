@@ -86,6 +86,6 @@ void prog_rank_tell_width(const char *path, const thr_ranking *ranking, const ch
     const uint32_t n = thr_ranking_get_view(ranking).n_features;
 
     if (n < thr_rank_model_n_features(model))
-        prog_note("%s has %" PRIu32 " features, %s %" PRIu32 ": those that are not there count as 0", path, n,
-                  model_path, thr_rank_model_n_features(model));
+        prog_note("%s has %s, %s %" PRIu32 ": those that are not there count as 0", path,
+                  prog_counted(n, "feature").text, model_path, thr_rank_model_n_features(model));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_files.h - reading FILE for the commands of `rank`, and the options for it. */
+/* rank_files.h - reading FILE for `eval ndcg` and the commands of `rank`, and the options for it. */
 #ifndef THRESHER_PROGRAM_RANK_FILES_H
 #define THRESHER_PROGRAM_RANK_FILES_H
 

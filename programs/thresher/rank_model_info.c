@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "endings.h"
 #include "json.h"
 #include "plain.h"
 #include "talk.h"
@@ -72,16 +72,7 @@ static void print_text(const char *path, const double *weights, uint32_t n) {
 }
 
 bool prog_is_liblinear(const char *path) {
-    static const char start[] = "solver_type ";
-    char bytes[sizeof start - 1];
-    struct stat status;
-    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
-    const bool is =
-        file != NULL && fread(bytes, 1, sizeof bytes, file) == sizeof bytes && memcmp(bytes, start, sizeof bytes) == 0;
-
-    if (file != NULL)
-        (void)fclose(file);
-    return is;
+    return prog_has_bytes(path, 0, "solver_type ");
 }
 
 int prog_print_rank_model(program *run, const char *path, bool *is) {

@@ -89,8 +89,8 @@ static void print_text(const char *path, const thr_ranking_view *view, const ran
     prog_line("file        %s", path);
     (void)printf("rows        %s\n", prog_exact(view->n_rows).text);
     if (view->has_queries)
-        (void)printf("queries     %s, of %s to %s rows\n", prog_exact(view->n_queries).text,
-                     prog_exact(facts->smallest_query).text, prog_exact(facts->largest_query).text);
+        (void)printf("queries     %s, of %s to %s\n", prog_exact(view->n_queries).text,
+                     prog_exact(facts->smallest_query).text, prog_counted(facts->largest_query, "row").text);
     else
         prog_line("queries     none: no line has a qid, and there is no file %.*s.query", length, path);
     (void)printf("pairs       %s of different labels\n", prog_exact(facts->n_pairs).text);

@@ -15,11 +15,11 @@ static void note_short_rows(const prog_search *s, uint64_t k, uint64_t most, uin
     if (k <= most || !prog_is_given(s->run, "k"))
         return;
     if (most == n_others)
-        prog_note("k is %" PRIu64 ", but there are %s %sitems: rows are shorter", k, prog_exact(most).text,
-                  s->like != NULL ? "other " : "");
+        prog_note("k is %" PRIu64 ", but only %s can be found: rows are shorter", k,
+                  prog_counted(most, s->like != NULL ? "other item" : "item").text);
     else
-        prog_note("k is %" PRIu64 ", but the filter lets only %s items through: rows are shorter", k,
-                  prog_exact(most).text);
+        prog_note("k is %" PRIu64 ", but the filter lets only %s through: rows are shorter", k,
+                  prog_counted(most, "item").text);
 }
 
 static int allocate(prog_search *s) {
@@ -159,13 +159,12 @@ int prog_search_end(prog_search *s, int rc) {
     rc = prog_results_close(&s->results, rc);
     if (rc != PROG_DONE)
         return rc;
-    prog_note("%s %s, %s items, in %s (%s queries/s)", prog_exact(n).text, n == 1 ? "query" : "queries",
-              prog_exact(s->n_items).text, prog_time(s->search_s).text,
-              prog_short(s->search_s > 0.0 ? (double)n / s->search_s : 0.0).text);
+    prog_note("%s, %s, in %s (%s queries/s)", prog_counted(n, "query").text, prog_counted(s->n_items, "item").text,
+              prog_time(s->search_s).text, prog_short(s->search_s > 0.0 ? (double)n / s->search_s : 0.0).text);
     if (s->by_radius)
-        prog_note("%s %s found", prog_exact(s->n_found).text, s->n_found == 1 ? "item" : "items");
+        prog_note("%s found", prog_counted(s->n_found, "item").text);
     if (s->certified != NULL)
-        prog_note("%s of %s answers certified exact", prog_exact(s->n_certified).text, prog_exact(n).text);
+        prog_note("%s of %s certified exact", prog_exact(s->n_certified).text, prog_counted(n, "answer").text);
     prog_features_report(&s->features);
     return rc;
 }

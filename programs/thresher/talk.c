@@ -222,6 +222,20 @@ prog_words prog_exact(uint64_t n) {
     return words;
 }
 
+prog_words prog_counted(uint64_t n, const char *noun) {
+    const size_t length = strlen(noun);
+    const bool ends_in_y = noun[length - 1] == 'y';
+    prog_words words = prog_exact(n);
+    const size_t used = strlen(words.text);
+
+    if (n == 1)
+        (void)snprintf(words.text + used, sizeof words.text - used, " %s", noun);
+    else
+        (void)snprintf(words.text + used, sizeof words.text - used, " %.*s%s", (int)(length - ends_in_y), noun,
+                       ends_in_y ? "ies" : "s");
+    return words;
+}
+
 /* Two or three digits and a unit of powers of 1,000. */
 static prog_words scaled(double n, const char *const *units, size_t n_units) {
     prog_words words;

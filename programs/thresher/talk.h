@@ -62,11 +62,12 @@ void prog_progress_end(void);
 /* Seconds since a fixed moment; monotonic. */
 double prog_seconds(void);
 
-/* Numbers for people: "1,234,567"; "1.2 M"; "14.3 MB"; "0.31 s". */
+/* Numbers for people: "1,234,567"; "1 query", "2,000 queries"; "1.2 M"; "14.3 MB"; "0.31 s". */
 typedef struct prog_words {
     char text[48];
 } prog_words;
 prog_words prog_exact(uint64_t n);
+prog_words prog_counted(uint64_t n, const char *noun); /* noun: singular, at most 15 letters */
 prog_words prog_short(double n);
 prog_words prog_bytes(double n);
 prog_words prog_time(double seconds);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...) {
     if (err == NULL)
@@ -27,7 +28,11 @@ thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, co
         status = THR_ENOSPACE;
     else if (error_number == ENOMEM)
         status = THR_ENOMEM;
-    char text[128];
+    char text[128], target[128];
+    const ssize_t n = access(path, F_OK) != 0 ? readlink(path, target, sizeof target) : -1;
+    if (n >= 0 && (status == THR_ENOTFOUND || error_number == EEXIST))
+        return thr_fail(err, status, "%s: cannot %s: it is a symbolic link to %.*s, which does not exist", path, verb,
+                        (int)n, target);
     if (strerror_r(error_number, text, sizeof text) != 0)
         (void)snprintf(text, sizeof text, "error %d", error_number);
     return thr_fail(err, status, "%s: cannot %s: %s", path, verb, text);

@@ -7,6 +7,7 @@
 #include "index/features.h"
 #include "kernel/kernel.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -136,8 +137,10 @@ static thr_status check_dir(const char *dir, thr_error *err) {
     struct stat st;
     if (dir == NULL || dir[0] == '\0')
         return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
-    if (stat(dir, &st) != 0)
+    if (lstat(dir, &st) != 0)
         return thr_fail(err, THR_ENOTFOUND, "%s: there is no such directory", dir);
+    if (stat(dir, &st) != 0)
+        return thr_fail_errno(err, errno, "open", dir);
     if (!S_ISDIR(st.st_mode))
         return thr_fail(err, THR_EFORMAT, "%s: is a file, not the directory of an index", dir);
     return THR_OK;
@@ -149,7 +152,9 @@ static thr_status read_manifest(thr_index *index, const char *dir, thr_error *er
                                                 &index->manifest_checksum, &file_bytes, err);
     if (status == THR_ENOTFOUND)
         return thr_fail(err, THR_EFORMAT,
-                        "%s: is no index, there is no MANIFEST in it: build one with 'thresher index build'", dir);
+                        "%s: is no index, there is no MANIFEST in it (an interrupted build leaves none): build it with "
+                        "'thresher index build'",
+                        dir);
     index->info = (thr_index_info){.file_bytes = file_bytes};
     return status;
 }

@@ -150,7 +150,7 @@ fails 1 'output.weight is of type Q4_K (12): weights must be' "$THRESHER" head b
 fails 1 'weights.fbin: cannot find tensor lm_head.weight' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
 fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
 fails 1 'hashes of 99 components: choose 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99
-fails 1 'a shortlist of 301 words of a head that has 300' "$THRESHER" head query head states.fbin --shortlist 301
+fails 1 'a shortlist of 301 words of a head that has 300' "$THRESHER" head query head states.fbin --screen planes --shortlist 301
 [ ! -e x.head ] || die "a build that failed left a file"
 printf '1 2\n' | to_fbin >narrow.fbin
 fails 1 'narrow.fbin: states of 2 dimensions for a head of 24' "$THRESHER" head query head narrow.fbin

@@ -15,7 +15,7 @@ set -eu
 
 works "$THRESHER" hits build ads.tsv -o ads.hits
 says '^ads.hits: 6 items, 7 features, 12 postings of' out
-says '^thresher: 1 features repeat within their item and count once$' err
+says '^thresher: 1 feature repeated within an item, counted once$' err
 fails 1 'ads.hits: exists already: .* (add --force to replace it)$' "$THRESHER" hits build ads.tsv -o ads.hits
 works "$THRESHER" hits build ads.tsv -o ads.hits --force --order rows -q
 works "$THRESHER" hits info ads.hits

@@ -110,3 +110,11 @@ says 'alone.svm: no query has two rows of different labels' err
 says '^pairs  *-  ' out
 fails 1 'missing.svm' "$THRESHER" eval ndcg two.txt missing.svm
 fails 2 'FILE' "$THRESHER" eval ndcg two.txt
+
+# rows without queries: the message offers --one-query, which works
+printf '1 1:1\n0 1:2\n' >plain.svm
+printf '0.5\n0.2\n' >plain.txt
+fails 1 'plain.svm: none of 2 rows has a qid.*(--one-query treats all rows as one query)$' \
+    "$THRESHER" eval ndcg plain.txt plain.svm
+works "$THRESHER" eval ndcg plain.txt plain.svm --one-query
+says '^NDCG@10 *1.000000 *of 1 query, 0 without a gain' out

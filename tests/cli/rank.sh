@@ -7,7 +7,7 @@ set -eu
 # One feature, one pair: 1/2 w^2 + C (1 - w)^2 is least at w = 2 C / (1 + 2 C).
 printf '1 qid:7 1:1\n0 qid:7 1:0\n' >pair.svm
 works "$THRESHER" rank train pair.svm -o pair.model -c 2
-says 'pair.model: objective 0.4 with C 2, 100.00 % of 1 pairs in order' err
+says 'pair.model: objective 0.4 with C 2, 100.00 % of 1 pair in order' err
 awk 'NR == 6 && ($1 - 0.8) ^ 2 > 1e-28 { exit 1 }' pair.model || die "the weight is $(sed -n 6p pair.model)"
 head -5 pair.model >start.txt
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n' >expected
@@ -146,7 +146,7 @@ says 'few.txt: the gradient is .* of that at 0, above --epsilon: raise --steps' 
 # fewer features than the model: said; more: refused
 printf '1 qid:1 1:1\n0 qid:1 1:0.5\n' >narrow.svm
 works "$THRESHER" rank predict m.txt narrow.svm
-says 'narrow.svm has 1 features, m.txt 4: those that are not there count as 0' err
+says 'narrow.svm has 1 feature, m.txt 4: those that are not there count as 0' err
 printf '1 qid:1 9:1\n0 qid:1 1:0.5\n' >wide.svm
 fails 1 'wide.svm: rows of 9 features for a model of 4' "$THRESHER" rank predict m.txt wide.svm
 fails 1 'a model of 4 features to start with, for rows of 9' "$THRESHER" rank train wide.svm -o x --start m.txt

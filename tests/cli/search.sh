@@ -183,14 +183,14 @@ fails 1 'codes only' "$THRESHER" index search codes.index queries.fvecs --exact 
 # ---------------------------------------------------------------------------------------------------------- k
 
 works "$THRESHER" index search plain.index queries.fvecs -k 1001 --json
-says 'k is 1001, but there are 1,000 items: rows are shorter' err
+says 'k is 1001, but only 1,000 items can be found: rows are shorter' err
 is_json out
 [ "$(head -1 out | tr ',' '\n' | grep -c .)" -eq 2002 ] || die "not 1,000 ids and 1,000 scores"
 works "$THRESHER" index search plain.index queries.fvecs -k 18446744073709551615 -o most.ivecs -q
 works "$THRESHER" info most.ivecs --json
 says '"n_rows":50,"n_dims":1000' out
 works "$THRESHER" index search plain.index --like 3 -k 5000 -o most.jsonl
-says 'there are 999 other items' err
+says 'only 999 other items can be found' err
 
 # ---------------------------------------------------------------------------------------------------------- filter
 
