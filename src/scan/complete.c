@@ -114,6 +114,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
            thr_scan_margin_least(&margin->screen, radius->least_score);
 }
 
+/* The radius of the k-th best, with the screen's margin for it. */
 static thr_radius radius_of(const thr_job *job, const thr_margin *margin, const thr_candidate *best, float kth) {
     thr_radius radius = {.least_score = kth, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
     if (kth == -INFINITY || !margin->noise.known)
@@ -122,7 +123,6 @@ static thr_radius radius_of(const thr_job *job, const thr_margin *margin, const 
     const double error = thr_scan_margin_noise(margin, sine) * margin->noise.mean_factor;
     radius.screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, (double)kth, error, job->screen_z,
                                         miss_of(job, THR_SCREEN_SHARE));
-    radius.rescore_z = rescore_z(job, margin, best, kth);
     return radius;
 }
 
@@ -133,9 +133,11 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     if (lanes->left_most == (double)-INFINITY)
         return THR_OK;
     const float kth = kth_best(collector->items, collector->n, job->answers->k);
-    const thr_radius radius = radius_of(job, margin, collector->items, kth);
+    thr_radius radius = radius_of(job, margin, collector->items, kth);
     if (!may_miss(job, margin, lanes, &radius))
         return THR_OK;
+    if (margin->noise.known)
+        radius.rescore_z = rescore_z(job, margin, collector->items, kth);
     const size_t k = collector->n < job->answers->k ? collector->n : (size_t)job->answers->k;
     thr_found *found = &lanes->found;
     found->n = 0;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MOST_LEADS = 32 };
+enum { MOST_LEADS = 16, HALVINGS = 8 };
 
 static const double ROUNDING = 0x1p-20;  /* relative, of the terms of an estimate */
 static const double SMALLEST = 0x1p-120; /* products underflow float32 below this */
@@ -51,7 +51,7 @@ double thr_scan_margin_z(const thr_candidate *items, size_t n, double least, dou
     double low = 0, high = most;
     if (!(error > 0) || mean_miss(items, n, least, error, low) <= miss)
         return low;
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < HALVINGS; i++) {
         const double z = (low + high) / 2;
         if (mean_miss(items, n, least, error, z) > miss)
             low = z;
