@@ -100,7 +100,7 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus `added` per unit of factor
- * is less than lane->left_most; now `needed` per unit counts. The factors are those of the rows measured.
+ * is less than lane->left_most; now `needed` per unit counts, of the mean factor: misses are counted on average.
  */
 static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_radius *radius) {
     const thr_noise *noise = &margin->noise;
@@ -110,8 +110,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1);
     const double needed = radius->screen_z * thr_scan_margin_noise(margin, sine);
     const double more = needed - added;
-    return lane->left_most + more * (more > 0 ? noise->largest_factor : noise->least_factor) >=
-           thr_scan_margin_least(&margin->screen, radius->least_score);
+    return lane->left_most + more * noise->mean_factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
 }
 
 /* The radius of the k-th best, with the screen's margin for it. */

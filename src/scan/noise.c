@@ -150,8 +150,6 @@ static double standard_error(const float *errors, size_t n) {
 static void add_factors(thr_noise *noise, double factor, double record) {
     noise->mean_factor += factor;
     noise->mean_record += record;
-    noise->least_factor = fmin(noise->least_factor, factor);
-    noise->largest_factor = fmax(noise->largest_factor, factor);
 }
 
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
@@ -161,7 +159,7 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
     thr_candidate *items = lane->collector.items;
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
     size_t n = take_sample(job, screen, lane), used = 0;
-    thr_noise noise = {.least_factor = INFINITY};
+    thr_noise noise = {.known = false};
     for (size_t i = 0; i < n; i++)
         screened[i] = thr_scan_estimate_score(screen, items[i].score);
     if (nested)

@@ -19,7 +19,7 @@ typedef struct thr_noise {
     double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
     double query;              /* the share of `screened` that the query's own code causes */
     /* Of the factors that the screen and the rescoring multiply by, over the rows measured. */
-    double mean_factor, least_factor, largest_factor, mean_record;
+    double mean_factor, mean_record;
 } thr_noise;
 
 /*
