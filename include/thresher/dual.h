@@ -118,6 +118,7 @@ typedef struct thr_dual_report {
  *   THR_EFORMAT     a bad line (err names the file, line and word), or fewer requests than a batch
  *   THR_EDUPLICATE  an item occurs twice
  *   THR_ENOTFOUND   a file, an ad in ITEMS, or the checkpoint is missing
+ *   THR_EEXIST      another training writes this model, or a file of another kind is there
  *   THR_ERANGE      the loss (the best model so far remains), a value or a word's number is not finite
  *   THR_EMISMATCH   the checkpoint belongs to other files or options
  *   THR_ECORRUPT    the checkpoint is damaged

@@ -129,6 +129,7 @@ typedef struct thr_tower_report {
  *   THR_EFORMAT       more than one line in 20 lacks the columns, or there are fewer pairs than two batches
  *   THR_ERANGE        the loss is not finite (err names the step; the best model so far remains)
  *   THR_ENOTFOUND     the file of pairs or the checkpoint is missing
+ *   THR_EEXIST        another training writes this model, or a file of another kind is there
  *   THR_ECORRUPT      the checkpoint is damaged
  *   THR_EMISMATCH     the checkpoint belongs to another configuration, other options or pairs
  *   THR_ECANCELED     a checkpoint was written if pairs had been read
@@ -144,8 +145,9 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
 typedef struct thr_tower thr_tower;
 
 /*
- * Read a model. Checks the header and maps the weights; thr_index_verify compares their checksums. The caller frees
- * *tower. Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT; THR_EVERSION; THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ * Read a model: check the header, map the weights and compare them with the fingerprint. (An index maps its model
+ * without this pass; thr_index_verify makes it.) The caller frees *tower. Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT;
+ * THR_EVERSION; THR_ECORRUPT; THR_EIO; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower, thr_error *err);
 /* Free; NULL is allowed. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "training/checkpoint.h"
+#include "training/lock.h"
 #include "dual_tower/model_file.h"
 #include "dual_tower/trainer.h"
 
@@ -121,9 +122,15 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     const thr_model_place place = {
         path, THR_DUAL_KIND, "a dual tower", {requests_path, items_path, options.valid_path}, options.resume};
     THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
+    thr_training_lock lock;
     thr_dual_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
-    thr_status status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);
+    thr_status status = thr_training_lock_take(context, path, &lock, err);
+    if (status != THR_OK) {
+        thr_release(context, trainer);
+        return status;
+    }
+    status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
         status = thr_dual_checkpoint_read(trainer, err);
     if (status == THR_OK)
@@ -131,6 +138,7 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     if (report != NULL)
         *report = report_of(trainer);
     thr_dual_trainer_free(trainer);
+    thr_training_lock_drop(&lock);
     thr_release(context, trainer);
     return status;
 }

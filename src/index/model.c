@@ -5,6 +5,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/out.h"
+#include "text_tower/model.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -191,7 +192,7 @@ thr_status thr_index_model_open(thr_context *context, const char *dir, const thr
     if (model->map.size != manifest->model.file_bytes)
         return thr_index_model_damaged(model->path, err);
     const thr_status status = dual ? thr_dual_open(context, model->path, &model->dual, &why)
-                                   : thr_tower_open(context, model->path, &model->tower, &why);
+                                   : thr_text_tower_map(context, model->path, &model->tower, &why);
     if (status != THR_OK)
         return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
     return dual ? check_dual(model, manifest, err) : check_texts(model, manifest, err);

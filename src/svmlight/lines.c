@@ -297,6 +297,10 @@ thr_status thr_svmlight_report_fault(const char *name, uint64_t first_line, cons
     thr_error place; /* the beginning of the message */
     (void)thr_fail(&place, THR_OK, "%s: line %" PRIu64 ", column %zu", name, first_line + fault->line,
                    (size_t)(fault->at - fault->line_begin) + 1);
+    if (memchr(word, '\0', (size_t)length) != NULL)
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: a NUL byte is in this word: convert the text to UTF-8 (UTF-16 has such bytes)",
+                        place.text);
     switch (fault->kind) {
     case THR_SVMLIGHT_FINE:
     case THR_SVMLIGHT_CHANGED:

@@ -85,13 +85,12 @@ static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *
 /* Read the weights and compare them with their fingerprint. */
 static thr_status read_model(thr_text_trainer *trainer, const thr_tensors *tensors, const char *path,
                              thr_text_model *model, thr_error *err) {
-    thr_model_image *image = NULL;
     uint64_t fingerprint = 0;
     THR_TRY(thr_text_model_read(trainer->context, tensors, path, model, &fingerprint, err));
-    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a model's header", err));
-    const bool whole = thr_text_model_is_whole(model, fingerprint, image);
-    thr_release(trainer->context, image);
-    return whole ? take_weights(trainer, model, path, err) : thr_training_checkpoint_damaged(path, err);
+    const thr_status status = thr_text_model_check_whole(trainer->context, model, path, fingerprint, err);
+    if (status == THR_ECORRUPT)
+        return thr_training_checkpoint_damaged(path, err);
+    return status == THR_OK ? take_weights(trainer, model, path, err) : status;
 }
 
 thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {

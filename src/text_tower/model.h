@@ -42,6 +42,9 @@ typedef struct thr_text_model {
 /* The context of an open model. */
 thr_context *thr_text_tower_context(const thr_tower *tower);
 
+/* As thr_tower_open, but do not read the weights: an index opens as fast with a large model as with a small one. */
+thr_status thr_text_tower_map(thr_context *context, const char *path, thr_tower **tower, thr_error *err);
+
 /* Validate a configuration. THR_OK; THR_EINVAL for the first number out of range. */
 thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err);
 

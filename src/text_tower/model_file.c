@@ -46,9 +46,16 @@ void thr_text_model_image(const thr_text_model *model, thr_model_image *image) {
     thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
 }
 
-bool thr_text_model_is_whole(const thr_text_model *model, uint64_t fingerprint, thr_model_image *image) {
+thr_status thr_text_model_check_whole(thr_context *context, const thr_text_model *model, const char *name,
+                                      uint64_t fingerprint, thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
     begin_image(model, image);
-    return thr_training_image_fingerprint(image) == fingerprint;
+    const bool whole = thr_training_image_fingerprint(image) == fingerprint;
+    thr_release(context, image);
+    return whole ? THR_OK
+                 : thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
+                            name);
 }
 
 thr_status thr_text_model_save(thr_context *context, const thr_text_model *model, const char *path, thr_error *err) {

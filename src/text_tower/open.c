@@ -22,7 +22,7 @@ struct thr_tower {
     uint64_t fingerprint;
 };
 
-thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
+thr_status thr_text_tower_map(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
     thr_tower *tower = NULL;
     *tower_out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *tower, &tower, "a model", err));
@@ -34,6 +34,17 @@ thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **to
         thr_tower_free(tower);
     else
         *tower_out = tower;
+    return status;
+}
+
+thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
+    THR_TRY(thr_text_tower_map(context, path, tower_out, err));
+    const thr_tower *tower = *tower_out;
+    const thr_status status = thr_text_model_check_whole(context, &tower->model, path, tower->fingerprint, err);
+    if (status != THR_OK) {
+        thr_tower_free(*tower_out);
+        *tower_out = NULL;
+    }
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "training/checkpoint.h"
+#include "training/lock.h"
 #include "text_tower/model_file.h"
 #include "text_tower/trainer.h"
 
@@ -116,9 +117,15 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     const thr_model_place place = {
         path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
     THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
+    thr_training_lock lock;
     thr_text_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
-    thr_status status = thr_text_trainer_start(context, pairs_path, path, &options, trainer, err);
+    thr_status status = thr_training_lock_take(context, path, &lock, err);
+    if (status != THR_OK) {
+        thr_release(context, trainer);
+        return status;
+    }
+    status = thr_text_trainer_start(context, pairs_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
         status = thr_text_checkpoint_read(trainer, err);
     if (status == THR_OK)
@@ -138,6 +145,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
                                      .valid_auc = state->best_auc,
                                      .examples_per_second = thr_training_speed(state)};
     thr_text_trainer_free(trainer);
+    thr_training_lock_drop(&lock);
     thr_release(context, trainer);
     return status;
 }

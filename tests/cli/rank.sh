@@ -235,3 +235,8 @@ echo 2 >x.query
 fails 1 'there is no file x.svm.query: .*(--one-query ' "$THRESHER" rank train x.svm -o x.model
 works "$THRESHER" info x.svm
 says '^queries     none: no line has a qid, and there is no file x.svm.query$' out
+
+# a NUL byte is named
+printf '1 qid:1 1:\0001\n' >nul.svm
+fails 1 'nul.svm: line 1, column 11: a NUL byte is in this word: convert the text to UTF-8' \
+    "$THRESHER" rank train nul.svm -o x.model

@@ -182,3 +182,17 @@ fails 2 '--model' train -o new.safetensors --model cdsm
 fails 2 'PAIRS' "$THRESHER" tower train -o new.safetensors
 fails 2 '-o MODEL is missing' "$THRESHER" tower train pairs.tsv
 [ -z "$(ls -d new* 2>/dev/null)" ] || die "what was refused left something"
+
+# one training a model: a second one is refused while the first runs, and the first's lock goes with it
+awk 'BEGIN { for (i = 0; i < 4000; i++) print "query " i " of " i % 71 "\tthing " i % 71 " numbered " i }' >many.tsv
+"$THRESHER" tower train many.tsv -o shared.safetensors --epochs 10000 --patience 0 --batch 32 -q >/dev/null 2>&1 &
+first=$!
+while [ ! -e shared.safetensors.lock ] && kill -0 $first; do sleep 0.1; done
+fails 1 'shared.safetensors: another training writes this model and its checkpoint' \
+    "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1
+kill -TERM $first
+wait $first || true
+[ ! -e shared.safetensors.lock ] || die "the lock of a training that ended is left"
+: >shared.safetensors.lock # as a killed training leaves it
+works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1 -q
+[ ! -e shared.safetensors.lock ] || die "the lock is left"
