@@ -234,7 +234,7 @@ static void run_all(rank_bench *b) {
 }
 
 static void sections(bench_scan_run *run) {
-    if (run->values->plot != NULL) {
+    if (run->values->curves != NULL) {
         bench_rank_convergence(run, SHAPES, CLASSIC_SHARES, N_SHAPES, C);
         return;
     }
@@ -252,9 +252,8 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("share", "PERCENT", offsetof(bench_scan_values, items),
                        "of the rows that the sets have; all take 3 GB of memory and 1 GB in the scratch directory"),
      .fallback = "100", .least = 1, .most = 100},
-    {PROG_TEXT_OPTION(
-         "convergence", "DIR", offsetof(bench_scan_values, plot),
-         "instead: how near to the least objective each solver is, by seconds; curves into DIR as .csv and .svg"),
+    {PROG_TEXT_OPTION("convergence", "DIR", offsetof(bench_scan_values, curves),
+                      "instead: how near to the least objective each solver is, by seconds; curves into DIR as .csv"),
      .names = PROG_NAMES_DIR},
     {PROG_TEXT_OPTION("data", "DIR", offsetof(bench_scan_values, data),
                       "with --convergence: where letor/mq2007.partial.svm.xz is, which is left out where it is not"),

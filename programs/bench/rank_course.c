@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "plot.h"
 #include "program.h"
 #include "rank.h"
 #include "talk.h"
@@ -23,8 +22,7 @@ enum { N_SOLVERS = 3, ROUNDS = 3, N_LEVELS = 3 };
 
 static const char *const SOLVERS[N_SOLVERS] = {"Newton, line search", "trust region", "classic"};
 static const double LEVELS[N_LEVELS] = {1e-2, 1e-4, 1e-8};
-static const double EPSILON = 1e-9; /* f is some (1e-9 |gradient at 0|)^2 above its least there: */
-static const double DRAWN = 1e-10;  /* as good as at it. Nearer than that is not told from it */
+static const double EPSILON = 1e-9; /* f is some (1e-9 |gradient at 0|)^2 above its least there */
 static const double CLOSE = 1e-6;   /* relative, of the least of all solvers */
 
 typedef struct course_bench {
@@ -124,26 +122,11 @@ static void write_csv(const course_bench *b, const char *path) {
         bench_fail(b->run, "%s: could not be written", path);
 }
 
-static void write_plot(const course_bench *b, const char *path) {
-    static prog_plot plot;
-    char title[120];
-    (void)snprintf(title, sizeof title, "%s: how far above the least objective", b->name);
-    plot = (prog_plot){.title = title, .x_label = "seconds", .y_label = "share of the least", .log_y = true};
-    for (int solver = 0; solver < N_SOLVERS; solver++) {
-        prog_series *series = prog_plot_series(&plot, SOLVERS[solver]);
-        for (int i = 0; i < b->courses[solver].n && (i == 0 || above(b, solver, i - 1) > DRAWN); i++)
-            prog_plot_point(series, b->courses[solver].seconds[i], fmax(above(b, solver, i), DRAWN));
-    }
-    if (prog_plot_write(&plot, path) != 0)
-        bench_fail(b->run, "%s: could not be written", path);
-}
-
-static void write_files(course_bench *b) {
+/* A picture of it is drawn by programs/bench/peers/plots.py. */
+static void write_file(course_bench *b) {
     char path[1200];
     (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", b->dir, b->name);
     write_csv(b, path);
-    (void)snprintf(path, sizeof path, "%s/convergence-%s.svg", b->dir, b->name);
-    write_plot(b, path);
     b->plots[b->n_plots++] = b->name;
 }
 
@@ -164,7 +147,7 @@ static void measure(course_bench *b, const char *name, const bench_examples *e, 
     run_solvers(b, ranking, path);
     thr_ranking_free(ranking);
     add_rows(b);
-    write_files(b);
+    write_file(b);
 }
 
 static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double share, double c) {
@@ -209,7 +192,7 @@ void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes,
                             double c) {
     course_bench *b = bench_room(run, sizeof *b);
     b->run = run;
-    b->dir = run->values->plot;
+    b->dir = run->values->curves;
     bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
                       "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
     if (mkdir(b->dir, 0777) != 0 && errno != EEXIST)
@@ -226,6 +209,6 @@ void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes,
     bench_print(run, &b->table);
     for (int i = 0; i < b->n_plots; i++)
         bench_say(run, "![Convergence on %s](convergence-%s.svg)\n\n", b->plots[i], b->plots[i]);
-    prog_note("Written: %s/convergence-*.csv and .svg", b->dir);
+    prog_note("Written: %s/convergence-*.csv", b->dir);
     free(b);
 }

@@ -29,8 +29,6 @@ static const prog_option options[] = {
                        "items of the synthetic scans, at least; their codes are 256 MiB or more in any case"),
      .fallback = "4000000", .least = 1000, .most = 1000000000},
     {BENCH_SCRATCH_OPTION(offsetof(bench_scan_values, scratch))},
-    {PROG_FILE_OPTION("plot", offsetof(bench_scan_values, plot),
-                      "write queries a second against recall on the real vectors, as SVG")},
     {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
                       "also run the peers in programs/bench/peers that are installed (Python)")},
     PROG_OPTIONS_END,

@@ -9,7 +9,7 @@
 #include "program.h"
 
 typedef struct bench_scan_values {
-    const char *data, *scratch, *plot;
+    const char *data, *scratch, *curves;
     uint64_t items;
     bool peers;
 } bench_scan_values;

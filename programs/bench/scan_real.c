@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot.h"
 #include "program.h"
 #include "scan.h"
 #include "talk.h"
@@ -74,8 +73,7 @@ typedef struct real_best {
     uint64_t count;
 } real_best;
 
-static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, prog_series *curve,
-                       real_best *best) {
+static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, real_best *best) {
     char dir[2048];
     (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
@@ -103,7 +101,6 @@ static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, benc
         const double took = time_queries(run, index, data, &options, data->answers);
         double recall = 0;
         bench_must(run, thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err));
-        prog_plot_point(curve, recall, 1 / took);
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
@@ -146,19 +143,8 @@ static void measure(bench_scan_run *run, real_data *data) {
     bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
                       "bits | candidates | recall@10 | ms a query | queries/s | times exact");
     real_best best = {.exact = INFINITY, .ms = INFINITY};
-    static prog_plot plot;
-    plot = (prog_plot){.title = "Search against the exact scan of the same vectors, one thread",
-                       .x_label = "recall@10",
-                       .y_label = "queries a second, one at a time",
-                       .x_least = 0.8};
-    for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
-        bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &best);
-    }
-    prog_plot_point(prog_plot_series(&plot, "exact float scan"), 1, 1 / best.exact);
-    if (run->values->plot != NULL && prog_plot_write(&plot, run->values->plot) != 0)
-        bench_fail(run, "%s: cannot be written", run->values->plot);
+    for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++)
+        bench_bits(run, data, bits, &table, &best);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / best.exact;
     const char *slash = strrchr(run->values->data, '/');

@@ -160,7 +160,7 @@ def plots(results):
             groups.append((title.split(";")[0], sorted(rows, key=lambda row: row[1])))
     if groups:
         title = "Build time of each peer's fastest setting at recall@10 of 0.99, one thread"
-        out["search-build.svg"] = svg.bars(title, groups, ours="Thresher")
+        out["search-build.svg"] = svg.bars(title, groups)
     return out
 
 

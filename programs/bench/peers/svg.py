@@ -1,19 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as plain SVG, in the look of docs/recall.svg: curves over recall, and bars."""
+"""Plots as plain SVG: curves with their names at their ends, and bars. A library has the same colour in every picture."""
 
 import math
 from xml.sax.saxutils import escape
 
-COLOURS = ["#1b6ca8", "#d1495b", "#2e933c", "#8a5a44", "#6a4c93", "#c9820a", "#3a3a3a", "#008b8b"]
-DASHES = ["", "6 3", "2 3"]  # for more series than colours
+COLOURS = {  # by how a series' name begins; of one colour in a picture, the next has the next dash
+    "Thresher": "#d1495b",
+    "Faiss": "#1b6ca8",
+    "rabitqlib": "#6a4c93",
+    "hnswlib": "#2e933c",
+    "usearch": "#c9820a",
+    "planes": "#d1495b",  # our own ways, where they are compared with each other
+    "wta": "#008b8b",
+    "frequent": "#8a5a44",
+    "full": "#3a3a3a",
+    "Newton": "#d1495b",
+    "trust": "#008b8b",
+    "2 bits": "#e39aa4",
+    "3 bits": "#d1495b",
+    "4 bits": "#7d2b36",
+}
+OTHER = "#3a3a3a"
+DASHES = ["", "7 3", "2 3", "9 3 2 3", "1 2"]
 RECALL_TICKS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RECALL_MOST = 0.9996  # where 1 is drawn
-PANEL, HEIGHT, LEFT, RIGHT, TOP = 470, 330, 75, 15, 60
+PLOT, HEIGHT, LEFT, NAMES, TOP = 600, 330, 75, 285, 60
+BETWEEN = 90  # panels, one below the other
+NAME_ROW = 15  # names at the ends of lines are at least so far apart
+MOST_TICKS = 9
 BAR, ROW = 520, 18
 
 
-def style(i):
-    return COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]
+def colour_of(name):
+    return next((colour for words, colour in COLOURS.items() if name.startswith(words)), OTHER)
+
+
+def styles(names):
+    """{name: (colour, dash)}"""
+    used, out = {}, {}
+    for name in names:
+        colour = colour_of(name)
+        out[name] = colour, DASHES[used.get(colour, 0) % len(DASHES)]
+        used[colour] = used.get(colour, 0) + 1
+    return out
 
 
 def text(x, y, words, anchor="start", more=""):
@@ -39,11 +68,15 @@ def recall_place(recall):
 
 
 def log_ticks(least, most):
-    """Powers of ten and their two- and fivefold from below least to above most."""
-    steps = [m * 10.0**e for e in range(-4, 9) for m in (1, 2, 5)]
-    first = max([s for s in steps if s <= least], default=steps[0])
-    last = min([s for s in steps if s >= most], default=steps[-1])
-    return [s for s in steps if first <= s <= last]
+    """Powers of ten, with their two- and fivefold if those are few, from below least to above most."""
+    for factors in ((1, 2, 5), (1,)):
+        steps = [m * 10.0**e for e in range(-12, 9) for m in factors]
+        first = max([s for s in steps if s <= least], default=steps[0])
+        last = min([s for s in steps if s >= most], default=steps[-1])
+        ticks = [s for s in steps if first <= s <= last]
+        if len(ticks) <= MOST_TICKS:
+            break
+    return ticks
 
 
 class Axis:
@@ -74,56 +107,66 @@ def linear_axis(title, values):
     return Axis(title, [round(i * step, 9) for i in range(first, max(first + 1, math.ceil(most / step - 1e-9)) + 1)])
 
 
-def panel(title, series, left, right, x_axis, y_axis):
-    """One plot; series: (name, [(x, y)], style number). Points left of the first tick are not drawn."""
-    bottom = TOP + HEIGHT
+def spread_out(wanted, first, last):
+    """Heights near those wanted, in their order, NAME_ROW apart and between first and last if there is room."""
+    out = []
+    for height in sorted(wanted):
+        out.append(max(height, out[-1] + NAME_ROW if out else first))
+    limit = last
+    for i in range(len(out) - 1, -1, -1):
+        out[i] = min(out[i], limit)
+        limit = out[i] - NAME_ROW
+    return out
+
+
+def names_at_ends(ends, right, top, bottom):
+    """ends: [(x, y, name, colour)]: the names in a column, each joined to where its line ends."""
+    parts, ends = [], sorted(ends, key=lambda end: end[1])
+    for (x, y, name, colour), height in zip(ends, spread_out([end[1] for end in ends], top, bottom)):
+        path = f"{x:.1f},{y:.1f} {right + 6:.1f},{height:.1f} {right + 14:.1f},{height:.1f}"
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="0.7" opacity="0.6" points="{path}"/>')
+        parts.append(text(right + 17, height + 4, name, more=f' fill="{colour}"'))
+    return parts
+
+
+def panel(title, series, top, x_axis, y_axis, look):
+    """One plot; series: (name, [(x, y)]). Points left of the first tick are not drawn."""
+    bottom, right = top + HEIGHT, LEFT + PLOT
 
     def x(value):
-        return left + x_axis.place(value) * (right - left)
+        return LEFT + x_axis.place(value) * PLOT
 
     def y(value):
         return bottom - y_axis.place(value) * HEIGHT
 
-    parts = [text(left, TOP - 12, title)]
+    parts, ends = [text(LEFT, top - 12, title)], []
     for tick in x_axis.ticks:
-        parts += [line(x(tick), TOP, x(tick), bottom), text(x(tick), bottom + 18, f"{tick:g}", "middle")]
+        parts += [line(x(tick), top, x(tick), bottom), text(x(tick), bottom + 18, f"{tick:g}", "middle")]
     for tick in y_axis.ticks:
         words = f"{tick:,.0f}" if tick >= 1000 else f"{tick:g}"
-        parts += [line(left, y(tick), right, y(tick)), text(left - 6, y(tick) + 4, words, "end")]
-    parts.append(text((left + right) / 2, bottom + 38, x_axis.title, "middle"))
-    for _, points, number in series:
-        colour, dash = style(number)
-        shown = [(x(a), y(b)) for a, b in points if a >= x_axis.ticks[0]]
+        parts += [line(LEFT, y(tick), right, y(tick)), text(LEFT - 6, y(tick) + 4, words, "end")]
+    parts.append(text((LEFT + right) / 2, bottom + 38, x_axis.title, "middle"))
+    for name, points in series:
+        colour, dash = look[name]
+        shown = sorted((x(a), y(b)) for a, b in points if a >= x_axis.ticks[0])
+        if not shown:
+            continue
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in shown)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dashed} points="{path}"/>')
         parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in shown]
-    return parts
-
-
-def legend(names, top):
-    parts = []
-    for i, name in enumerate(names):
-        colour, dash = style(i)
-        left, y = LEFT + i % 3 * 300, top + i // 3 * 20
-        dashed = f' stroke-dasharray="{dash}"' if dash else ""
-        parts.append(f'<path d="M{left} {y} h26" stroke="{colour}" stroke-width="3" fill="none"{dashed}/>')
-        parts.append(text(left + 32, y + 4, name))
-    return parts
+        ends.append((*shown[-1], name, colour))
+    return parts + names_at_ends(ends, right, top, bottom)
 
 
 def picture(title, panels):
-    """panels: (title, series, x axis, y axis), one or more side by side, with one legend."""
-    names = list(dict.fromkeys(name for _, series, *_ in panels for name, _ in series))
-    width = PANEL if len(panels) > 1 else 2 * PANEL
-    parts = [text(LEFT, 26, title, more=' font-size="16"')]
-    for i, (panel_title, series, x_axis, y_axis) in enumerate(panels):
-        numbered = [(name, points, names.index(name)) for name, points in series]
-        left = LEFT + i * width
-        parts += panel(panel_title, numbered, left, left + width - LEFT - RIGHT, x_axis, y_axis)
-    top = TOP + HEIGHT + 62
-    parts += legend(names, top)
-    return document(width * len(panels), top + -(-len(names) // 3) * 20, parts)
+    """panels: (title, series, x axis, y axis), one or more, one below the other."""
+    look = styles(dict.fromkeys(name for _, series, *_ in panels for name, _ in series))
+    parts, top = [text(LEFT, 26, title, more=' font-size="16"')], TOP
+    for panel_title, series, x_axis, y_axis in panels:
+        parts += panel(panel_title, series, top, x_axis, y_axis, look)
+        top += HEIGHT + BETWEEN
+    return document(LEFT + PLOT + NAMES, top - BETWEEN + 50, parts)
 
 
 def curves(title, panels):
@@ -142,8 +185,15 @@ def lines(title, x_title, y_title, series):
     return picture(title, [(y_title, series, x_axis, y_axis)])
 
 
-def bars(title, groups, ours):
-    """groups: (heading, [(name, seconds)]); horizontal bars, log scale, that of the name ours in another colour."""
+def logarithmic(title, x_title, y_title, series):
+    """One plot on logarithmic axes; numbers must be above 0."""
+    points = [point for _, some in series for point in some] or [(1, 1)]
+    x_axis, y_axis = (log_axis(name, [point[i] for point in points]) for i, name in enumerate((x_title, "")))
+    return picture(title, [(y_title, series, x_axis, y_axis)])
+
+
+def bars(title, groups):
+    """groups: (heading, [(name, seconds)]); horizontal bars, log scale."""
     values = [value for _, rows in groups for _, value in rows if value > 0] or [1, 10]
     ticks = [t for t in log_ticks(min(values), max(values) * 1.01) if f"{t:e}"[0] == "1"] or [min(values)]
     least = ticks[0] if ticks[0] < min(values) else ticks[0] / 10
@@ -158,10 +208,9 @@ def bars(title, groups, ours):
         parts.append(text(12, y + 13, heading, more=' font-weight="bold"'))
         y += ROW + 2
         for name, value in rows:
-            colour = COLOURS[1] if name == ours else COLOURS[0]
             width = max(x(value) - left, 1)
-            parts.append(text(left - 6, y + 13, name, "end"))
-            parts.append(f'<rect x="{left}" y="{y + 3}" width="{width:.1f}" height="{ROW - 5}" fill="{colour}"/>')
+            box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="{ROW - 5}"'
+            parts += [text(left - 6, y + 13, name, "end"), f'<rect {box} fill="{colour_of(name)}"/>']
             parts.append(text(left + width + 5, y + 13, f"{value:.3g} s"))
             y += ROW
         y += 8

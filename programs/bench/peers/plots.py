@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of what thresher-bench printed or wrote.
+
+usage: plots.py recall REPORT FILE.svg     the scan's table of recall and speed; nothing without such a table
+       plots.py convergence DIR            each DIR/convergence-NAME.csv, beside it as .svg
+"""
+
+import csv
+import glob
+import sys
+
+import svg
+from pick import front
+
+DRAWN = 1e-10  # the least share above the optimum that is drawn
+
+
+def rows_below(text, heading):
+    """The cells of the table under a heading, without its first two lines."""
+    part = text.partition(f"### {heading}")[2].partition("\n\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines()][2:]
+
+
+def recall(report, path):
+    with open(report, encoding="utf-8") as file:
+        rows = rows_below(file.read(), "Search over the exact scan")
+    if not rows:
+        return
+    series = {}
+    for bits, _, found, _, speed, _ in rows:
+        series.setdefault(f"{bits} bits a dimension", []).append((float(found), float(speed)))
+    # A search is so many times as fast as the exact scan: each row has its speed; the median is drawn.
+    exact = sorted(float(row[4]) / float(row[5]) for row in rows)[len(rows) // 2]
+    best = [(name, front([{"recall": a, "qps": b} for a, b in points], "qps")) for name, points in series.items()]
+    panels = [("queries a second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(svg.curves("Search against the exact scan of the same vectors, one thread", panels))
+
+
+def convergence(directory):
+    for path in sorted(glob.glob(f"{directory}/convergence-*.csv")):
+        series = {}
+        with open(path, encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                points = series.setdefault(row["solver"], [])
+                if float(row["seconds"]) > 0 and (not points or points[-1][1] > DRAWN):
+                    points.append((float(row["seconds"]), max(float(row["relative_difference"]), DRAWN)))
+        name = path.split("convergence-", 1)[1].removesuffix(".csv")
+        title = f"{name}: how far above the least objective, as a share of it"
+        with open(path.removesuffix(".csv") + ".svg", "w", encoding="utf-8") as file:
+            file.write(svg.logarithmic(title, "seconds", "share of the least objective", list(series.items())))
+
+
+if __name__ == "__main__":
+    {"recall": recall, "convergence": convergence}[sys.argv[1]](*sys.argv[2:])
