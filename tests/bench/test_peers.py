@@ -23,6 +23,7 @@ import measure
 import numpy as np
 import peer
 import pick
+import plots
 import rabitqlib_ivf
 import rank
 import report
@@ -33,6 +34,7 @@ import tower
 import tower_codes
 import tower_sets
 import tower_torch
+import xfbq
 
 
 def small(metric="cosine", n_items=500):
@@ -202,6 +204,66 @@ class Report(unittest.TestCase):
         self.assertEqual(made, document.replace("old", "new"))
         with self.assertRaises(ValueError):
             common.between("nothing", "<!-- b -->", "new")
+
+
+class Xfbq(unittest.TestCase):
+    def test_codes_are_the_nearest_halvings(self):
+        """f_B by its definition: a sum of +-1/2, +-1/4, ..., each by the sign of what is left (XFBQ 3.2)."""
+        x = np.random.default_rng(4).uniform(-0.99, 0.99, 200)
+        for bits in (1, 2, 3, 5):
+            f = np.zeros_like(x)
+            for i in range(1, bits + 1):
+                f += np.where(x - f >= 0, 1, -1) / 2**i
+            self.assertTrue(np.array_equal(f * 2**bits, xfbq.codes_of(x, bits, 1.0)))
+        self.assertEqual([3, -3], xfbq.codes_of(np.array([9.0, -9.0]), 2, 1.0).tolist())
+
+    def test_shares_and_precision_are_those_of_a_full_sort(self):
+        rng = np.random.default_rng(5)
+        scores = rng.permutation(1000).reshape(1, -1).astype(np.float32)
+        truth = np.argsort(-scores, axis=1)[:, 5:15]
+        self.assertEqual([0.5, 1.0, 1.0, 1.0], xfbq.shares(scores, truth))
+        self.assertEqual(0.25, xfbq.precision(np.array([[1, 2, 3, 4]]), np.array([[9, 1, 8, 7, 2]]), 4))
+
+    def test_distributions_apart(self):
+        a = np.arange(10.0)
+        self.assertEqual(0, xfbq.farthest_apart(a, a[::-1].copy()))
+        self.assertEqual(1, xfbq.farthest_apart(a, a + 10))
+
+    def test_the_fastest_at_a_precision_is_shown(self):
+        rows = [[10, "codes", "a", 0.96, 50.0], [10, "codes", "b", 0.999, 20.0], [10, "codes", "c", 0.995, 10.0]]
+        found = ["10", "codes", "50", "50", "20", "20", "b", "0.9990"]
+        self.assertEqual([found], list(xfbq.speed_rows(rows)))
+
+
+class Pictures(unittest.TestCase):
+    def test_a_library_has_one_colour_and_its_ways_have_dashes(self):
+        look = svg.styles(["Faiss IndexFlat", "Thresher", "Faiss IVF"])
+        self.assertEqual(look["Faiss IndexFlat"][0], look["Faiss IVF"][0])
+        self.assertNotEqual(look["Faiss IndexFlat"][1], look["Faiss IVF"][1])
+        self.assertEqual(look["Thresher"], svg.styles(["Thresher"])["Thresher"])
+
+    def test_names_at_ends_do_not_touch_and_stay_inside(self):
+        for wanted in ([5, 5, 5], [100, 99, 98, 0], [50]):
+            places = svg.spread_out(wanted, 0, 100)
+            self.assertEqual(len(wanted), len(places))
+            self.assertTrue(all(b - a >= svg.NAME_ROW for a, b in zip(places, places[1:])))
+            self.assertTrue(0 <= places[0] and places[-1] <= 100)
+
+    def test_pictures_of_reports(self):
+        with tempfile.TemporaryDirectory() as directory:
+            report, picture = f"{directory}/scan.md", f"{directory}/recall.svg"
+            with open(report, "w") as file:
+                file.write("### Search over the exact scan, x\n\n| bits | c | r | ms | q | times |\n|--|\n"
+                           "| 2 | 10 | 0.95 | 0.1 | 9000 | 9.0 |\n| 2 | 20 | 0.99 | 0.2 | 8000 | 8.0 |\n\nend\n")  # fmt: skip
+            plots.recall(report, picture)
+            with open(picture) as file:
+                self.assertEqual(3, file.read().count("<circle"))
+            with open(f"{directory}/convergence-A.csv", "w") as file:
+                file.write("solver,step,seconds,objective,relative_difference\n"
+                           '"Newton, line search",0,0.1,9,0.5\n"Newton, line search",1,0.2,8,0\n"classic",0,0.3,9,0.5\n')  # fmt: skip
+            plots.convergence(directory)
+            with open(f"{directory}/convergence-A.svg") as file:
+                self.assertIn("classic", file.read())
 
 
 class TowerCodes(unittest.TestCase):

@@ -72,12 +72,17 @@ def read_fvecs_xz(path):
     return words.reshape(-1, n_dims + 1)[:, 1:].view(np.float32)
 
 
-def load_books():
+def read_books():
+    """(base, queries) with the lengths that they have in the files."""
     paths = [os.path.join(BOOKS_FILES, f"books100d_{part}.fvecs.xz") for part in ("base", "query")]
     for path in paths:
         if not os.path.exists(path):
             raise Missing(f"{path} is not there")
-    return [unit(read_fvecs_xz(path)) for path in paths]
+    return [read_fvecs_xz(path) for path in paths]
+
+
+def load_books():
+    return [unit(rows) for rows in read_books()]
 
 
 def read_fashion(part):
