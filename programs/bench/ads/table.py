@@ -10,7 +10,6 @@ requests. With --peers the speed of training is measured instead, beside PyTorch
 --again is given.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -19,7 +18,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "peers"))
-from common import END, DOCUMENT, called, load, publish, save, spread, table  # noqa: E402
+from common import END, DOCUMENT, called, load, parser_of, publish, save, spread, table  # noqa: E402
 
 MODELS = {
     "DT": ["--no-ipnn", "--no-hits"],
@@ -169,17 +168,14 @@ def results_path(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench ads", description=__doc__.split("\n")[0], allow_abbrev=False)
+    quick = {"help": "with --peers: to see that it works"}
+    data = {"help": "where the data sets are, in ads/"}
+    keep = {"default": "build/bench/ads", "help": "for logs and results"}
+    parser = parser_of("bench ads", __doc__, "again", "docs", "thresher", quick=quick, data=data, keep=keep)
     parser.add_argument("--sets", default="Beauty,Toys_and_Games", type=lambda names: names.split(","), metavar="NAME,...")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
     parser.add_argument("--peers", action="store_true", help="instead, training beside PyTorch on the first set")
-    parser.add_argument("--quick", action="store_true", help="with --peers: to see that it works")
     parser.add_argument("--lists", action="store_true", help="only the posting lists of the items: no training")
-    parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
-    parser.add_argument("--again", action="store_true", help="train what is kept already once more")
-    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in ads/")
-    parser.add_argument("--keep", default="build/bench/ads", metavar="DIR", help="for logs and results")
-    parser.add_argument("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not os.path.isdir(os.path.join(arguments.data, "ads")):
         sys.exit(f"{arguments.data}: holds no ads/amazon_s3rec and ads/ipinyou: name the directory with --data")

@@ -5,7 +5,7 @@ import ctypes
 import os
 
 from tables import Missing, chain, number, reversed_pairs
-from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+from verdict import NOT, REPRODUCED, Verdict, gained, one, ordered
 
 N_SEEDS = 3
 TOWER, ADS, HITS = "bench tower", "bench ads", "bench hits"

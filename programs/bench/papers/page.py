@@ -7,7 +7,6 @@ Our figures are read from the reports that the benches wrote into docs/benchmark
 be is run at a small size instead, within a quarter of an hour. The papers' numbers are in published.json.
 """
 
-import argparse
 import json
 import os
 
@@ -16,7 +15,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
-from common import DOCUMENT, need_thresher, table, whole_machine  # noqa: E402  first: one thread
+from common import DOCUMENT, need_thresher, parser_of, table, whole_machine  # noqa: E402  first: one thread
 
 import beams  # noqa: E402
 import codes  # noqa: E402
@@ -129,12 +128,9 @@ def text(sections, papers, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench papers", description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="run the benches at small sizes, in 15 minutes, and print")
-    parser.add_argument("--docs", action="store_true", help=f"write {PAGE}")
-    parser.add_argument(
-        "--keep", default="build/bench/papers", metavar="DIR", help="where --quick saves what was printed"
-    )
+    quick = {"help": "run the benches at small sizes, in 15 minutes, and print"}
+    keep = {"default": "build/bench/papers", "help": "where --quick saves what was printed"}
+    parser = parser_of("bench papers", __doc__, quick=quick, docs={"help": f"write {PAGE}"}, keep=keep)
     arguments = parser.parse_args()
     need_thresher("bench papers")
     if arguments.quick and arguments.docs:

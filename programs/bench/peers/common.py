@@ -115,6 +115,26 @@ def names_of(known, what):
     return read
 
 
+OPTIONS = {  # that several benches have
+    "docs": {"action": "store_true", "help": "write the report into docs/ instead of printing it"},
+    "again": {"action": "store_true", "help": "measure what is kept already once more"},
+    "quick": {"action": "store_true", "help": "to see that it works"},
+    "data": {"default": "../shared/data", "metavar": "DIR", "help": "where the public data are"},
+    "cache": {"default": "build/bench/data", "metavar": "DIR", "help": "for data and exact answers, 5 GB"},
+    "keep": {"metavar": "DIR", "help": "for results"},
+    "out": {"metavar": "FILE", "help": "for results"},
+    "thresher": {"default": "build/release/thresher", "help": argparse.SUPPRESS},
+}
+
+
+def parser_of(bench, about, *names, **more):
+    """A parser with some of OPTIONS, by name, or by name with other words: quick={"help": ...}."""
+    made = argparse.ArgumentParser(prog=f"./run {bench}", description=about.split("\n")[0], allow_abbrev=False)
+    for name in (*names, *more):
+        made.add_argument(f"--{name}", **{**OPTIONS[name], **more.get(name, {})})
+    return made
+
+
 # ---------------------------------------------------------------------------------------------------- files
 
 

@@ -6,7 +6,6 @@ usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. One thread, one head's file for all ways.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 
 from common import (  # first: one thread
-    figure, figures, need_thresher, publish, read_safetensors, table, thresher, whole_machine,
+    figure, figures, need_thresher, parser_of, publish, read_safetensors, table, thresher, whole_machine,
 )  # fmt: skip
 
 import head
@@ -204,14 +203,12 @@ def text(course, arguments, shape):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench head", description=__doc__.split("\n")[0])
+    parser = parser_of("bench head", __doc__, "docs", "thresher")
     parser.add_argument("--model", required=True, help="a model of translations (docs/translate.md)")
     parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
     parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
-    parser.add_argument("--docs", action="store_true", help="write the report into docs/benchmarks.md")
-    parser.add_argument("--thresher", default=head.PROGRAM, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     need_thresher("bench head --model")
     tensors, _ = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))

@@ -11,7 +11,6 @@ import os
 import pickle
 import sys
 import tempfile
-from dataclasses import asdict
 
 from common import load, publish, read_safetensors, save  # first: one thread, and numpy is there
 
@@ -141,11 +140,7 @@ def measure(arguments, torch, log, kept):
             first = ours(arguments, directory, requests, items)
             files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
             keep_log(requests, items, files[1], files[0])
-            ways = {}
-            for chosen in ways_of(kind, arguments.quick):
-                command = [__file__, *files, json.dumps(asdict(chosen)), str(way.budget(arguments.quick))]
-                ways[chosen.name()] = way.run(command, chosen.keep_memory)
-                print(f"{kind}, PyTorch, {chosen.name()}: {ways[chosen.name()]}", file=sys.stderr)
+            ways = way.run_all(kind, ways_of(kind, arguments.quick), [__file__, *files], arguments.quick)
             rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
         print(f"{kind}, thresher: {rate:.0f} requests/s", file=sys.stderr)
         kept[kind] = {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}

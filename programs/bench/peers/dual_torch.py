@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from dual_log import Batches, discounts
-from way import time_steps
+from way import Named, time_steps
 
 SIDES = ("query", "item")
 PARTS = {  # of a side: tensors of a model's file, and their names here
@@ -24,7 +24,7 @@ PARTS = {  # of a side: tensors of a model's file, and their names here
 
 
 @dataclass(frozen=True)
-class Way:
+class Way(Named):
     """How the training is written.
 
     ads "distinct": an ad is computed once a batch; "each": once a request. tables "dense": EmbeddingBag with a gradient
@@ -42,10 +42,6 @@ class Way:
     hits: str = "sums"
     compiled: bool = False
     keep_memory: bool = True
-
-    def name(self):
-        words = [f"{self.ads}, {self.tables}, {self.pairs}, {self.hits}"]
-        return ", ".join(words + ["compiled"] * self.compiled + ["memory kept"] * self.keep_memory)
 
 
 @dataclass(frozen=True)

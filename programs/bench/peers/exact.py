@@ -3,28 +3,21 @@
 
 usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 
-Each peer answers queries one at a time and in batches of 64, the best of five passes; its answers are compared with ours.
+Each peer answers queries one at a time and in batches of 64, the best of several passes; its answers are compared with ours.
 A peer that is not installed is left out, with a word.
 """
 
 import sys
-import time
 from types import SimpleNamespace
 
 from common import read_fbin, table, unit  # first: one thread
 
 import faiss_exact
+import measure
 import numpy as np
 import usearch_exact
 
-
-def best_time(search, queries, batch):
-    best, found = float("inf"), None
-    for _ in range(5):
-        start = time.perf_counter()
-        found = [search(queries[i : i + batch]) for i in range(0, len(queries), batch)]
-        best = min(best, (time.perf_counter() - start) / len(queries))
-    return best, np.concatenate(found)
+BUDGET_S = 5.0
 
 
 def rows(data, queries, truth, k):
@@ -34,10 +27,9 @@ def rows(data, queries, truth, k):
         except ImportError as missing:
             yield [peer.title, f"not installed ({missing.name})", "", ""]
             continue
-        one, found = best_time(lambda some, index=index: index.search(some, k), queries, 1)
-        many, _ = best_time(lambda some, index=index: index.search(some, k), queries, 64)
-        recall = np.mean([len(set(t) & set(f)) / k for t, f in zip(truth.tolist(), found.tolist())])
-        yield [name, f"{one * 1e3:.3f}", f"{many * 1e3:.3f}", f"{recall:.4f}"]
+        found = measure.measure(data, index.search, BUDGET_S, k, recall_s=0)
+        recall = np.mean([len(set(t) & set(f)) / k for t, f in zip(truth.tolist(), index.search(queries, k).tolist())])
+        yield [name, *(f"{1e3 / found[speed]:.3f}" for speed in ("qps", "qps_batch")), f"{recall:.4f}"]
 
 
 def main():
@@ -45,7 +37,7 @@ def main():
     k = int(sys.argv[4])
     truth = np.fromfile(sys.argv[3], dtype=np.uint64).reshape(len(queries), k)
     columns = ["peer", "ms a query, one at a time", "ms a query, batches of 64", f"recall@{k} against our exact scan"]
-    data = SimpleNamespace(base=base, n_dims=base.shape[1], metric="cosine")
+    data = SimpleNamespace(base=base, queries=queries, n_dims=base.shape[1], metric="cosine")
     print(table(columns, list(rows(data, queries, truth, k))), end="")
 
 

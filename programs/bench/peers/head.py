@@ -9,7 +9,6 @@ settings, and the fastest one that finds 99.9 % of the words is shown, or else t
 tables, one a model, are written into docs/benchmarks.md.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import tempfile
 import time
 
 from common import (  # first: one thread
-    left_out, machine, need_thresher, publish, read_safetensors, table, thresher, versions,
+    left_out, machine, need_thresher, parser_of, publish, read_safetensors, table, thresher, versions,
 )  # fmt: skip
 
 import numpy as np
@@ -314,8 +313,7 @@ def text(parts):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench head --peers", description=__doc__.split("\n")[0])
-    parser.add_argument("--docs", action="store_true", help="write the tables into docs/benchmarks.md")
+    parser = parser_of("bench head --peers", __doc__, "docs")
     parser.add_argument("--model", nargs="+", default=[MODEL], help=f"models of translations; {MODEL}")
     parser.add_argument("--source", nargs="+", default=[SOURCE], metavar="TEXTS", help=f"what each gets; {SOURCE}")
     arguments = parser.parse_args()

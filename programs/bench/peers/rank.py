@@ -9,12 +9,11 @@ scores are judged by thresher.rank_quality. With --docs the table is written int
 a second run with the same versions writes the same.
 """
 
-import argparse
 import itertools
 import os
 import sys
 
-from common import left_out, machine, need_thresher, publish, spread, table, thresher, versions  # first: one thread
+from common import left_out, machine, need_thresher, parser_of, publish, spread, table, thresher, versions  # first: one thread
 
 import numpy as np
 
@@ -215,9 +214,7 @@ def text(rows, found, missing, n_splits):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench rank --accuracy", description=__doc__.split("\n")[0])
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/benchmarks.md")
-    parser.add_argument("--data", default="../shared/data", metavar="DIR", help=f"where {FILE} is")
+    parser = parser_of("bench rank --accuracy", __doc__, "docs", data={"help": f"where {FILE} is"})
     parser.add_argument("--splits", type=int, default=5, metavar="N", help="how many; 5")
     arguments = parser.parse_args()
     path = os.path.join(arguments.data, FILE)

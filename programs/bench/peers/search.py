@@ -14,7 +14,7 @@ import sys
 import time
 from functools import partial
 
-from common import child, cpu, load, names_of, save  # first: one thread, and numpy is there
+from common import child, cpu, load, names_of, parser_of, save  # first: one thread, and numpy is there
 
 import datasets
 import faiss_codes
@@ -168,17 +168,15 @@ def run(arguments):
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="./run bench search", description=__doc__.split("\n")[0])
+    quick = {"help": "fewer and smaller data sets, less time for each timing"}
+    out = {"help": "what is measured (default: build/bench/search.json)"}
+    cache = {"help": "for data and graphs, 5 GB"}
+    parser = parser_of("bench search", __doc__, "again", "docs", quick=quick, out=out, cache=cache)
     parser.add_argument("--data", type=names_of(datasets.NAMES, "data set"), metavar="NAME,...")
     parser.add_argument("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller data sets, less time for each timing")
-    parser.add_argument("--again", action="store_true", help="measure what is kept already once more")
     parser.add_argument(
         "--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes"
     )
-    parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
-    parser.add_argument("--out", metavar="FILE", help="what is measured (default: build/bench/search.json)")
-    parser.add_argument("--cache", default="build/bench/data", metavar="DIR", help="for data and graphs, 5 GB")
     parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 
-from common import called, load, names_of, need_thresher, publish, save, table  # first: one thread, and numpy is there
+from common import called, load, names_of, need_thresher, parser_of, publish, save, table  # first: one thread, and numpy is there
 
 import tower_codes
 import tower_sets
@@ -150,11 +149,8 @@ def measure_torch(arguments, results):
             write_pairs(paths[0], pairs)
             first = ours(arguments, *paths)
             losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
-            ways = {}
-            for chosen in tower_torch.WAYS[: 3 if arguments.quick else None]:
-                command = [__file__, "--one-way", *paths, json.dumps(asdict(chosen)), str(way.budget(arguments.quick))]
-                ways[chosen.name()] = way.run(command, chosen.keep_memory)
-                print(f"{data.name}, PyTorch, {chosen.name()}: {ways[chosen.name()]}", file=sys.stderr)
+            some = tower_torch.WAYS[: 3 if arguments.quick else None]
+            ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
             rate = max(first, ours(arguments, *paths))  # before and after the others
         print(f"{data.name}, thresher: {rate:.0f} examples/s", file=sys.stderr)
         kept[data.name] = {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
@@ -205,14 +201,12 @@ def text(results):
 
 def parse():
     sets = [data.name for data in tower_sets.all_sets()]
-    parser = argparse.ArgumentParser(prog="./run bench tower", description=__doc__.split("\n")[0], allow_abbrev=False)
+    quick = {"help": "one seed, two epochs, a quarter of the queries: to see that it works"}
+    data = {"help": "where the data sets are, in pairs/"}
+    keep = {"default": "build/bench/tower", "help": "for results and vectors"}
+    parser = parser_of("bench tower", __doc__, "again", "docs", "thresher", quick=quick, data=data, keep=keep)
     add = parser.add_argument
     add("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...", help=", ".join(PARTS))
-    add("--quick", action="store_true", help="one seed, two epochs, a quarter of the queries: to see that it works")
-    add("--again", action="store_true", help="measure what is kept already once more")
-    add("--docs", action="store_true", help="write the report into docs/ instead of printing it")
-    add("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in pairs/")
-    add("--keep", default="build/bench/tower", metavar="DIR", help="for results and vectors")
     add("--sets", type=names_of(sets, "data set"), default=sets, metavar="NAME,...", help="which of them")
     add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
     tables = tower_tables.TABLES
@@ -231,7 +225,6 @@ def parse():
     add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")
     add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
     add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
-    add("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
     add("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
     add("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

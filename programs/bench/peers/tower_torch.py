@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from common import read_safetensors
-from way import time_steps
+from way import Named, time_steps
 
 GRAM_EDGE = ord("#")
 MOST_LETTERS = 64
@@ -20,7 +20,7 @@ WORD = re.compile(r"[^\W_]+")  # for texts of ASCII the words that Thresher find
 
 
 @dataclass(frozen=True)
-class Way:
+class Way(Named):
     """How the training is written.
 
     tables "sparse": EmbeddingBag(sparse=True) and SparseAdam; "rows": a batch's rows are copied out, EmbeddingBag runs
@@ -35,10 +35,6 @@ class Way:
     pools: str = "segments"
     compiled: bool = False
     keep_memory: bool = False
-
-    def name(self):
-        words = [f"{self.tables}, {self.windows}, {self.pools}"]
-        return ", ".join(words + ["compiled"] * self.compiled + ["memory kept"] * self.keep_memory)
 
 
 WAYS = [

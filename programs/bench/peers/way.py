@@ -4,10 +4,13 @@ for. A Way is a dataclass of settings with a name() and a docstring that explain
 """
 
 import csv
+import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
+from dataclasses import asdict
 
 import numpy as np
 from common import child, figure, figures, table
@@ -47,9 +50,22 @@ def best_rate(epochs):
     return max(float(epoch["examples_per_s"]) for epoch in epochs)
 
 
-def run(words, keep_memory):
-    """Figures of one way, or why it failed: words call this program again for it."""
-    return child(words, **(KEEP_MEMORY if keep_memory else {}))
+class Named:
+    """Of a dataclass of words, and of what may be compiled and may keep memory."""
+
+    def name(self):
+        words = ", ".join(value for value in asdict(self).values() if isinstance(value, str))
+        return ", ".join([words] + ["compiled"] * self.compiled + ["memory kept"] * self.keep_memory)
+
+
+def run_all(kind, ways, command, quick):
+    """{name: its figures, or why it failed}: command, with a way's settings and the seconds, runs it in a process."""
+    out = {}
+    for chosen in ways:
+        words = [*command, json.dumps(asdict(chosen)), str(budget(quick))]
+        out[chosen.name()] = child(words, **(KEEP_MEMORY if chosen.keep_memory else {}))
+        print(f"{kind}, PyTorch, {chosen.name()}: {out[chosen.name()]}", file=sys.stderr)
+    return out
 
 
 def time_steps(make, step, n, batch, seconds, least=8):

@@ -7,14 +7,13 @@ Codes are made here as the paper defines them (section 3), in NumPy, and their p
 those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Each part is saved once measured.
 """
 
-import argparse
 import json
 import os
 import sys
 import tempfile
 from dataclasses import replace
 
-from common import load, names_of, need_thresher, publish, save, table, thresher, versions, whole_machine  # first
+from common import load, names_of, need_thresher, parser_of, publish, save, table, thresher, versions, whole_machine
 
 import datasets
 import measure
@@ -32,7 +31,7 @@ CODE_QUERIES, QUICK_QUERIES = 300, 100
 QUERIES = 200  # of the speeds, whose truth is KS[-1] long
 FACTORS, EXTRAS = (1, 2, 3, 5, 10, 20, 50), (0.02, 0.05, 0.1, 0.2)
 CLUSTERS, PROBES, PQ_PROBES = 1024, (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 8, 64, 256)
-PQ_BYTES, HNSW_M, EFS = (10, 20, 50), 32, (16, 32, 64, 128, 256, 512)
+PQ_BYTES, QUICK_PQ_BYTES, HNSW_M, EFS = (10, 20, 50), (50,), 32, (16, 32, 64, 128, 256, 512)
 PRECISIONS, SHOWN = (0.9, 0.95, 0.99, 0.999), 0.99
 GRAPH_MOST_K = 100  # a graph keeps a queue of k and more
 BUDGET_S, QUICK_BUDGET_S = 0.2, 0.04
@@ -148,7 +147,7 @@ def thresher_ways(base, metric, scratch):
     return [("codes", timer.seconds, some), ("exact", 0, [("-", KS[-1], search(lambda k: {"exact": True}))])]
 
 
-def faiss_ways(base):
+def faiss_ways(base, pq_bytes):
     try:
         from faiss_exact import faiss_module
 
@@ -174,7 +173,7 @@ def faiss_ways(base):
     flat = faiss.IndexFlatIP(n_dims)
     index, seconds = built(faiss.IndexIVFFlat(flat, n_dims, CLUSTERS, faiss.METRIC_INNER_PRODUCT))
     yield "IVF-Flat", seconds, probing(index, PROBES)
-    for n_bytes in PQ_BYTES:
+    for n_bytes in pq_bytes:
         near = faiss.IndexFlatL2(n_dims)
         index, seconds = built(faiss.IndexIVFPQ(near, n_dims, CLUSTERS, n_bytes, 8))
         yield f"IVF-PQ, {n_bytes} bytes", seconds, probing(index, PQ_PROBES)
@@ -187,13 +186,13 @@ def faiss_ways(base):
     yield "HNSW", seconds, [(f"ef {ef}", GRAPH_MOST_K, lambda q, k, ef=ef: walk(q, k, ef)) for ef in EFS]
 
 
-def measure_speed(data, budget):
+def measure_speed(data, budget, pq_bytes):
     base = np.ascontiguousarray(data.base)
     few = replace(data, queries=data.queries[:QUERIES])
     few.truth_ids, few.truth_scores = datasets.best_rows(data.metric, base, few.queries, KS[-1])
     rows, builds = [], []
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base)):
+        for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
             if seconds:
                 builds.append([way, seconds])
             for setting, most_k, search in settings:
@@ -281,16 +280,13 @@ def text(results):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench xfbq", description=__doc__.split("\n")[0])
+    quick = {"help": "fewer queries, less time for each timing"}
+    out = {"help": "what is measured (default: build/bench/xfbq.json)"}
+    parser = parser_of("bench xfbq", __doc__, "again", "docs", "cache", quick=quick, out=out)
     parser.add_argument("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...")
     parser.add_argument(
         "--data", default="books100d", choices=datasets.NAMES, metavar="NAME", help="a data set of search"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer queries, less time for each timing")
-    parser.add_argument("--again", action="store_true", help="measure what is kept already once more")
-    parser.add_argument("--docs", action="store_true", help="write the report into docs/benchmarks.md")
-    parser.add_argument("--out", metavar="FILE", help="what is measured (default: build/bench/xfbq.json)")
-    parser.add_argument("--cache", default="build/bench/data", metavar="DIR", help="for data and exact answers")
     arguments = parser.parse_args()
     need_thresher("bench xfbq")
     out = arguments.out or f"build/bench/xfbq{'-quick' if arguments.quick else ''}.json"
@@ -307,7 +303,7 @@ def main():
     calls = {
         "codes": lambda: measure_codes(data, data.queries[:n_queries], QUICK_BITS if arguments.quick else BITS),
         "products": lambda: measure_products(data, budget),
-        "speed": lambda: measure_speed(data, budget),
+        "speed": lambda: measure_speed(data, budget, QUICK_PQ_BYTES if arguments.quick else PQ_BYTES),
     }
     for part in arguments.parts:
         if part not in results or arguments.again:
