@@ -92,6 +92,8 @@ typedef struct thr_dual_train_options {
     bool resume;                  /* continue from the checkpoint at path + ".checkpoint" */
     thr_tower_epoch_fn on_epoch;  /* called after each epoch, with requests as pairs and GAUC as AUC; NULL: none */
     void *on_epoch_user;
+    float adam_beta1, adam_beta2; /* Adam's decay of both moments, 0 or more, below 1; 0.9 and 0.999 */
+    float adam_epsilon;           /* added to the root of the second moment, above 0; 1e-8 */
 } thr_dual_train_options;
 
 THR_API void thr_dual_train_options_init(thr_dual_train_options *options);

@@ -27,7 +27,7 @@ typedef struct train_values {
     /* Dual towers only. */
     size_t loss, value, optimiser;
     uint64_t embedding, hidden, products, min_count;
-    double embedding_rate, hits_rate, l1, l2;
+    double embedding_rate, hits_rate, l1, l2, adam_beta1, adam_beta2, adam_epsilon;
     bool no_ipnn, no_hits;
 } train_values;
 
@@ -127,6 +127,13 @@ static const prog_option options[] = {
      .fallback = "0"},
     {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "dual: FTRL's L2 regularisation"), .least_real = 0,
      .fallback = "0"},
+    {PROG_REAL_OPTION("adam-beta1", "X", offsetof(train_values, adam_beta1),
+                      "dual: Adam's decay of the first moment, below 1"),
+     .least_real = 0, .fallback = "0.9"},
+    {PROG_REAL_OPTION("adam-beta2", "X", offsetof(train_values, adam_beta2),
+                      "dual: Adam's decay of the second moment, below 1"),
+     .least_real = 0, .fallback = "0.999"},
+    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "dual: what Adam adds to the root of the second moment"),
     FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_OPTIONS_END,
 };
@@ -200,9 +207,10 @@ static const char *const of_texts[] = {"query-column", "item-column",  "label-co
                                        "query-bits",   "item-bits",    "pooled",        "grams",       "words",
                                        "shared-words", "shared-steps", "plain-weights", "estimator",   "negatives",
                                        "gamma",        "float-share",  "word-dropout",  NULL};
-static const char *const of_dual[] = {"items",          "no-ipnn",   "no-hits",  "loss",      "value",
-                                      "embedding",      "hidden",    "products", "min-count", "embedding-optimiser",
-                                      "embedding-rate", "hits-rate", "l1",       "l2",        NULL};
+static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits",  "loss",      "value",
+                                      "embedding",      "hidden",       "products", "min-count", "embedding-optimiser",
+                                      "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
+                                      "adam-beta2",     "adam-epsilon", NULL};
 
 /* Refuse options of the other kind of model. */
 static int check_model_words(const program *run, const train_values *values) {
@@ -250,6 +258,9 @@ static void fill_dual_options(const program *run, const train_values *values, th
     train->hits_rate = (float)values->hits_rate;
     train->l1 = (float)values->l1;
     train->l2 = (float)values->l2;
+    train->adam_beta1 = (float)values->adam_beta1;
+    train->adam_beta2 = (float)values->adam_beta2;
+    train->adam_epsilon = (float)values->adam_epsilon;
     train->seed = run->globals.seed;
     train->resume = values->resume;
 }

@@ -95,6 +95,7 @@ class Duals(Case):
             {"rate": 0.01},
             {"optimiser": "adam"},
             {"embedding_rate": 0.3},
+            {"adam_beta1": 0.5},
             {"hits_rate": 0.5},
             {"loss": "sum"},
             {"loss": "sum", "value": "difference"},

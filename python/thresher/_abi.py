@@ -255,6 +255,9 @@ class DualTrainOptions(ctypes.Structure):
         ("resume", c_bool),
         ("on_epoch", EpochFn),
         ("on_epoch_user", c_void_p),
+        ("adam_beta1", c_float),
+        ("adam_beta2", c_float),
+        ("adam_epsilon", c_float),
     ]
 
 

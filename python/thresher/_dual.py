@@ -77,7 +77,7 @@ class DualQuality(NamedTuple):
 # Options by type. The library checks their ranges.
 _CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
 _WHOLE = ("min_count", "n_epochs", "patience", "batch")
-_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2")
+_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2", "adam_beta1", "adam_beta2", "adam_epsilon")
 
 
 def _train_options(given: dict[str, Any]) -> Any:
@@ -187,6 +187,9 @@ class Dual(Model):
         hits_rate: float | None = None,
         l1: float | None = None,
         l2: float | None = None,
+        adam_beta1: float | None = None,
+        adam_beta2: float | None = None,
+        adam_epsilon: float | None = None,
         seed: int | None = None,
         resume: bool = False,
         on_epoch: OnEpoch | None = None,
@@ -213,6 +216,7 @@ class Dual(Model):
         rate          learning rate of dense layers, decaying to 0; 0.002
         optimiser, embedding_rate   of word embeddings: "ftrl", 0.1, or "adam", 0.002
         hits_rate, l1, l2       of FTRL; 0.05, 0 and 0
+        adam_beta1, adam_beta2, adam_epsilon    of Adam; 0.9, 0.999 and 1e-8
         resume        continue from path + ".checkpoint" of a stopped training
         on_epoch      called with a TowerEpoch after every epoch, with requests as pairs and GAUC as AUC
         progress      called with ("epoch 2 of 10", done, total) a few times a second; returns False to stop

@@ -27,7 +27,8 @@ static uint64_t identify(const thr_dual_trainer *t) {
     const thr_dual_train_options *options = &t->options;
     const uint32_t numbers[] = {options->min_count,      options->n_epochs,        options->batch,
                                 (uint32_t)options->loss, (uint32_t)options->value, (uint32_t)options->optimiser};
-    const float rates[] = {options->rate, options->embedding_rate, options->hits_rate, options->l1, options->l2};
+    const float rates[] = {options->rate, options->embedding_rate, options->hits_rate,  options->l1,
+                           options->l2,   options->adam_beta1,     options->adam_beta2, options->adam_epsilon};
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);
     thr_checksum_add(sum, numbers, sizeof numbers);

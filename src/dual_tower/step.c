@@ -23,6 +23,9 @@ static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
     thr_nn_optimiser_init(&adam, THR_OPTIMISER_ADAM);
     adam.rate = (float)((double)rate * (1 - (double)t->state.step / all));
     adam.step = t->state.step + 1;
+    adam.beta1 = t->options.adam_beta1;
+    adam.beta2 = t->options.adam_beta2;
+    adam.epsilon = t->options.adam_epsilon;
     return adam;
 }
 

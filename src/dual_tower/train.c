@@ -22,7 +22,10 @@ void thr_dual_train_options_init(thr_dual_train_options *options) {
                                         .optimiser = THR_DUAL_FTRL,
                                         .embedding_rate = 0.1f,
                                         .hits_rate = 0.05f,
-                                        .seed = 1};
+                                        .seed = 1,
+                                        .adam_beta1 = 0.9f,
+                                        .adam_beta2 = 0.999f,
+                                        .adam_epsilon = 1e-8f};
     thr_dual_config_init(&options->config);
 }
 
@@ -32,6 +35,12 @@ static thr_status check_rate(const char *what, float rate, bool zero, thr_error 
     if (isfinite(rate) && (rate > 0 || (zero && rate == 0)))
         return THR_OK;
     return thr_fail(err, THR_EINVAL, "%s of %g: choose %s 0", what, (double)rate, zero ? "0 or above" : "above");
+}
+
+static thr_status check_decay(const char *what, float decay, thr_error *err) {
+    if (decay >= 0 && decay < 1)
+        return THR_OK;
+    return thr_fail(err, THR_EINVAL, "%s of %g: choose 0 or more, below 1", what, (double)decay);
 }
 
 static thr_status check(const thr_dual_train_options *options, thr_error *err) {
@@ -54,6 +63,9 @@ static thr_status check(const thr_dual_train_options *options, thr_error *err) {
     THR_TRY(check_rate("a rate", options->rate, false, err));
     THR_TRY(check_rate("a rate of embeddings", options->embedding_rate, false, err));
     THR_TRY(check_rate("a rate of hits", options->hits_rate, false, err));
+    THR_TRY(check_decay("an Adam beta1", options->adam_beta1, err));
+    THR_TRY(check_decay("an Adam beta2", options->adam_beta2, err));
+    THR_TRY(check_rate("an Adam epsilon", options->adam_epsilon, false, err));
     THR_TRY(check_rate("an l1", options->l1, true, err));
     return check_rate("an l2", options->l2, true, err);
 }

@@ -159,7 +159,7 @@ PINNED(offsetof(thr_translator_options, size), 0);
 PINNED(offsetof(thr_head_build_options, size), 0);
 PINNED(offsetof(thr_head_query_options, size), 0);
 PINNED(sizeof(thr_dual_config), 32);
-PINNED(sizeof(thr_dual_train_options), 136);
+PINNED(sizeof(thr_dual_train_options), 152);
 PINNED(sizeof(thr_dual_report), 72);
 PINNED(sizeof(thr_rank_options), 80);
 PINNED(sizeof(thr_rank_folds), 40);

@@ -266,10 +266,52 @@ static void words_that_a_batch_lacks_stay(void **state) {
     }
 }
 
+/* Two steps of Adam as Kingma and Ba print them, with the options' parameters; more do not fit a float's precision. */
+static void dense_layers_take_the_given_adam(void **state) {
+    static const float parameters[][3] = {{0.9f, 0.999f, 1e-8f}, {0.5f, 0.999f, 1e-8f}, {0.9f, 0.5f, 1e-2f}, {0, 0, 1}};
+    thr_dual_train_options options;
+    thr_error err;
+    double loss = 0;
+    dual_write_items(items_path);
+    dual_write_requests(requests_path, 0, DUAL_REQUESTS);
+    for (size_t kind = 0; kind < sizeof parameters / sizeof *parameters; kind++) {
+        thr_dual_trainer *t = test_array(1, sizeof *t);
+        dual_small(&options);
+        options.adam_beta1 = parameters[kind][0];
+        options.adam_beta2 = parameters[kind][1];
+        options.adam_epsilon = parameters[kind][2];
+        const double b1 = (double)options.adam_beta1, b2 = (double)options.adam_beta2;
+        assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
+        double *w = widen(t->dense.values, t->dense.n), *m = test_array(t->dense.n, sizeof *m);
+        double *v = test_array(t->dense.n, sizeof *v),
+               all = (double)(t->split.n_train / options.batch * options.n_epochs);
+        for (int step = 1; step <= 2; step++) {
+            const double rate = (double)options.rate * (1 - (step - 1) / all);
+            assert_ok(thr_dual_step(t, t->split.train, &loss, &err), &err);
+            for (size_t i = 0; i < t->dense.n; i++) {
+                const double g = (double)t->dense.gradients[i];
+                m[i] = b1 * m[i] + (1 - b1) * g;
+                v[i] = b2 * v[i] + (1 - b2) * g * g;
+                w[i] -= rate * (m[i] / (1 - pow(b1, step))) /
+                        (sqrt(v[i] / (1 - pow(b2, step))) + (double)options.adam_epsilon);
+                assert_case(fabs((double)t->dense.values[i] - w[i]) <= 1e-5 * (fabs(w[i]) + rate),
+                            "parameters %zu, step %d, weight %zu: %.9g, not %.9g", kind, step, i,
+                            (double)t->dense.values[i], w[i]);
+            }
+        }
+        free(w);
+        free(m);
+        free(v);
+        thr_dual_trainer_free(t);
+        free(t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_and_gradients_are_the_naive_models),
         cmocka_unit_test(words_that_a_batch_lacks_stay),
+        cmocka_unit_test(dense_layers_take_the_given_adam),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

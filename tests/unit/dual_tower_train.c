@@ -146,6 +146,10 @@ static void options_out_of_range_are_named(void **state) {
     REFUSED(options.rate = 0, "a rate of 0");
     REFUSED(options.embedding_rate = -1, "a rate of embeddings of -1");
     REFUSED(options.hits_rate = INFINITY, "a rate of hits of inf");
+    REFUSED(options.adam_beta1 = 1, "an Adam beta1 of 1: choose 0 or more, below 1");
+    REFUSED(options.adam_beta2 = -0.5f, "an Adam beta2 of -0.5");
+    REFUSED(options.adam_beta2 = NAN, "an Adam beta2 of nan");
+    REFUSED(options.adam_epsilon = 0, "an Adam epsilon of 0");
     REFUSED(options.l1 = -1, "an l1 of -1");
     REFUSED(options.l2 = NAN, "an l2 of nan");
     REFUSED(options.size = 8, "thr_dual_train_options has size 8");
