@@ -136,21 +136,20 @@ static int widen(prog_ids *ids, uint64_t k) {
 
 static void print(const program *run, const recall_values *values, uint64_t n_queries, bool ties, double recall) {
     char key[48];
-    prog_json json = prog_json_to(stdout);
-
     if (!run->globals.json) {
-        (void)printf("recall@%" PRIu64 "  %.4f  over %s %s%s\n", values->k, recall, prog_exact(n_queries).text,
-                     n_queries == 1 ? "query" : "queries", ties ? ", ties counted" : "");
+        (void)printf("recall@%" PRIu64 "  %.4f  over %s%s\n", values->k, recall, prog_counted(n_queries, "query").text,
+                     ties ? ", ties counted" : "");
         return;
     }
     (void)snprintf(key, sizeof key, "recall_at_%" PRIu64, values->k);
-    prog_json_open(&json, '{');
+
+    prog_json json = prog_json_object();
+
     prog_json_key_real(&json, key, recall);
     prog_json_key_count(&json, "k", values->k);
     prog_json_key_count(&json, "n_queries", n_queries);
     prog_json_key_bool(&json, "ties_counted", ties);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int run_recall(program *run, const void *all_values) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "endings.h"
+#include "input.h"
 #include "json.h"
 #include "program.h"
 #include "talk.h"
@@ -78,17 +79,14 @@ static bool grow(judged_scores *judged) {
 }
 
 static int read_lines(judged_scores *judged, thr_reader *reader, const char *path) {
-    thr_error err = {.status = THR_OK};
     const char *line;
     size_t length;
 
     for (;;) {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (line == NULL)
-            return PROG_DONE;
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
+        const int rc = prog_input_line(reader, &line, &length);
+
+        if (rc != PROG_DONE || line == NULL)
+            return rc;
         if (judged->n == judged->room && !grow(judged))
             return prog_no_memory();
         if (!read_line(line, &judged->scores[judged->n], &judged->labels[judged->n])) {
@@ -104,20 +102,19 @@ static int read_lines(judged_scores *judged, thr_reader *reader, const char *pat
 }
 
 static void print(const program *run, const judged_scores *judged, double auc) {
-    prog_json json = prog_json_to(stdout);
-
     if (!run->globals.json) {
         (void)printf("AUC  %.6f  over %s, %s of them of label 1\n", auc, prog_counted(judged->n, "score").text,
                      prog_exact(judged->n_positives).text);
         return;
     }
-    prog_json_open(&json, '{');
+
+    prog_json json = prog_json_object();
+
     prog_json_key_real(&json, "auc", auc);
     prog_json_key_count(&json, "n_scores", judged->n);
     prog_json_key_count(&json, "n_positives", judged->n_positives);
     prog_json_key_count(&json, "n_negatives", judged->n - judged->n_positives);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int run_auc(program *run, const void *all_values) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "json.h"
 #include "program.h"
 #include "talk.h"
@@ -109,11 +110,8 @@ static int read_texts(text_file *file, program *run, const char *path) {
     if (thr_reader_open_lines(run->context, path, 0, &reader, &err) != THR_OK)
         return prog_failed(&err);
     do {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            rc = prog_failed(&err);
-        else if (prog_stop_signal() != 0)
-            rc = prog_stopped();
-        else if (line != NULL && !add_line(file, line, length))
+        rc = prog_input_line(reader, &line, &length);
+        if (rc == PROG_DONE && line != NULL && !add_line(file, line, length))
             rc = prog_no_memory();
     } while (rc == PROG_DONE && line != NULL);
     thr_reader_free(reader);
@@ -215,9 +213,8 @@ static void json_reals(prog_json *json, const char *key, const double *reals, si
 
 static void print_json(const thr_bleu_score *score, const char *signature, size_t n_references,
                        const double *by_sentence) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_real(&json, "bleu", score->bleu);
     json_reals(&json, "precisions", score->precisions, THR_BLEU_ORDER);
     prog_json_key_real(&json, "brevity_penalty", score->brevity_penalty);
@@ -231,8 +228,7 @@ static void print_json(const thr_bleu_score *score, const char *signature, size_
     prog_json_key_text(&json, "signature", signature);
     if (by_sentence != NULL)
         json_reals(&json, "sentences", by_sentence, (size_t)score->n_sentences);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int judge(const program *run, const bleu_values *values, const all_texts *all, double *by_sentence) {

@@ -65,9 +65,8 @@ static int tell(const program *run, const build_values *values, const thr_head_i
     const double seconds = prog_seconds() - start;
 
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_text(&json, "head", values->output);
         prog_json_key_count(&json, "n_words", info->n_words);
         prog_json_key_count(&json, "n_dims", info->n_dims);
@@ -79,8 +78,7 @@ static int tell(const program *run, const build_values *values, const thr_head_i
         prog_json_key_count(&json, "planes", info->n_planes);
         prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
         prog_json_key_real(&json, "build_s", seconds);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
         return PROG_DONE;
     }
     prog_line("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, codes of %s, in %s",
@@ -122,7 +120,7 @@ static int run_build(program *run, const void *all_values) {
     if (thr_head_check_path(run->context, values->output, values->force, &err) != THR_OK)
         return prog_failed_to_build(&err);
     if (values->bias != NULL)
-        rc = prog_floats_read(&bias, run->context, values->bias, "biases");
+        rc = prog_floats_read(&bias, run->context, values->bias, "biases", UINT64_MAX);
     if (rc == PROG_DONE && values->frequent != NULL)
         rc = prog_head_words_read(&frequent, run->context, values->frequent);
     how.dtype = dtypes[values->keep];

@@ -32,9 +32,8 @@ bool prog_is_head(const char *path) {
 }
 
 static void print_json(const char *path, const thr_head_info *info) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "head", path);
     prog_json_key_count(&json, "n_words", info->n_words);
     prog_json_key_count(&json, "n_dims", info->n_dims);
@@ -51,8 +50,7 @@ static void print_json(const char *path, const thr_head_info *info) {
     prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
     prog_json_key_count(&json, "file_bytes", info->file_bytes);
     prog_json_key_count(&json, "format_version", info->format_version);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const thr_head_info *info) {

@@ -87,7 +87,7 @@ static int prepare(query *q) {
 
     if (thr_head_open(q->run->context, v->path, &q->head, &err) != THR_OK)
         return prog_failed(&err);
-    int rc = prog_floats_read(&q->states, q->run->context, v->states, "states");
+    int rc = prog_floats_read(&q->states, q->run->context, v->states, "states", UINT64_MAX);
     if (rc == PROG_DONE && v->always != NULL)
         rc = prog_head_words_read(&q->always, q->run->context, v->always);
     if (rc != PROG_DONE)
@@ -204,9 +204,8 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
                      prog_counted(q->states.n_rows, "state").text, prog_time(full_s).text);
         return;
     }
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "screen", screens[q->values->screen]);
     if (q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_json_key_text(&json, "used", screens[q->used]);
@@ -218,8 +217,7 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
     prog_json_key_real(&json, "candidates", recall->candidates);
     prog_json_key_real(&json, "screen_s", screen_s);
     prog_json_key_real(&json, "full_s", full_s);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void tell_loss(const query *q, const thr_head_loss *loss) {
@@ -231,9 +229,8 @@ static void tell_loss(const query *q, const thr_head_loss *loss) {
         (void)printf("candidates        %.1f words a state\n", loss->candidates);
         return;
     }
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "screen", screens[q->values->screen]);
     prog_json_key_text(&json, "against", q->values->against);
     prog_json_key_count(&json, "k", q->k);
@@ -243,8 +240,7 @@ static void tell_loss(const query *q, const thr_head_loss *loss) {
     prog_json_key_real(&json, "same_best", loss->first);
     prog_json_key_real(&json, "log_prob_error", loss->log_prob_error);
     prog_json_key_real(&json, "candidates", loss->candidates);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int compare(query *q) {

@@ -52,9 +52,8 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
         prog_note("%s repeated within an item, counted once", prog_counted(n_repeated, "feature").text);
     prog_hits_note_weighed(run, hits, 0, values->table);
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_text(&json, "hits", values->output);
         prog_json_key_count(&json, "n_items", info.n_items);
         prog_json_key_count(&json, "n_features", info.n_features);
@@ -64,8 +63,7 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
         prog_json_key_real(&json, "bytes_per_posting", bytes);
         prog_json_key_count(&json, "file_bytes", info.file_bytes);
         prog_json_key_real(&json, "build_s", seconds);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
     } else {
         prog_line("%s: %s, %s, %s of %.2f bytes, %s, in %s", values->output, prog_counted(info.n_items, "item").text,
                   prog_counted(info.n_features, "feature").text, prog_counted(info.n_postings, "posting").text, bytes,

@@ -37,9 +37,8 @@ static double per_posting(const thr_hits_info *info) {
 }
 
 static void print_json(const char *path, const thr_hits_info *info) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "hits", path);
     prog_json_key_count(&json, "n_items", info->n_items);
     prog_json_key_count(&json, "n_features", info->n_features);
@@ -63,8 +62,7 @@ static void print_json(const char *path, const thr_hits_info *info) {
         prog_json_key_text(&json, "model", model);
     }
     prog_json_key_count(&json, "format_version", info->format_version);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static double share(const thr_hits_info *info, uint64_t n_postings) {

@@ -36,9 +36,8 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
 
 static void print_json(const char *dir, const thr_index *index) {
     const thr_index_info info = thr_index_get_info(index);
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_index(&json, dir, index);
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
@@ -58,8 +57,7 @@ static void print_json(const char *dir, const thr_index *index) {
         prog_json_dual(&json, &dual);
         prog_json_close(&json, '}');
     }
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 /* "3 bits a dimension, 1 of them screened first" */

@@ -97,9 +97,8 @@ static bool may_use_gpus(const prog_vector_search *s) {
 static void print_summary(const prog_vector_search *s, double total_s) {
     const prog_search *search = &s->search;
     const uint64_t n = search->results.n_queries;
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "index", s->values->dir);
     prog_json_key_text(&json, "output", s->values->output);
     prog_json_key_count(&json, "n_queries", n);
@@ -116,8 +115,7 @@ static void print_summary(const prog_vector_search *s, double total_s) {
     prog_json_key_real(&json, "queries_per_s", search->search_s > 0.0 ? (double)n / search->search_s : 0.0);
     if (search->certified != NULL)
         prog_json_key_count(&json, "n_certified", search->n_certified);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void report(const prog_vector_search *s) {

@@ -7,6 +7,7 @@
 
 #include "endings.h"
 #include "gpus.h"
+#include "input.h"
 #include "json.h"
 #include "kernels.h"
 #include "model_info.h"
@@ -47,9 +48,8 @@ static int print_build(const program *run) {
     int rc;
 
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_text(&json, "version", thr_version());
         prog_json_key_text(&json, "cpu_level", level);
         prog_json_key(&json, "cpu_levels_available");
@@ -65,8 +65,7 @@ static int print_build(const program *run) {
         rc = prog_json_kernels(run, &json);
         if (rc != PROG_DONE)
             return rc;
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
         return PROG_DONE;
     }
     (void)printf("thresher    %s\n", thr_version());
@@ -88,25 +87,20 @@ static int print_build(const program *run) {
 
 /* The number of lines of a text is known only after reading it. */
 static int count_lines(thr_reader *reader, uint64_t *n_lines) {
-    thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length;
 
-    *n_lines = 0;
-    do {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        *n_lines += line != NULL;
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
-    } while (line != NULL);
-    return PROG_DONE;
+    for (*n_lines = 0;; ++*n_lines) {
+        const int rc = prog_input_line(reader, &line, &length);
+
+        if (rc != PROG_DONE || line == NULL)
+            return rc;
+    }
 }
 
 static void print_file_json(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", is_text ? "text" : "matrix");
     prog_json_key(&json, is_text ? "n_lines" : "n_rows");
@@ -121,8 +115,7 @@ static void print_file_json(const char *path, const thr_reader_shape *shape, boo
     }
     if (has_size)
         prog_json_key_count(&json, "file_bytes", (uint64_t)size);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_file_text(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {

@@ -61,8 +61,7 @@ static void put_lines(FILE *file, const prediction *p, bool as_json) {
         prog_json_open(&json, '{');
         prog_json_key_count(&json, "row", r);
         prog_json_key_real(&json, "score", p->scores[places[r]]);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
     }
 }
 

@@ -249,9 +249,8 @@ static void tell(const train_values *values, const training *work) {
 static void print_json(const train_values *values, const training *work, const char *device) {
     const thr_rank_report *report = &work->report;
     const thr_ranking_view view = thr_ranking_get_view(work->ranking);
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "model", values->output);
     prog_json_key_count(&json, "n_rows", view.n_rows);
     prog_json_key_count(&json, "n_queries", view.n_queries);
@@ -279,8 +278,7 @@ static void print_json(const train_values *values, const training *work, const c
         }
         prog_json_close(&json, ']');
     }
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int run_train(program *run, const void *all_values) {

@@ -8,6 +8,7 @@
 #include "dual.h"
 #include "endings.h"
 #include "index_out.h"
+#include "input.h"
 #include "program.h"
 #include "rows_out.h"
 #include "suggest.h"
@@ -63,18 +64,15 @@ static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *v
     while (rc == PROG_DONE) {
         thr_matrix piece;
 
-        if (thr_reader_next(rows, ROWS_AT_ONCE, &piece, &err) != THR_OK)
-            rc = prog_failed(&err);
-        else if (piece.n_rows == 0)
+        rc = prog_input_rows(rows, ROWS_AT_ONCE, &piece);
+        if (rc != PROG_DONE || piece.n_rows == 0)
             break;
-        else if (!values->packed)
+        if (!values->packed)
             rc = prog_rows_out_write(out, piece.data, piece.n_rows);
         else if (thr_tower_pack(tower, (thr_side)values->side, piece.data, piece.n_rows, packed, &err) != THR_OK)
             rc = prog_failed(&err);
         else
             rc = prog_rows_out_write(out, packed, piece.n_rows);
-        if (rc == PROG_DONE && prog_stop_signal() != 0)
-            rc = prog_stopped();
     }
     free(packed);
     return rc;

@@ -33,16 +33,14 @@ static const prog_option options[] = {
 
 static void print(const program *run, const thr_tower_quality *quality) {
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_real(&json, "auc", quality->auc);
         prog_json_key_real(&json, "loss", quality->loss);
         prog_json_key_count(&json, "n_good", quality->n_good);
         prog_json_key_count(&json, "n_bad", quality->n_bad);
         prog_json_key_count(&json, "n_refused", quality->n_refused);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
         return;
     }
     (void)printf("AUC %.4f of %s good pairs against %s %s ones\n", quality->auc, prog_exact(quality->n_good).text,

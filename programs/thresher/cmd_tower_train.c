@@ -290,9 +290,8 @@ static void on_epoch(void *user, const thr_tower_epoch *epoch) {
 }
 
 static void print_json(const train_values *values, const thr_tower_report *report, const char *device) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "model", values->output);
     prog_json_key_count(&json, "n_pairs", report->n_pairs);
     prog_json_key_count(&json, "n_valid", report->n_valid);
@@ -305,8 +304,7 @@ static void print_json(const train_values *values, const thr_tower_report *repor
     prog_json_key_real(&json, "valid_auc", report->valid_auc);
     prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
     prog_json_key_text(&json, "device", device);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static int run_train(program *run, const void *all_values) {

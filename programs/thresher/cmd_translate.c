@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "head_options.h"
+#include "input.h"
 #include "json.h"
 #include "out.h"
 #include "program.h"
@@ -236,8 +237,7 @@ static void put_json(FILE *file, const translation *t, const thr_translations *m
         prog_json_close(&json, '}');
     }
     prog_json_close(&json, ']');
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 /* With --n-best print the format of Moses: number ||| text ||| features ||| score. */
@@ -299,7 +299,6 @@ static int translate_lines(translation *t) {
 /* ------------------------------------------------------------------------------------------------ command */
 
 static int translate_all(translation *t) {
-    thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length = 0;
     int rc = PROG_DONE;
@@ -312,11 +311,8 @@ static int translate_all(translation *t) {
     if (t->lines == NULL || t->lengths == NULL)
         return prog_no_memory();
     for (;;) {
-        if (thr_reader_next_line(t->in, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
-        if (line != NULL)
+        rc = prog_input_line(t->in, &line, &length);
+        if (rc == PROG_DONE && line != NULL)
             rc = add_line(t, line, length);
         if (rc != PROG_DONE)
             return rc;

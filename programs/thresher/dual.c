@@ -28,9 +28,8 @@ static void on_epoch(void *user, const thr_tower_epoch *epoch) {
 }
 
 static void print_report(const prog_dual_files *files, const thr_dual_report *report) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "model", files->output);
     prog_json_key_count(&json, "n_requests", report->n_requests);
     prog_json_key_count(&json, "n_valid", report->n_valid);
@@ -43,8 +42,7 @@ static void print_report(const prog_dual_files *files, const thr_dual_report *re
     prog_json_key_real(&json, "valid_loss", report->valid_loss);
     prog_json_key_real(&json, "valid_gauc", report->valid_gauc);
     prog_json_key_real(&json, "requests_per_s", report->requests_per_second);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train) {
@@ -80,9 +78,8 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
 
 static void print_quality(const program *run, const thr_dual_quality *quality) {
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_real(&json, "gauc", quality->gauc);
         prog_json_key_real(&json, "recall_at_5", quality->recall_5);
         prog_json_key_real(&json, "recall_at_10", quality->recall_10);
@@ -90,8 +87,7 @@ static void print_quality(const program *run, const thr_dual_quality *quality) {
         prog_json_key_real(&json, "value_recall_at_10", quality->value_recall_10);
         prog_json_key_count(&json, "n_requests", quality->n_requests);
         prog_json_key_count(&json, "n_ads", quality->n_ads);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
         return;
     }
     (void)printf("GAUC %.4f of %s with %s\n", quality->gauc, prog_counted(quality->n_requests, "request").text,
@@ -141,13 +137,11 @@ void prog_json_dual(prog_json *json, const thr_dual_info *info) {
 }
 
 static void print_info_json(const char *path, const thr_dual_info *info) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_dual(&json, info);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 prog_dual_text prog_dual_line(const thr_dual_info *info) {

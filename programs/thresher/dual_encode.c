@@ -7,6 +7,7 @@
 
 #include "dual.h"
 #include "hits_query.h"
+#include "input.h"
 #include "out.h"
 #include "rows_out.h"
 #include "talk.h"
@@ -82,17 +83,13 @@ static int write_lines(encoding *e) {
 }
 
 static int read_lines(encoding *e, thr_reader *texts) {
-    thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length = 0;
     int rc = PROG_DONE;
 
     while (rc == PROG_DONE) {
-        if (thr_reader_next_line(texts, &line, &length, &err) != THR_OK) {
-            rc = prog_failed(&err);
-            break;
-        }
-        if (line == NULL)
+        rc = prog_input_line(texts, &line, &length);
+        if (rc != PROG_DONE || line == NULL)
             break;
         e->lines[e->n] = malloc(length + 1);
         if (e->lines[e->n] == NULL) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "program.h"
 #include "talk.h"
 
@@ -110,14 +111,14 @@ static int check_ids(const prog_filter *filter, const char *path, uint64_t n, co
 }
 
 static int read_numbers(prog_filter *filter, thr_reader *reader, const char *path, bool is_mask) {
-    thr_error err = {.status = THR_OK};
     uint64_t at = 0, n_of[2] = {0};
 
     for (;;) {
         thr_matrix rows;
+        const int rc = prog_input_rows(reader, ROWS_AT_ONCE, &rows);
 
-        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK)
-            return prog_failed(&err);
+        if (rc != PROG_DONE)
+            return rc;
         if (rows.n_rows == 0)
             return is_mask ? PROG_DONE : check_ids(filter, path, at, n_of);
         for (uint64_t row = 0; row < rows.n_rows; row++) {

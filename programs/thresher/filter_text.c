@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "input.h"
 #include "program.h"
 #include "talk.h"
 
@@ -50,16 +51,13 @@ static int lines_add(lines *all, const char *text, size_t length, uint64_t numbe
 
 /* Empty lines are skipped. */
 static int lines_read(lines *all, thr_reader *reader) {
-    thr_error err = {.status = THR_OK};
-
     for (uint64_t number = 1;; number++) {
         const char *text = NULL;
         size_t length = 0;
+        const int rc = prog_input_line(reader, &text, &length);
 
-        if (thr_reader_next_line(reader, &text, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (text == NULL)
-            return PROG_DONE;
+        if (rc != PROG_DONE || text == NULL)
+            return rc;
         if (length > 0 && lines_add(all, text, length, number) != PROG_DONE)
             return PROG_FAILED;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ids.h"
+#include "input.h"
 #include "program.h"
 #include "talk.h"
 
@@ -31,28 +32,27 @@ static int add_rows(prog_floats *floats, const thr_matrix *rows, uint64_t *room)
     return PROG_DONE;
 }
 
-int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what) {
-    thr_error err = {.status = THR_OK};
+int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what, uint64_t most) {
     thr_reader *reader = NULL;
     uint64_t room = 0;
-    int rc = PROG_DONE;
+    int rc = prog_input_open(context, path, &reader);
 
     *floats = (prog_floats){.items = NULL};
-    if (thr_reader_open(context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
     floats->n_dims = thr_reader_get_shape(reader).n_dims;
     if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
         prog_error("%s holds text; %s are numbers", path, what);
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE) {
+    while (rc == PROG_DONE && floats->n_rows < most) {
+        const uint64_t left = most - floats->n_rows;
         thr_matrix rows;
-        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK)
-            rc = prog_failed(&err);
-        else if (rows.n_rows == 0)
+
+        rc = prog_input_rows(reader, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
             break;
-        else
-            rc = add_rows(floats, &rows, &room);
+        rc = add_rows(floats, &rows, &room);
     }
     thr_reader_free(reader);
     return rc;
@@ -83,21 +83,20 @@ static int add_word(prog_head_words *words, uint64_t word, uint64_t *room, const
 }
 
 static int read_lines(prog_head_words *words, thr_reader *reader, const char *path) {
-    thr_error err = {.status = THR_OK};
     uint64_t room = 0, word;
 
     for (uint64_t n = 1;; n++) {
         const char *line;
         size_t length;
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (line == NULL)
-            return PROG_DONE;
+        int rc = prog_input_line(reader, &line, &length);
+
+        if (rc != PROG_DONE || line == NULL)
+            return rc;
         if (!prog_read_count(line, &word)) {
             prog_error("%s: line %" PRIu64 " is not the number of a word (the first word is 0)", path, n);
             return PROG_FAILED;
         }
-        const int rc = add_word(words, word, &room, path);
+        rc = add_word(words, word, &room, path);
         if (rc != PROG_DONE)
             return rc;
     }
@@ -115,14 +114,16 @@ static int read_numbers(prog_head_words *words, thr_context *context, const char
 }
 
 int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path) {
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
+    int rc = prog_input_open(context, path, &reader);
 
     *words = (prog_head_words){.items = NULL};
-    if (thr_reader_open(context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
     const bool text = thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE;
-    const int rc = text ? read_lines(words, reader, path) : PROG_DONE;
+
+    if (text)
+        rc = read_lines(words, reader, path);
     thr_reader_free(reader);
     return text ? rc : read_numbers(words, context, path);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_in.h - read the inputs of heads other than weights: files of numbers, and lists of words. */
+/* head_in.h - read inputs whole: files of numbers, for heads and calibration, and lists of words. */
 #ifndef THRESHER_PROGRAM_HEAD_IN_H
 #define THRESHER_PROGRAM_HEAD_IN_H
 
@@ -15,10 +15,10 @@ typedef struct prog_floats {
 } prog_floats;
 
 /*
- * Read a whole file of numbers; what names them in messages. Returns PROG_DONE, or an exit code after printing an
- * error.
+ * Read the first rows of a file of numbers, at most this many; what names them in messages. Returns PROG_DONE, or an
+ * exit code after printing an error.
  */
-int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what);
+int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what, uint64_t most);
 void prog_floats_free(prog_floats *floats);
 
 /* Numbers of words. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "endings.h"
+#include "input.h"
 #include "talk.h"
 
 /* ------------------------------------------------------------------------------------------------ tables */
@@ -73,28 +74,24 @@ static int add_name(lookup *l, const char *name, size_t length) {
 static int open_columns(program *run, const char *path, const char *columns, thr_reader **reader) {
     const size_t size = strlen(path) + strlen(columns) + 2;
     char *name = malloc(size);
-    thr_error err = {.status = THR_OK};
     if (name == NULL)
         return prog_no_memory();
     (void)snprintf(name, size, "%s:%s", path, columns);
-    const thr_status status = thr_reader_open(run->context, name, reader, &err);
+    const int rc = prog_input_open(run->context, name, reader);
     free(name);
-    return status == THR_OK ? PROG_DONE : prog_failed(&err);
+    return rc;
 }
 
 static int read_names(program *run, const char *table, lookup *l) {
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     int rc = open_columns(run, table, "1", &reader);
     while (rc == PROG_DONE) {
         const char *name;
         size_t length;
-        if (thr_reader_next_line(reader, &name, &length, &err) != THR_OK)
-            rc = prog_failed(&err);
-        else if (name == NULL)
+        rc = prog_input_line(reader, &name, &length);
+        if (rc != PROG_DONE || name == NULL)
             break;
-        else
-            rc = add_name(l, name, length);
+        rc = add_name(l, name, length);
     }
     thr_reader_free(reader);
     return rc;
@@ -135,20 +132,18 @@ static int take_line(const lookup *l, const char *path, uint64_t line, char *tex
 }
 
 static int read_lines(const lookup *l, thr_reader *reader, const char *path, uint8_t *seen, float *values) {
-    thr_error err = {.status = THR_OK};
     for (uint64_t line = 1;; line++) {
         const char *text;
         size_t length;
-        if (thr_reader_next_line(reader, &text, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (text == NULL)
-            return PROG_DONE;
+        int rc = prog_input_line(reader, &text, &length);
+        if (rc != PROG_DONE || text == NULL)
+            return rc;
         char *copy = malloc(length + 1);
         if (copy == NULL)
             return prog_no_memory();
         memcpy(copy, text, length);
         copy[length] = '\0';
-        const int rc = take_line(l, path, line, copy, seen, values);
+        rc = take_line(l, path, line, copy, seen, values);
         free(copy);
         if (rc != PROG_DONE)
             return rc;
@@ -173,30 +168,24 @@ static int read_table(program *run, lookup *l, const char *path, float *values) 
 /* ------------------------------------------------------------------------------------------------ numbers */
 
 static int read_numbers(program *run, uint64_t n, const char *path, float *values) {
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     uint64_t read = 0;
-    int rc = PROG_DONE;
-    if (thr_reader_open(run->context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+    int rc = prog_input_open(run->context, path, &reader);
+    if (rc != PROG_DONE)
+        return rc;
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     if (shape.dtype == THR_DTYPE_NONE || shape.n_dims != 1) {
         prog_error("%s: expected one number an item: a column of numbers, or .tsv of items and numbers", path);
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE) {
+    while (rc == PROG_DONE && read <= n) {
         thr_matrix rows;
-        if (thr_reader_next(reader, 65536, &rows, &err) != THR_OK) {
-            rc = prog_failed(&err);
-        } else if (rows.n_rows == 0) {
+        rc = prog_input_rows(reader, 65536, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
             break;
-        } else {
-            if (rows.n_rows <= n - read)
-                (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, values + read); /* rows are there */
-            read += rows.n_rows;
-            if (read > n)
-                break;
-        }
+        if (rows.n_rows <= n - read)
+            (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, values + read); /* rows are there */
+        read += rows.n_rows;
     }
     if (rc == PROG_DONE && read != n) {
         prog_error("%s: %s numbers for %" PRIu64 " items", path, read > n ? "too many" : prog_exact(read).text, n);

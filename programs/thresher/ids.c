@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "input.h"
 #include "jsonl.h"
 #include "program.h"
 #include "talk.h"
@@ -53,39 +54,31 @@ static int add_ids(prog_ids *ids, const thr_matrix *rows, const char *path) {
 }
 
 static int read_matrix(prog_ids *ids, thr_context *context, const char *path) {
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     thr_reader_shape shape;
     uint64_t room = 0;
-    int rc = PROG_FAILED;
+    int rc = prog_input_open(context, path, &reader);
 
-    if (thr_reader_open(context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
     shape = thr_reader_get_shape(reader);
     ids->n_columns = shape.n_dims;
     if (!prog_dtype_is_whole(shape.dtype)) {
         prog_error("%s holds %s; ids are whole numbers", path,
                    shape.dtype == THR_DTYPE_NONE ? "text" : thr_dtype_name(shape.dtype));
-        goto out;
+        rc = PROG_FAILED;
     }
-    for (;;) {
+    while (rc == PROG_DONE) {
         thr_matrix rows;
 
-        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK) {
-            rc = prog_failed(&err);
-            goto out;
-        }
-        if (rows.n_rows == 0)
+        rc = prog_input_rows(reader, ROWS_AT_ONCE, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
             break;
-        if (!grow((void **)&ids->ids, &room, ids->n_rows + rows.n_rows, ids->n_columns, sizeof *ids->ids)) {
+        if (grow((void **)&ids->ids, &room, ids->n_rows + rows.n_rows, ids->n_columns, sizeof *ids->ids))
+            rc = add_ids(ids, &rows, path);
+        else
             rc = prog_no_memory();
-            goto out;
-        }
-        if (add_ids(ids, &rows, path) != PROG_DONE)
-            goto out;
     }
-    rc = PROG_DONE;
-out:
     thr_reader_free(reader);
     return rc;
 }
@@ -104,11 +97,8 @@ static int read_lines(prog_ids *ids, thr_context *context, const char *path, boo
     if (thr_reader_open_lines(context, path, LINE_BYTES, &reader, &err) != THR_OK)
         return prog_failed(&err);
     for (;; row++) {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK) {
-            rc = prog_failed(&err);
-            break;
-        }
-        if (line == NULL)
+        rc = prog_input_line(reader, &line, &length);
+        if (rc != PROG_DONE || line == NULL)
             break;
         bool fits = counting || row < ids->n_rows; /* the file may have grown since it was counted */
         uint64_t *out = counting || !fits ? NULL : ids->ids + row * ids->n_columns;
@@ -156,11 +146,20 @@ void prog_ids_free(prog_ids *ids) {
 
 /* ------------------------------------------------------------------------------------------------ scores */
 
+static int add_scores(prog_scores *scores, const thr_matrix *rows, const char *path) {
+    if (thr_matrix_to_f32(rows, 0, rows->n_rows, scores->scores + scores->n_rows * scores->n_columns) != THR_OK) {
+        prog_error("%s holds %s, which are not scores", path, thr_dtype_name(rows->dtype));
+        return PROG_FAILED;
+    }
+    scores->n_rows += rows->n_rows;
+    return PROG_DONE;
+}
+
 int prog_scores_read(prog_scores *scores, thr_context *context, const char *path, bool missing_ok) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     uint64_t room = 0;
-    int rc = PROG_FAILED;
+    int rc = PROG_DONE;
 
     *scores = (prog_scores){.scores = NULL};
     if (thr_reader_open(context, path, &reader, &err) != THR_OK) {
@@ -171,30 +170,20 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
     scores->n_columns = thr_reader_get_shape(reader).n_dims;
     if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
         prog_error("%s holds text; expected rows of numbers", path);
-        goto out;
+        rc = PROG_FAILED;
     }
-    for (;;) {
+    while (rc == PROG_DONE) {
         thr_matrix rows;
 
-        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK) {
-            rc = prog_failed(&err);
-            goto out;
-        }
-        if (rows.n_rows == 0)
+        rc = prog_input_rows(reader, ROWS_AT_ONCE, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
             break;
-        if (!grow((void **)&scores->scores, &room, scores->n_rows + rows.n_rows, scores->n_columns,
-                  sizeof *scores->scores)) {
+        if (grow((void **)&scores->scores, &room, scores->n_rows + rows.n_rows, scores->n_columns,
+                 sizeof *scores->scores))
+            rc = add_scores(scores, &rows, path);
+        else
             rc = prog_no_memory();
-            goto out;
-        }
-        if (thr_matrix_to_f32(&rows, 0, rows.n_rows, scores->scores + scores->n_rows * scores->n_columns) != THR_OK) {
-            prog_error("%s holds %s, which are not scores", path, thr_dtype_name(rows.dtype));
-            goto out;
-        }
-        scores->n_rows += rows.n_rows;
     }
-    rc = PROG_DONE;
-out:
     thr_reader_free(reader);
     return rc;
 }

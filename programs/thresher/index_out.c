@@ -64,14 +64,12 @@ static int report(const program *run, const char *dir, const char *features, dou
     if (features != NULL)
         prog_hits_note_weighed(run, thr_index_hits(index), 0, features);
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_index(&json, dir, index);
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_key_real(&json, "items_per_s", (double)info.n_items / seconds);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
     }
     thr_index_free(index);
     return PROG_DONE;

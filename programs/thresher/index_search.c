@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "talk.h"
 
 /* ------------------------------------------------------------------------------------------------ prepare */
@@ -170,7 +171,6 @@ int prog_vector_search_prepare(prog_vector_search *s) {
 static int search_rows(prog_vector_search *s, thr_reader *reader) {
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     const uint64_t total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
-    thr_error err = {.status = THR_OK};
 
     if (shape.n_dims != s->info.n_dims) {
         prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
@@ -180,11 +180,10 @@ static int search_rows(prog_vector_search *s, thr_reader *reader) {
     for (;;) {
         thr_matrix rows;
 
-        if (thr_reader_next(reader, s->search.batch, &rows, &err) != THR_OK)
-            return prog_failed(&err);
-        if (rows.n_rows == 0)
-            return PROG_DONE;
-        const int rc = prog_search_batch(&s->search, &rows);
+        int rc = prog_input_rows(reader, s->search.batch, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
+            return rc;
+        rc = prog_search_batch(&s->search, &rows);
         if (rc != PROG_DONE)
             return rc;
         if (s->search.results.out.file != stdout)
@@ -193,12 +192,11 @@ static int search_rows(prog_vector_search *s, thr_reader *reader) {
 }
 
 int prog_vector_search_file(prog_vector_search *s) {
-    thr_error err = {.status = THR_OK};
     thr_reader *file = NULL, *texts = NULL;
-    int rc = PROG_DONE;
+    int rc = prog_input_open(s->search.run->context, s->values->queries, &file);
 
-    if (thr_reader_open(s->search.run->context, s->values->queries, &file, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
     if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE) {
         rc = prog_vector_search_encode(s, s->values->queries, file, &texts);
         if (rc == PROG_DONE)

@@ -31,6 +31,18 @@ void prog_json_end(prog_json *json) {
     json->comma = false;
 }
 
+prog_json prog_json_object(void) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    return json;
+}
+
+void prog_json_end_object(prog_json *json) {
+    prog_json_close(json, '}');
+    prog_json_end(json);
+}
+
 /*
  * Bytes of the UTF-8 character at text, 0 when it is none (RFC 3629: no overlong forms, surrogates or beyond 10FFFF).
  */

@@ -2,12 +2,10 @@
 /*
  * json.h - write JSON to a stream, a value at a time, in one line.
  *
- *     prog_json json = prog_json_to(stdout);
- *     prog_json_open(&json, '{');
- *     prog_json_key(&json, "n_items");
- *     prog_json_count(&json, 3);
- *     prog_json_close(&json, '}');
- *     prog_json_end(&json);            a line end
+ *     prog_json json = prog_json_object();       {
+ *     prog_json_key(&json, "n_items");           "n_items":
+ *     prog_json_count(&json, 3);                 3
+ *     prog_json_end_object(&json);               } and a line end
  *
  * Write errors stay in the stream's error flag. Bytes that are no UTF-8 are written as U+FFFD.
  */
@@ -26,7 +24,11 @@ typedef struct prog_json {
 prog_json prog_json_to(FILE *file);
 void prog_json_open(prog_json *json, char bracket);
 void prog_json_close(prog_json *json, char bracket);
-void prog_json_end(prog_json *json);
+void prog_json_end(prog_json *json); /* the line */
+
+/* Open an object on standard output; close it and end the line. */
+prog_json prog_json_object(void);
+void prog_json_end_object(prog_json *json);
 
 void prog_json_key(prog_json *json, const char *key);
 void prog_json_text(prog_json *json, const char *text); /* NULL: null */

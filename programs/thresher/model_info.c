@@ -57,9 +57,8 @@ bool prog_is_model(const char *path) {
 
 static void print_json(const char *path, const thr_tower *tower) {
     const thr_tower_config config = thr_tower_get_info(tower).config;
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", "model");
     prog_json_model(&json, tower);
@@ -68,8 +67,7 @@ static void print_json(const char *path, const thr_tower *tower) {
     prog_json_key_bool(&json, "shared_words", config.shared_words);
     prog_json_key_bool(&json, "shared_steps", config.shared_steps);
     prog_json_key_bool(&json, "plain_weights", config.plain_weights);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const thr_tower *tower) {

@@ -27,9 +27,8 @@ static named name_at(const char *measure, const char *at, uint64_t k) {
 }
 
 static void print_json(const prog_quality_values *values, const thr_quality *q) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_real(&json, name_at("ndcg", "_at_", values->k).text, q->ndcg);
     prog_json_key_real(&json, "map", q->map);
     prog_json_key_real(&json, "mrr", q->mrr);
@@ -46,8 +45,7 @@ static void print_json(const prog_quality_values *values, const thr_quality *q) 
     prog_json_key_text(&json, "convention", prog_conventions[values->convention]);
     prog_json_key_text(&json, "gain", prog_gains[values->gain]);
     prog_json_key_text(&json, "ties", prog_ties[values->ties]);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 /* note: printed after the value; or NULL */

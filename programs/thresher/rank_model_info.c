@@ -48,15 +48,13 @@ static double length_of(const double *weights, uint32_t n) {
 }
 
 static void print_json(const char *path, const double *weights, uint32_t n) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", "ranking model");
     prog_json_key_count(&json, "n_features", n);
     prog_json_key_real(&json, "length", length_of(weights, n));
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const double *weights, uint32_t n) {

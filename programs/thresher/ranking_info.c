@@ -64,9 +64,8 @@ static ranking_facts find_facts(const thr_ranking_view *view) {
 }
 
 static void print_json(const char *path, const thr_ranking_view *view, const ranking_facts *facts) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", "ranking");
     prog_json_key_count(&json, "n_rows", view->n_rows);
@@ -78,8 +77,7 @@ static void print_json(const char *path, const thr_ranking_view *view, const ran
     prog_json_key_bool(&json, "dense", view->dense != NULL);
     prog_json_key_real(&json, "least_label", facts->least_label);
     prog_json_key_real(&json, "largest_label", facts->largest_label);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const thr_ranking_view *view, const ranking_facts *facts) {

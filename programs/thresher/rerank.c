@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "endings.h"
+#include "input.h"
 #include "talk.h"
 
 static const char score_name[] = "score";
@@ -168,21 +169,20 @@ static int check_all_there(const prog_rerank *r, const uint8_t *seen, uint64_t n
 }
 
 static int read_lines(prog_rerank *r, thr_reader *reader, uint64_t n_items, uint8_t *seen) {
-    thr_error err = {.status = THR_OK};
-
     for (uint64_t line = 1;; line++) {
         const char *text;
         size_t length;
+        int rc = prog_input_line(reader, &text, &length);
 
-        if (thr_reader_next_line(reader, &text, &length, &err) != THR_OK)
-            return prog_failed(&err);
+        if (rc != PROG_DONE)
+            return rc;
         if (text == NULL)
             return check_all_there(r, seen, n_items);
         char *copy = malloc(length + 1);
         if (copy == NULL)
             return prog_no_memory();
         memcpy(copy, text, length + 1);
-        const int rc = take_line(r, line, copy, n_items, seen);
+        rc = take_line(r, line, copy, n_items, seen);
         free(copy);
         if (rc != PROG_DONE)
             return rc;
@@ -192,15 +192,10 @@ static int read_lines(prog_rerank *r, thr_reader *reader, uint64_t n_items, uint
 static int read_table(prog_rerank *r, program *run, uint64_t n_items) {
     char *path = columns_of(r);
     uint8_t *seen = calloc((size_t)n_items + 1, 1);
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
-    int rc;
+    int rc = path == NULL || seen == NULL ? prog_no_memory() : prog_input_open(run->context, path, &reader);
 
-    if (path == NULL || seen == NULL)
-        rc = prog_no_memory();
-    else if (thr_reader_open(run->context, path, &reader, &err) != THR_OK)
-        rc = prog_failed(&err);
-    else
+    if (rc == PROG_DONE)
         rc = read_lines(r, reader, n_items, seen);
     thr_reader_free(reader);
     free(seen);
@@ -251,15 +246,15 @@ static int take_rows(prog_rerank *r, const thr_matrix *rows, const uint32_t *wan
 
 static int read_rows(prog_rerank *r, thr_reader *reader, uint64_t n_items, const uint32_t *wanted, float *buffer) {
     enum { ROWS = 4096 };
-    thr_error err = {.status = THR_OK};
     uint64_t n = 0;
     int rc = PROG_DONE;
 
     while (rc == PROG_DONE) {
         thr_matrix rows;
 
-        if (thr_reader_next(reader, ROWS, &rows, &err) != THR_OK)
-            return prog_failed(&err);
+        rc = prog_input_rows(reader, ROWS, &rows);
+        if (rc != PROG_DONE)
+            return rc;
         if (rows.n_rows == 0 || rows.n_rows > n_items - n) {
             if (rows.n_rows == 0 && n == n_items)
                 return PROG_DONE;

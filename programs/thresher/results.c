@@ -197,8 +197,7 @@ static void put_json(prog_results *results, const prog_answer *answer) {
         put_json_unknown(&json, answer->query);
     if (answer->certified != NULL)
         prog_json_key_bool(&json, "certified", *answer->certified != 0);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 /* Little-endian, whatever the machine is. */

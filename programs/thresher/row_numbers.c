@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "talk.h"
 
 /* Read numbers in file order. */
@@ -29,17 +30,14 @@ static int add_line(numbers_read *r, const char *line) {
 }
 
 static int read_lines(numbers_read *r, thr_reader *reader) {
-    thr_error err = {.status = THR_OK};
     const char *line;
     size_t length;
 
     for (;;) {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (line == NULL)
-            return PROG_DONE;
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
+        const int rc = prog_input_line(reader, &line, &length);
+
+        if (rc != PROG_DONE || line == NULL)
+            return rc;
         if (add_line(r, line) != PROG_DONE)
             return PROG_FAILED;
     }
@@ -47,7 +45,6 @@ static int read_lines(numbers_read *r, thr_reader *reader) {
 
 static int read_rows(numbers_read *r, thr_reader *reader) {
     enum { PIECE = 4096 };
-    thr_error err = {.status = THR_OK};
     float piece[PIECE];
     thr_matrix rows;
 
@@ -57,10 +54,10 @@ static int read_rows(numbers_read *r, thr_reader *reader) {
         return PROG_FAILED;
     }
     for (;;) {
-        if (thr_reader_next(reader, PIECE, &rows, &err) != THR_OK)
-            return prog_failed(&err);
-        if (rows.n_rows == 0)
-            return PROG_DONE;
+        const int rc = prog_input_rows(reader, PIECE, &rows);
+
+        if (rc != PROG_DONE || rows.n_rows == 0)
+            return rc;
         (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, piece);
         for (uint64_t i = 0; i < rows.n_rows; i++, r->n++)
             if (r->n < r->wanted->n)
@@ -71,12 +68,11 @@ static int read_rows(numbers_read *r, thr_reader *reader) {
 static int read_all(numbers_read *r, program *run) {
     const prog_numbers *wanted = r->wanted;
     const char *plural = strcmp(wanted->of, "query") == 0 ? "queries" : "rows";
-    thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
-    int rc;
+    int rc = prog_input_open(run->context, wanted->path, &reader);
 
-    if (thr_reader_open(run->context, wanted->path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
     rc = thr_reader_get_shape(reader).n_dims == 0 ? read_lines(r, reader) : read_rows(r, reader);
     if (rc == PROG_DONE && r->n != wanted->n) {
         prog_error("%s has %s %ss, %s has %s %s: every %s needs a %s", wanted->path, prog_exact(r->n).text,

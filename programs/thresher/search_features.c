@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hits_values.h"
+#include "input.h"
 #include "talk.h"
 
 const char *const prog_value_forms[] = {"sum", "sigmoid", NULL};
@@ -86,11 +87,12 @@ prog_line prog_features_model_line(const prog_features *f) {
 
 /* Read the next query's line; NULL at the end. */
 static int read_line(prog_features *f, const char **line, size_t *length) {
-    thr_error err = {.status = THR_OK};
+    const int rc = f->lines != NULL ? prog_input_line(f->lines, line, length) : PROG_DONE;
 
-    *line = NULL;
-    if (f->lines != NULL && thr_reader_next_line(f->lines, line, length, &err) != THR_OK)
-        return prog_failed(&err);
+    if (rc != PROG_DONE)
+        return rc;
+    if (f->lines == NULL)
+        *line = NULL;
     if (f->lines == NULL && f->n_lines < f->texts->n) {
         *line = f->texts->items[f->n_lines];
         *length = strlen(*line);
@@ -212,16 +214,12 @@ int prog_features_of_rows(prog_features *f, uint64_t n) {
 }
 
 int prog_features_end(prog_features *f) {
-    thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length;
+    const int rc = f->lines != NULL ? prog_input_line(f->lines, &line, &length) : PROG_DONE;
 
-    if (f->lines == NULL)
-        return PROG_DONE;
-    if (thr_reader_next_line(f->lines, &line, &length, &err) != THR_OK)
-        return prog_failed(&err);
-    if (line == NULL)
-        return PROG_DONE;
+    if (rc != PROG_DONE || line == NULL)
+        return rc;
     prog_error("%s has more lines than there are queries: give one for each", f->name);
     return PROG_FAILED;
 }

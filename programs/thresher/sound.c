@@ -11,15 +11,13 @@ void prog_print_sound(const program *run, const char *kind, const char *path, ui
     const double seconds = prog_seconds() - start;
 
     if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
+        prog_json json = prog_json_object();
 
-        prog_json_open(&json, '{');
         prog_json_key_text(&json, kind, path);
         prog_json_key_bool(&json, "sound", true);
         prog_json_key_count(&json, "file_bytes", bytes);
         prog_json_key_real(&json, "verify_s", seconds);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
+        prog_json_end_object(&json);
     } else {
         prog_line("%s is sound: all checksums of %s are right, read in %s", path, prog_bytes((double)bytes).text,
                   prog_time(seconds).text);

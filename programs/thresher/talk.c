@@ -93,7 +93,7 @@ int prog_failed_to_build(const thr_error *err) {
 }
 
 int prog_no_memory(void) {
-    prog_error("out of memory");
+    prog_error("out of memory: free memory, or raise its limit (ulimit -v)");
     return PROG_FAILED;
 }
 

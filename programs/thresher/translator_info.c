@@ -9,9 +9,8 @@
 #include "talk.h"
 
 static void print_json(const char *path, const thr_translator_info *info) {
-    prog_json json = prog_json_to(stdout);
+    prog_json json = prog_json_object();
 
-    prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", "translations");
     prog_json_key_text(&json, "source", info->source);
@@ -24,8 +23,7 @@ static void print_json(const char *path, const thr_translator_info *info) {
     prog_json_key_count(&json, "n_units", info->n_units);
     prog_json_key_count(&json, "n_dims", info->n_dims);
     prog_json_key_count(&json, "n_parameters", info->n_parameters);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const thr_translator_info *info) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_bool, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
 
 NO_ID = 2**64 - 1
 ROWS_UNKNOWN = 2**64 - 1
@@ -71,16 +72,22 @@ ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
 RowsFn = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64, c_void_p)
 
 
+def fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    """Fields of one type that follow each other, as entries of _fields_."""
+    return [(name, kind) for name in names.split()]
+
+
 class Error(ctypes.Structure):
-    _fields_ = [("status", c_int), ("text", c_char * ERROR_TEXT_SIZE)]
+    _fields_ = [
+        ("status", c_int),
+        ("text", c_char * ERROR_TEXT_SIZE),
+    ]
 
 
 class ContextOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("allocate", c_void_p),
-        ("release", c_void_p),
-        ("allocator_user", c_void_p),
+        *fields(c_void_p, "allocate release allocator_user"),
         ("n_threads", c_uint32),
         ("isa", c_int),
         ("progress", ProgressFn),
@@ -93,13 +100,9 @@ class DeviceInfo(ctypes.Structure):
     _fields_ = [
         ("number", c_uint32),
         ("name", c_char * DEVICE_NAME_SIZE),
-        ("major", c_uint32),
-        ("minor", c_uint32),
-        ("n_multiprocessors", c_uint32),
-        ("memory_bytes", c_uint64),
-        ("free_bytes", c_uint64),
-        ("driver", c_uint32),
-        ("runtime", c_uint32),
+        *fields(c_uint32, "major minor n_multiprocessors"),
+        *fields(c_uint64, "memory_bytes free_bytes"),
+        *fields(c_uint32, "driver runtime"),
     ]
 
 
@@ -125,15 +128,8 @@ class ReaderShape(ctypes.Structure):
 class TowerConfig(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("n_dims", c_uint32),
-        ("n_pooled", c_uint32),
-        ("query_bits", c_uint32),
-        ("item_bits", c_uint32),
-        ("max_grams", c_uint32),
-        ("max_words", c_uint32),
-        ("shared_words", c_bool),
-        ("shared_steps", c_bool),
-        ("plain_weights", c_bool),
+        *fields(c_uint32, "n_dims n_pooled query_bits item_bits max_grams max_words"),
+        *fields(c_bool, "shared_words shared_steps plain_weights"),
     ]
 
 
@@ -141,17 +137,13 @@ class TowerInfo(ctypes.Structure):
     _fields_ = [
         ("config", TowerConfig),
         ("n_grams", c_uint32),
-        ("n_parameters", c_uint64),
-        ("file_bytes", c_uint64),
-        ("fingerprint", c_uint64),
+        *fields(c_uint64, "n_parameters file_bytes fingerprint"),
     ]
 
 
 class PairsFormat(ctypes.Structure):
     _fields_ = [
-        ("query_column", c_uint32),
-        ("item_column", c_uint32),
-        ("label_column", c_uint32),
+        *fields(c_uint32, "query_column item_column label_column"),
         ("least_label", c_float),
         ("header", c_bool),
     ]
@@ -161,13 +153,8 @@ class TowerEpoch(ctypes.Structure):
     _fields_ = [
         ("epoch", c_uint32),
         ("n_pairs", c_uint64),
-        ("seconds", c_double),
-        ("examples_per_second", c_double),
-        ("loss", c_double),
-        ("valid_loss", c_double),
-        ("valid_auc", c_double),
-        ("as_floats", c_bool),
-        ("best", c_bool),
+        *fields(c_double, "seconds examples_per_second loss valid_loss valid_auc"),
+        *fields(c_bool, "as_floats best"),
     ]
 
 
@@ -181,14 +168,8 @@ class TowerTrainOptions(ctypes.Structure):
         ("valid_path", c_char_p),
         ("valid_share", c_float),
         ("format", PairsFormat),
-        ("n_epochs", c_uint32),
-        ("patience", c_uint32),
-        ("batch", c_uint32),
-        ("n_negatives", c_uint32),
-        ("gamma", c_float),
-        ("rate", c_float),
-        ("word_dropout", c_float),
-        ("float_share", c_float),
+        *fields(c_uint32, "n_epochs patience batch n_negatives"),
+        *fields(c_float, "gamma rate word_dropout float_share"),
         ("estimator", c_int),
         ("seed", c_uint64),
         ("resume", c_bool),
@@ -199,36 +180,23 @@ class TowerTrainOptions(ctypes.Structure):
 
 class TowerReport(ctypes.Structure):
     _fields_ = [
-        ("n_pairs", c_uint64),
-        ("n_valid", c_uint64),
-        ("n_refused", c_uint64),
-        ("n_grams", c_uint32),
-        ("n_epochs", c_uint32),
-        ("best_epoch", c_uint32),
-        ("loss", c_double),
-        ("valid_loss", c_double),
-        ("valid_auc", c_double),
-        ("examples_per_second", c_double),
+        *fields(c_uint64, "n_pairs n_valid n_refused"),
+        *fields(c_uint32, "n_grams n_epochs best_epoch"),
+        *fields(c_double, "loss valid_loss valid_auc examples_per_second"),
     ]
 
 
 class TowerQuality(ctypes.Structure):
     _fields_ = [
-        ("n_good", c_uint64),
-        ("n_bad", c_uint64),
-        ("n_refused", c_uint64),
-        ("auc", c_double),
-        ("loss", c_double),
+        *fields(c_uint64, "n_good n_bad n_refused"),
+        *fields(c_double, "auc loss"),
     ]
 
 
 class DualConfig(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("n_embedding", c_uint32),
-        ("n_hidden", c_uint32),
-        ("n_dims", c_uint32),
-        ("n_products", c_uint32),
+        *fields(c_uint32, "n_embedding n_hidden n_dims n_products"),
         ("hits", c_bool),
     ]
 
@@ -239,18 +207,11 @@ class DualTrainOptions(ctypes.Structure):
         ("config", DualConfig),
         ("valid_path", c_char_p),
         ("valid_share", c_float),
-        ("min_count", c_uint32),
-        ("n_epochs", c_uint32),
-        ("patience", c_uint32),
-        ("batch", c_uint32),
-        ("loss", c_int),
-        ("value", c_int),
+        *fields(c_uint32, "min_count n_epochs patience batch"),
+        *fields(c_int, "loss value"),
         ("rate", c_float),
         ("optimiser", c_int),
-        ("embedding_rate", c_float),
-        ("hits_rate", c_float),
-        ("l1", c_float),
-        ("l2", c_float),
+        *fields(c_float, "embedding_rate hits_rate l1 l2"),
         ("seed", c_uint64),
         ("resume", c_bool),
         ("on_epoch", EpochFn),
@@ -263,31 +224,17 @@ class DualTrainOptions(ctypes.Structure):
 
 class DualReport(ctypes.Structure):
     _fields_ = [
-        ("n_requests", c_uint64),
-        ("n_valid", c_uint64),
-        ("n_items", c_uint64),
-        ("n_user_words", c_uint32),
-        ("n_item_words", c_uint32),
-        ("n_epochs", c_uint32),
-        ("best_epoch", c_uint32),
-        ("loss", c_double),
-        ("valid_loss", c_double),
-        ("valid_gauc", c_double),
-        ("requests_per_second", c_double),
+        *fields(c_uint64, "n_requests n_valid n_items"),
+        *fields(c_uint32, "n_user_words n_item_words n_epochs best_epoch"),
+        *fields(c_double, "loss valid_loss valid_gauc requests_per_second"),
     ]
 
 
 class DualInfo(ctypes.Structure):
     _fields_ = [
         ("config", DualConfig),
-        ("n_vector", c_uint32),
-        ("n_user_words", c_uint32),
-        ("n_item_words", c_uint32),
-        ("n_user_fields", c_uint32),
-        ("n_item_fields", c_uint32),
-        ("n_parameters", c_uint64),
-        ("file_bytes", c_uint64),
-        ("fingerprint", c_uint64),
+        *fields(c_uint32, "n_vector n_user_words n_item_words n_user_fields n_item_fields"),
+        *fields(c_uint64, "n_parameters file_bytes fingerprint"),
     ]
 
 
@@ -301,63 +248,45 @@ class DualHit(ctypes.Structure):
 
 class DualQuality(ctypes.Structure):
     _fields_ = [
-        ("n_requests", c_uint64),
-        ("n_ads", c_uint64),
-        ("gauc", c_double),
-        ("recall_5", c_double),
-        ("recall_10", c_double),
-        ("value_recall_5", c_double),
-        ("value_recall_10", c_double),
+        *fields(c_uint64, "n_requests n_ads"),
+        *fields(c_double, "gauc recall_5 recall_10 value_recall_5 value_recall_10"),
     ]
 
 
 class RecallRows(ctypes.Structure):
-    _fields_ = [("ids", c_void_p), ("scores", c_void_p), ("n_columns", c_size_t)]
+    _fields_ = [
+        *fields(c_void_p, "ids scores"),
+        ("n_columns", c_size_t),
+    ]
 
 
 class Judged(ctypes.Structure):
     _fields_ = [
         ("n_queries", c_size_t),
-        ("offsets", c_void_p),
-        ("scores", c_void_p),
-        ("labels", c_void_p),
+        *fields(c_void_p, "offsets scores labels"),
     ]
 
 
 class QualityOptions(ctypes.Structure):
     _fields_ = [
-        ("size", c_size_t),
-        ("k", c_size_t),
-        ("gain", c_int),
-        ("discount", c_int),
-        ("no_gain", c_int),
-        ("short_is_zero", c_bool),
-        ("ties_are_right", c_bool),
-        ("relevant", c_double),
-        ("largest_label", c_double),
+        *fields(c_size_t, "size k"),
+        *fields(c_int, "gain discount no_gain"),
+        *fields(c_bool, "short_is_zero ties_are_right"),
+        *fields(c_double, "relevant largest_label"),
     ]
 
 
 class PairQuality(ctypes.Structure):
     _fields_ = [
-        ("n_pairs", c_uint64),
-        ("n_right", c_uint64),
-        ("n_tied", c_uint64),
-        ("accuracy", c_double),
-        ("accuracy_ties_right", c_double),
+        *fields(c_uint64, "n_pairs n_right n_tied"),
+        *fields(c_double, "accuracy accuracy_ties_right"),
     ]
 
 
 class Quality(ctypes.Structure):
     _fields_ = [
-        ("n_rows", c_uint64),
-        ("n_queries", c_uint64),
-        ("n_without_gain", c_uint64),
-        ("ndcg", c_double),
-        ("map", c_double),
-        ("mrr", c_double),
-        ("err", c_double),
-        ("precision", c_double),
+        *fields(c_uint64, "n_rows n_queries n_without_gain"),
+        *fields(c_double, "ndcg map mrr err precision"),
         ("pairs", PairQuality),
         ("pair_accuracy", c_double),
     ]
@@ -365,9 +294,7 @@ class Quality(ctypes.Structure):
 
 class Csr(ctypes.Structure):
     _fields_ = [
-        ("starts", c_void_p),
-        ("columns", c_void_p),
-        ("values", c_void_p),
+        *fields(c_void_p, "starts columns values"),
         ("n_rows", c_uint64),
         ("n_columns", c_uint32),
     ]
@@ -376,23 +303,16 @@ class Csr(ctypes.Structure):
 class RankingOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("without_queries", c_bool),
-        ("without_comments", c_bool),
-        ("cache", c_bool),
+        *fields(c_bool, "without_queries without_comments cache"),
     ]
 
 
 class RankingView(ctypes.Structure):
     _fields_ = [
-        ("n_rows", c_uint64),
-        ("n_queries", c_uint64),
+        *fields(c_uint64, "n_rows n_queries"),
         ("n_features", c_uint32),
         ("has_queries", c_bool),
-        ("offsets", c_void_p),
-        ("queries", c_void_p),
-        ("labels", c_void_p),
-        ("rows", c_void_p),
-        ("dense", c_void_p),
+        *fields(c_void_p, "offsets queries labels rows dense"),
         ("sparse", Csr),
     ]
 
@@ -400,15 +320,15 @@ class RankingView(ctypes.Structure):
 class RankingViewRoom(ctypes.Structure):
     """The result of thr_ranking_get_view, with space for fields of later versions."""
 
-    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+    _fields_ = [
+        ("view", RankingView),
+        ("room", c_char * 512),
+    ]
 
 
 class RankStep(ctypes.Structure):
     _fields_ = [
-        ("objective", c_double),
-        ("gradient_norm", c_double),
-        ("first_gradient_norm", c_double),
-        ("seconds", c_double),
+        *fields(c_double, "objective gradient_norm first_gradient_norm seconds"),
         ("n_products", c_uint64),
         ("step", c_uint32),
     ]
@@ -420,14 +340,10 @@ RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
 class RankOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("c", c_double),
-        ("epsilon", c_double),
+        *fields(c_double, "c epsilon"),
         ("most_steps", c_uint32),
-        ("method", c_int),
-        ("scale", c_int),
-        ("query_weights", c_void_p),
-        ("start", c_void_p),
-        ("row_weights", c_void_p),
+        *fields(c_int, "method scale"),
+        *fields(c_void_p, "query_weights start row_weights"),
         ("on_step", RankStepFn),
         ("on_step_user", c_void_p),
     ]
@@ -435,8 +351,7 @@ class RankOptions(ctypes.Structure):
 
 class RankFolds(ctypes.Structure):
     _fields_ = [
-        ("cs", c_void_p),
-        ("accuracies", c_void_p),
+        *fields(c_void_p, "cs accuracies"),
         ("n_cs", c_size_t),
         ("seed", c_uint64),
         ("n_folds", c_uint32),
@@ -445,14 +360,12 @@ class RankFolds(ctypes.Structure):
 
 class RankReport(ctypes.Structure):
     _fields_ = [
-        ("objective", c_double),
-        ("gradient_norm", c_double),
-        ("first_gradient_norm", c_double),
-        ("pairwise_accuracy", c_double),
-        ("seconds", c_double),
-        ("product_seconds", c_double),
-        ("n_pairs", c_uint64),
-        ("n_products", c_uint64),
+        *fields(
+            c_double,
+            "objective gradient_norm first_gradient_norm pairwise_accuracy seconds "
+            "product_seconds",
+        ),
+        *fields(c_uint64, "n_pairs n_products"),
         ("n_steps", c_uint32),
         ("converged", c_bool),
     ]
@@ -473,11 +386,8 @@ class IndexBuildOptions(ctypes.Structure):
         ("lead_bits", c_uint32),
         ("rotate", c_int),
         ("calibration_queries", c_uint64),
-        ("model", c_char_p),
-        ("features_path", c_char_p),
-        ("features", c_void_p),
-        ("multipliers", c_void_p),
-        ("offsets", c_void_p),
+        *fields(c_char_p, "model features_path"),
+        *fields(c_void_p, "features multipliers offsets"),
         ("n_values", c_uint64),
     ]
 
@@ -489,17 +399,11 @@ class IndexInfo(ctypes.Structure):
         ("metric", c_int),
         ("item_bits", c_uint32),
         ("keep", c_int),
-        ("n_segments", c_uint32),
-        ("format_version", c_uint32),
-        ("code_bytes", c_uint64),
-        ("vector_bytes", c_uint64),
-        ("file_bytes", c_uint64),
-        ("has_ids", c_bool),
-        ("has_names", c_bool),
+        *fields(c_uint32, "n_segments format_version"),
+        *fields(c_uint64, "code_bytes vector_bytes file_bytes"),
+        *fields(c_bool, "has_ids has_names"),
         ("lead_bits", c_uint32),
-        ("rotated", c_bool),
-        ("centred", c_bool),
-        ("has_features", c_bool),
+        *fields(c_bool, "rotated centred has_features"),
         ("tuned_queries", c_uint64),
     ]
 
@@ -510,7 +414,10 @@ class IndexInfoRoom(ctypes.Structure):
     memory.
     """
 
-    _fields_ = [("info", IndexInfo), ("room", c_char * 512)]
+    _fields_ = [
+        ("info", IndexInfo),
+        ("room", c_char * 512),
+    ]
 
 
 class SearchOptions(ctypes.Structure):
@@ -524,11 +431,9 @@ class SearchOptions(ctypes.Structure):
         ("filter_bits", c_uint64),
         ("recall", c_float),
         ("n_survivors", c_uint64),
-        ("certified", c_void_p),
-        ("features", c_void_p),
+        *fields(c_void_p, "certified features"),
         ("value", c_int),
-        ("target", c_void_p),
-        ("n_unknown", c_void_p),
+        *fields(c_void_p, "target n_unknown"),
         ("features_model", c_uint64),
     ]
 
@@ -536,16 +441,13 @@ class SearchOptions(ctypes.Structure):
 class RadiusResult(ctypes.Structure):
     _fields_ = [
         ("n_queries", c_uint64),
-        ("offsets", c_void_p),
-        ("ids", c_void_p),
-        ("scores", c_void_p),
+        *fields(c_void_p, "offsets ids scores"),
     ]
 
 
 class ItemFeatures(ctypes.Structure):
     _fields_ = [
-        ("offsets", c_void_p),
-        ("features", c_void_p),
+        *fields(c_void_p, "offsets features"),
         ("n_items", c_uint64),
     ]
 
@@ -556,8 +458,7 @@ class HitsBuildOptions(ctypes.Structure):
         ("order", c_int),
         ("ids", c_void_p),
         ("n_ids", c_uint64),
-        ("multipliers", c_void_p),
-        ("offsets", c_void_p),
+        *fields(c_void_p, "multipliers offsets"),
         ("n_values", c_uint64),
         ("replace", c_bool),
         ("n_repeated", c_void_p),
@@ -569,37 +470,30 @@ class HitsInfo(ctypes.Structure):
     _fields_ = [
         ("n_items", c_uint64),
         ("n_features", c_uint32),
-        ("n_postings", c_uint64),
-        ("n_ids", c_uint64),
-        ("n_runs", c_uint64),
-        ("n_bitmaps", c_uint64),
-        ("bitmap_postings", c_uint64),
-        ("list_bytes", c_uint64),
-        ("file_bytes", c_uint64),
+        *fields(
+            c_uint64,
+            "n_postings n_ids n_runs n_bitmaps bitmap_postings list_bytes file_bytes",
+        ),
         ("format_version", c_uint32),
         ("order", c_int),
-        ("has_ids", c_bool),
-        ("has_names", c_bool),
-        ("has_words", c_bool),
-        ("n_rows", c_uint64),
-        ("n_added", c_uint64),
-        ("n_removed", c_uint64),
-        ("model", c_uint64),
+        *fields(c_bool, "has_ids has_names has_words"),
+        *fields(c_uint64, "n_rows n_added n_removed model"),
     ]
 
 
 class HitsInfoRoom(ctypes.Structure):
     """The result of thr_hits_get_info, with space for fields of later versions."""
 
-    _fields_ = [("info", HitsInfo), ("room", c_char * 512)]
+    _fields_ = [
+        ("info", HitsInfo),
+        ("room", c_char * 512),
+    ]
 
 
 class HitsQueries(ctypes.Structure):
     _fields_ = [
         ("n_queries", c_uint64),
-        ("offsets", c_void_p),
-        ("features", c_void_p),
-        ("weights", c_void_p),
+        *fields(c_void_p, "offsets features weights"),
     ]
 
 
@@ -609,8 +503,7 @@ class HitsSearchOptions(ctypes.Structure):
         ("value", c_int),
         ("filter", c_void_p),
         ("filter_bits", c_uint64),
-        ("target", c_void_p),
-        ("n_unknown", c_void_p),
+        *fields(c_void_p, "target n_unknown"),
         ("model", c_uint64),
     ]
 
@@ -619,18 +512,10 @@ class HitsChanges(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
         ("n_added", c_uint64),
-        ("ids", c_void_p),
-        ("names", c_void_p),
-        ("offsets", c_void_p),
-        ("features", c_void_p),
-        ("words", c_void_p),
-        ("multipliers", c_void_p),
-        ("item_offsets", c_void_p),
+        *fields(c_void_p, "ids names offsets features words multipliers item_offsets"),
         ("n_removed", c_uint64),
-        ("removed_ids", c_void_p),
-        ("removed_names", c_void_p),
-        ("added_path", c_char_p),
-        ("removed_path", c_char_p),
+        *fields(c_void_p, "removed_ids removed_names"),
+        *fields(c_char_p, "added_path removed_path"),
         ("n_missing", c_void_p),
     ]
 
@@ -643,30 +528,20 @@ class HeadBuildOptions(ctypes.Structure):
         ("n_bias", c_uint64),
         ("frequent", c_void_p),
         ("n_frequent", c_uint64),
-        ("n_bands", c_uint32),
-        ("n_hashes", c_uint32),
-        ("n_places", c_uint32),
-        ("n_planes", c_uint32),
+        *fields(c_uint32, "n_bands n_hashes n_places n_planes"),
         ("seed", c_uint64),
     ]
 
 
 class HeadInfo(ctypes.Structure):
     _fields_ = [
-        ("n_words", c_uint32),
-        ("n_dims", c_uint32),
+        *fields(c_uint32, "n_words n_dims"),
         ("dtype", c_int),
-        ("has_bias", c_bool),
-        ("has_order", c_bool),
-        ("n_bands", c_uint32),
-        ("n_hashes", c_uint32),
-        ("n_places", c_uint32),
+        *fields(c_bool, "has_bias has_order"),
+        *fields(c_uint32, "n_bands n_hashes n_places"),
         ("n_codes", c_uint64),
         ("n_planes", c_uint32),
-        ("weight_bytes", c_uint64),
-        ("hash_bytes", c_uint64),
-        ("plane_bytes", c_uint64),
-        ("file_bytes", c_uint64),
+        *fields(c_uint64, "weight_bytes hash_bytes plane_bytes file_bytes"),
         ("format_version", c_uint32),
     ]
 
@@ -674,47 +549,41 @@ class HeadInfo(ctypes.Structure):
 class HeadInfoRoom(ctypes.Structure):
     """The result of thr_head_get_info, with space for fields of later versions."""
 
-    _fields_ = [("info", HeadInfo), ("room", c_char * 512)]
+    _fields_ = [
+        ("info", HeadInfo),
+        ("room", c_char * 512),
+    ]
 
 
 class HeadQueryOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("screen", c_int),
-        ("normaliser", c_int),
-        ("n_frequent", c_uint32),
-        ("threshold", c_uint32),
+        *fields(c_int, "screen normaliser"),
+        *fields(c_uint32, "n_frequent threshold"),
         ("combine", c_int),
         ("n_shortlist", c_uint32),
         ("group", c_uint64),
         ("always", c_void_p),
         ("n_always", c_uint64),
-        ("n_candidates", c_void_p),
-        ("times", c_void_p),
-        ("used", c_void_p),
-        ("certified", c_void_p),
+        *fields(c_void_p, "n_candidates times used certified"),
     ]
 
 
 class HeadAnswers(ctypes.Structure):
-    _fields_ = [("words", c_void_p), ("logits", c_void_p), ("log_probs", c_void_p)]
+    _fields_ = [
+        *fields(c_void_p, "words logits log_probs"),
+    ]
 
 
 class HeadRecall(ctypes.Structure):
     _fields_ = [
-        ("recall", c_double),
-        ("worst", c_double),
-        ("candidates", c_double),
+        *fields(c_double, "recall worst candidates"),
     ]
 
 
 class HeadLoss(ctypes.Structure):
     _fields_ = [
-        ("recall", c_double),
-        ("worst", c_double),
-        ("first", c_double),
-        ("candidates", c_double),
-        ("log_prob_error", c_double),
+        *fields(c_double, "recall worst first candidates log_prob_error"),
     ]
 
 
@@ -722,44 +591,28 @@ class TranslatorOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
         ("head", c_char_p),
-        ("build", c_void_p),
-        ("query", c_void_p),
-        ("beam", c_uint32),
-        ("n_best", c_uint32),
-        ("penalty", c_int),
-        ("stop", c_int),
-        ("alpha", c_double),
-        ("length_ratio", c_double),
-        ("length_extra", c_uint32),
-        ("max_length", c_uint32),
-        ("max_source", c_uint32),
-        ("batch", c_uint32),
-        ("unknown", c_bool),
-        ("replace_unk", c_bool),
-        ("on_states", c_void_p),
-        ("on_states_user", c_void_p),
+        *fields(c_void_p, "build query"),
+        *fields(c_uint32, "beam n_best"),
+        *fields(c_int, "penalty stop"),
+        *fields(c_double, "alpha length_ratio"),
+        *fields(c_uint32, "length_extra max_length max_source batch"),
+        *fields(c_bool, "unknown replace_unk"),
+        *fields(c_void_p, "on_states on_states_user"),
     ]
 
 
 class Translation(ctypes.Structure):
     _fields_ = [
-        ("text", c_char_p),
-        ("words", c_char_p),
+        *fields(c_char_p, "text words"),
         ("n_words", c_uint32),
         ("ended", c_bool),
-        ("log_prob", c_double),
-        ("score", c_double),
+        *fields(c_double, "log_prob score"),
     ]
 
 
 class TranslatorTimes(ctypes.Structure):
     _fields_ = [
-        ("encoder", c_double),
-        ("layers", c_double),
-        ("attention", c_double),
-        ("head", c_double),
-        ("expansion", c_double),
-        ("reorder", c_double),
+        *fields(c_double, "encoder layers attention head expansion reorder"),
     ]
 
 
@@ -768,10 +621,6 @@ class Translations(ctypes.Structure):
         ("n_texts", c_uint64),
         ("first_of", ctypes.POINTER(c_uint64)),
         ("translations", ctypes.POINTER(Translation)),
-        ("n_source_words", c_uint64),
-        ("n_unknown", c_uint64),
-        ("n_words", c_uint64),
-        ("n_steps", c_uint64),
-        ("n_states", c_uint64),
+        *fields(c_uint64, "n_source_words n_unknown n_words n_steps n_states"),
         ("times", TranslatorTimes),
     ]

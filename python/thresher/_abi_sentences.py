@@ -6,6 +6,8 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 
+from ._abi import fields
+
 BEAM_PENALTY = {"none": 0, "wu": 1, "length": 2}
 BEAM_STOP = {"exact": 0, "enough": 1}
 BEAM_NO_WORD = 2**32 - 1
@@ -32,14 +34,8 @@ class Decoder(ctypes.Structure):
 class BeamOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("beam", c_uint32),
-        ("n_best", c_uint32),
-        ("start_word", c_uint32),
-        ("end_word", c_uint32),
-        ("min_length", c_uint32),
-        ("max_length", c_uint32),
-        ("penalty", c_int),
-        ("stop", c_int),
+        *fields(c_uint32, "beam n_best start_word end_word min_length max_length"),
+        *fields(c_int, "penalty stop"),
         ("alpha", c_double),
         ("never", c_void_p),
         ("n_never", c_uint64),
@@ -49,20 +45,10 @@ class BeamOptions(ctypes.Structure):
 
 class BeamResult(ctypes.Structure):
     _fields_ = [
-        ("n_sentences", c_uint64),
-        ("n_sequences", c_uint64),
-        ("first_of", c_void_p),
-        ("offsets", c_void_p),
-        ("words", c_void_p),
-        ("word_log_probs", c_void_p),
-        ("log_probs", c_void_p),
-        ("scores", c_void_p),
-        ("ended", c_void_p),
-        ("n_steps", c_uint64),
-        ("n_states", c_uint64),
-        ("head_seconds", c_double),
-        ("expand_seconds", c_double),
-        ("reorder_seconds", c_double),
+        *fields(c_uint64, "n_sentences n_sequences"),
+        *fields(c_void_p, "first_of offsets words word_log_probs log_probs scores ended"),
+        *fields(c_uint64, "n_steps n_states"),
+        *fields(c_double, "head_seconds expand_seconds reorder_seconds"),
     ]
 
 
@@ -77,11 +63,9 @@ class BleuTexts(ctypes.Structure):
 class BleuOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("tokeniser", c_int),
-        ("smoothing", c_int),
+        *fields(c_int, "tokeniser smoothing"),
         ("smoothing_value", c_double),
-        ("lower_case", c_bool),
-        ("effective_order", c_bool),
+        *fields(c_bool, "lower_case effective_order"),
     ]
 
 
@@ -90,9 +74,6 @@ class BleuScore(ctypes.Structure):
         ("bleu", c_double),
         ("precisions", c_double * BLEU_ORDER),
         ("brevity_penalty", c_double),
-        ("n_sentences", c_uint64),
-        ("hypothesis_length", c_uint64),
-        ("reference_length", c_uint64),
-        ("counts", c_uint64 * BLEU_ORDER),
-        ("totals", c_uint64 * BLEU_ORDER),
+        *fields(c_uint64, "n_sentences hypothesis_length reference_length"),
+        *fields(c_uint64 * BLEU_ORDER, "counts totals"),
     ]

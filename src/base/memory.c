@@ -15,7 +15,9 @@ thr_status thr_alloc(thr_context *context, size_t count, size_t size, void *memo
     if (thr_mul_size(count, size, &bytes) && bytes <= SIZE_MAX - 2 * ALIGNMENT)
         start = context->allocator.allocate(context->allocator.user, bytes + ALIGNMENT + sizeof(void *));
     if (start == NULL)
-        return thr_fail(err, THR_ENOMEM, "no memory for %s: %zu x %zu bytes", what, count, size);
+        return thr_fail(err, THR_ENOMEM,
+                        "no memory for %s: %zu x %zu bytes; free memory, raise its limit, or give less at once", what,
+                        count, size);
     uintptr_t aligned = ((uintptr_t)start + sizeof(void *) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
     memcpy((char *)aligned - sizeof(void *), &start, sizeof start);
     void *memory = (void *)aligned;

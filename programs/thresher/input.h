@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input.h - reading a file piece by piece. Every function returns PROG_DONE, or an exit code after printing an error,
+ * also when a signal stops the program.
+ */
+#ifndef THRESHER_PROGRAM_INPUT_H
+#define THRESHER_PROGRAM_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <thresher/thresher.h>
+
+/* Open rows of numbers or lines, by the ending of the name. */
+int prog_input_open(thr_context *context, const char *path, thr_reader **reader);
+
+/* Read the next line; *line is NULL at the end. It ends with NUL and is valid until the next call. */
+int prog_input_line(thr_reader *reader, const char **line, size_t *length);
+
+/* Read the next rows, at most this many; rows->n_rows is 0 at the end. They are valid until the next call. */
+int prog_input_rows(thr_reader *reader, uint64_t most, thr_matrix *rows);
+
+#endif
