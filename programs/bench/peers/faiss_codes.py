@@ -71,8 +71,7 @@ class PQFastScan(Refined):
         codes = faiss.IndexPQFastScan(data.n_dims, M, 4, faiss.METRIC_L2)
         if not opq:
             return codes, codes
-        rotation = faiss.OPQMatrix(data.n_dims, M)
-        rotation.niter = OPQ_ROUNDS
+        rotation = opq_rotation(data.n_dims, M)
         rotation.pq = self.quantiser = faiss.ProductQuantizer(data.n_dims, M, 4)
         return faiss.IndexPreTransform(rotation, codes), codes
 
@@ -86,7 +85,7 @@ class RaBitQFastScan(Refined):
     def make(self, data, bits):
         faiss = faiss_module()
         codes = faiss.IndexRaBitQFastScan(data.n_dims, faiss.METRIC_L2, 32, bits)
-        return rotated(faiss, data.n_dims, codes), codes
+        return rotated(data.n_dims, codes), codes
 
 
 class ScalarQuantizer(Refined):
@@ -103,7 +102,7 @@ class ScalarQuantizer(Refined):
         codes = faiss.IndexScalarQuantizer(data.n_dims, getattr(faiss.ScalarQuantizer, type), faiss.METRIC_L2)
         if type == "QT_8bit":
             return codes, codes
-        return rotated(faiss, data.n_dims, codes), codes  # made for vectors turned at random
+        return rotated(data.n_dims, codes), codes  # made for vectors turned at random
 
 
 class BinaryFlat(Peer):
@@ -114,8 +113,7 @@ class BinaryFlat(Peer):
         n_bytes = -(-data.n_dims // 8)
         with Timer() as timer:
             mean = sample(data.base, TRAIN_ROWS).mean(axis=0)
-            rotation = faiss.RandomRotationMatrix(data.n_dims, n_bytes * 8)
-            rotation.init(1)
+            rotation = rotation_of(data.n_dims, n_bytes * 8)
 
             def signs(rows):
                 return np.packbits(rotation.apply(np.ascontiguousarray(rows - mean)) > 0, axis=1)
@@ -132,7 +130,18 @@ class BinaryFlat(Peer):
         return Index(search, settings, timer.seconds, n_bytes * len(data.base), data.base.nbytes)
 
 
-def rotated(faiss, n_dims, index):
-    rotation = faiss.RandomRotationMatrix(n_dims, n_dims)
+def rotation_of(n_dims, n_out):
+    rotation = faiss_module().RandomRotationMatrix(n_dims, n_out)
     rotation.init(1)
-    return faiss.IndexPreTransform(rotation, index)
+    return rotation
+
+
+def rotated(n_dims, index):
+    return faiss_module().IndexPreTransform(rotation_of(n_dims, n_dims), index)
+
+
+def opq_rotation(n_dims, m):
+    """A rotation that is learned for m sub-quantisers."""
+    rotation = faiss_module().OPQMatrix(n_dims, m)
+    rotation.niter = OPQ_ROUNDS
+    return rotation

@@ -20,8 +20,10 @@ from common import (  # first: one thread
 )  # fmt: skip
 
 import numpy as np
+from faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
 from faiss_exact import faiss_module
 from measure import TIE
+from way import one_thread
 
 PROGRAM = os.path.join("build", "release", "thresher")
 MODEL, SOURCE = os.path.join("data", "translate", "en-de.safetensors"), os.path.join("data", "translate", "test.en")
@@ -30,7 +32,6 @@ N_TEXTS, N_STATES = 30, 600
 RECALL, EXACT = 0.999, 0.9999  # wanted of what approximates; of what does not, which rounds otherwise
 PASSES, PASS_S = 7, 0.5
 FACTORS = (2, 5, 10, 15, 25, 50, 100)  # so many times the wanted words are multiplied
-OPQ_ROWS, OPQ_ROUNDS = 20_000, 12
 FAR = 3  # what first took so many times the best of the way is not timed again
 
 
@@ -121,30 +122,20 @@ def numpy_blas(problem):
     yield "columns", lambda first, end: best_of(problem.states[first:end] @ turned + problem.bias)
 
 
-def torch_linear(problem):
-    import torch
-
-    torch.set_num_threads(1)
-    rows, bias, states = (torch.from_numpy(a.copy()) for a in (problem.rows, problem.bias, problem.states))
+def torch_linear(problem, dtype="float32"):
+    torch = one_thread()
+    kept = (torch.from_numpy(a.copy()).to(getattr(torch, dtype)) for a in (problem.rows, problem.bias, problem.states))
+    rows, bias, states = kept
 
     @torch.inference_mode()
     def answer(first, end):
-        return torch.nn.functional.linear(states[first:end], rows, bias).topk(K).indices.numpy()
+        return torch.nn.functional.linear(states[first:end], rows, bias).float().topk(K).indices.numpy()
 
     yield "", answer
 
 
 def torch_bfloat16(problem):
-    import torch
-
-    torch.set_num_threads(1)
-    kept = [torch.from_numpy(a.copy()).bfloat16() for a in (problem.rows, problem.bias, problem.states)]
-
-    @torch.inference_mode()
-    def answer(first, end):
-        return torch.nn.functional.linear(kept[2][first:end], kept[0], kept[1]).float().topk(K).indices.numpy()
-
-    yield "", answer
+    return torch_linear(problem, "bfloat16")
 
 
 def faiss_flat(problem):
@@ -187,8 +178,8 @@ def faiss_pq(problem):
         for m in sizes:
             yield f"M {m}", faiss.IndexPQFastScan(n_dims, m, 4, metric)
         for m in sizes[:2] if metric == faiss.METRIC_L2 else []:
-            rotation = faiss.OPQMatrix(n_dims, m)
-            rotation.niter, rotation.max_train_points = OPQ_ROUNDS, OPQ_ROWS
+            rotation = opq_rotation(n_dims, m)
+            rotation.max_train_points = OPQ_TRAIN_ROWS
             yield f"M {m}, rotated", faiss.IndexPreTransform(rotation, faiss.IndexPQFastScan(n_dims, m, 4, metric))
 
     return refined(problem, make)
@@ -197,10 +188,7 @@ def faiss_pq(problem):
 def faiss_rabitq(problem):
     def make(faiss, n_dims, metric):
         for bits in (1, 2, 4):
-            rotation = faiss.RandomRotationMatrix(n_dims, n_dims)
-            rotation.init(1)
-            codes = faiss.IndexRaBitQFastScan(n_dims, metric, 32, bits)
-            yield f"{bits} bits", faiss.IndexPreTransform(rotation, codes)
+            yield f"{bits} bits", rotated(n_dims, faiss.IndexRaBitQFastScan(n_dims, metric, 32, bits))
 
     return refined(problem, make)
 

@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 from common import mean_of, spread, thresher, unit
+from faiss_codes import rotated
 from tower_sets import LEAST_LABEL
 
 K, NEGATIVES, BATCH = 100, 10, 64
@@ -142,9 +143,7 @@ def rabitq(bits):
     def make(faiss, n_dims):
         codes = faiss.IndexRaBitQ(n_dims, faiss.METRIC_L2, bits)
         codes.qb = 8
-        rotation = faiss.RandomRotationMatrix(n_dims, n_dims)
-        rotation.init(1)
-        return faiss.IndexPreTransform(rotation, codes)
+        return rotated(n_dims, codes)
 
     return make
 
