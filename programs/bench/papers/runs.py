@@ -7,11 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 from common import called, table, thresher
 
+import numpy as np
+import xfbq
 from beams import MOST_LOSS
 from decode import BANDS, HASHES, PLACES
+from learned import SCANS
 
 BENCH, THRESHER = "build/release/thresher-bench", "build/release/thresher"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
@@ -27,6 +31,7 @@ COMMANDS = {
     "bench rank --convergence": "./run bench rank --convergence DIR",
     "bench rank --accuracy": "./run bench rank --accuracy",
     "bench papers": "./run bench papers",
+    SCANS: "./run bench papers",
     TIMES: f"thresher translate {MODEL} {SOURCE} --beam 12 --times",
 }
 QUICK_S = 840  # for all of them
@@ -43,6 +48,7 @@ QUICK = {  # in an order in which the short ones come first: what is left of the
     "bench tower": ["programs/bench/peers/tower.py", "--quick", "--parts", "own"],
 }  # fmt: skip
 FASTEST_OF = 3
+N_ITEMS, N_QUERIES, SCAN_S = 2_000_000, 16, 0.4
 UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
 
 
@@ -62,8 +68,37 @@ def translation_times(head, *words):
     return best, thresher.bleu(texts, references, lower_case=True).bleu
 
 
+def scans():
+    """The report of RBE 8.3: codes with queries of 2 and 3 bits, and floats."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((N_ITEMS, 64), np.float32)
+    queries = SimpleNamespace(queries=rng.standard_normal((N_QUERIES, 64), np.float32))
+    ways = {
+        "codes, 2 query bits": {"query_bits": 2},
+        "codes, 3 query bits": {"query_bits": 3},
+        "floats": {"exact": True},
+    }
+    best, options = {}, {"bits": 2, "lead_bits": 2, "calibration_queries": 0, "threads": 1}
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        paths = [os.path.join(scratch, name) for name in ("codes", "floats")]
+        codes, floats = (
+            thresher.Index.build(path, rows, keep=keep, **options) for path, keep in zip(paths, (None, "float32"))
+        )
+        for _ in range(FASTEST_OF):  # in turns
+            for name, ask in ways.items():
+                index = floats if name == "floats" else codes
+                speed = xfbq.rate(queries, lambda some, index=index, ask=ask: index.search(some, 1000, **ask), SCAN_S)
+                best[name] = max(best.get(name, 0), speed)
+    lines = [[f"{N_ITEMS:,}", name, f"{1e3 / speed:.3f}"] for name, speed in best.items()]
+    return "### Items of 64 dimensions, best 1,000\n\n" + table(["items", "way", "ms a query"], lines)
+
+
 def sections_now():
-    """{mark: report} of what takes seconds and is in no other bench: Table 1 of WTA-LSH."""
+    """{mark: report} of what takes seconds and is in no other bench: Table 1 of WTA-LSH, and RBE 8.3."""
+    return {TIMES: translations(), SCANS: scans()}
+
+
+def translations():
     with tempfile.TemporaryDirectory() as directory:
         head = os.path.join(directory, "model.head")
         words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
@@ -83,7 +118,7 @@ def sections_now():
             table(["part", "ms"], [[part, f"{ms:.3f}"] for part, ms in times.items()]),
         ]
     parts += ["### BLEU\n", table(["full", "lost by wta", "parameters"], [[f"{bleu:.2f}", f"{best[2]:.2f}", best[3]]])]
-    return {TIMES: "\n".join(parts)}
+    return "\n".join(parts)
 
 
 def quick_sections(keep):
