@@ -15,7 +15,7 @@ from . import _abi, _abi_sentences, _arrays, _errors
 from ._checks import choice, whole
 from ._head import Floats, Head, Words, _query_options, _words
 from ._jobs import Job, Progress, call_back
-from ._library import lib
+from ._library import defaults, lib
 
 _UINT32 = 2**32 - 1
 _FAILED = _abi.STATUS["ECANCELED"]  # of a callback that raised an exception, which is raised again after the search
@@ -172,14 +172,11 @@ def beam_search(
     calls = _Calls(decoder, head.info.n_dims)
     query = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
     longest, lengths = _max_lengths(max_length, n)
-    room = (ctypes.c_size_t * 512)()
-    lib.thr_beam_options_init(
-        room,
+    options = defaults(
+        "thr_beam_options_init",
         whole(start_word, "start_word", 0, _UINT32),
         _abi_sentences.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
     )
-    options = _abi_sentences.BeamOptions.from_buffer_copy(room)
-    options.size = ctypes.sizeof(options)
     options.beam, options.n_best = whole(beam, "beam", 1, _UINT32), whole(n_best, "n_best", 1, _UINT32)
     options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
     options.penalty = choice(penalty, "penalty", _abi_sentences.BEAM_PENALTY)
@@ -189,9 +186,7 @@ def beam_search(
     options.never, options.n_never = (_arrays.address(forbidden) if forbidden.size else None), forbidden.size
     options.query = ctypes.addressof(query)
     made, result, err = c_void_p(), _abi_sentences.BeamResult(), byref(_errors.slot.error)
-    status = lib.thr_beam_create(handle.pointer, byref(options), byref(made), err)
-    if status != _abi.OK:
-        raise _errors.failure(status, _errors.slot.error)
+    _errors.call(lib.thr_beam_create, handle.pointer, byref(options), byref(made))
     try:
         with Job(progress) as job:
             places = None if lengths is None else _arrays.address(lengths)

@@ -66,10 +66,7 @@ def _open_model(model: Any, threads: int | None) -> Tower | Dual:
     """Open a Tower or a Dual."""
     is_dual = c_bool()
     context = shared_context(threads)
-    err = _errors.slot.error
-    status = lib.thr_dual_probe(context.pointer, encoded_path(model, "model"), byref(is_dual), byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err, files=True)
+    _errors.call(lib.thr_dual_probe, context.pointer, encoded_path(model, "model"), byref(is_dual), files=True)
     return Dual(model, threads=threads) if is_dual.value else Tower(model, threads=threads)
 
 

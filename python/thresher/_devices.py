@@ -47,10 +47,7 @@ def devices() -> list[DeviceInfo]:
 
 def _describe(number: int) -> DeviceInfo:
     found = _abi.DeviceInfo()
-    err = _errors.slot.error
-    status = lib.thr_device_describe(number, byref(found), byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
+    _errors.call(lib.thr_device_describe, number, byref(found))
     return DeviceInfo(
         number=found.number,
         name=found.name.decode("utf-8", "replace"),

@@ -77,7 +77,17 @@ class DualQuality(NamedTuple):
 # Options by type. The library checks their ranges.
 _CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
 _WHOLE = ("min_count", "n_epochs", "patience", "batch")
-_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2", "adam_beta1", "adam_beta2", "adam_epsilon")
+_NUMBERS = (
+    "valid_share",
+    "rate",
+    "embedding_rate",
+    "hits_rate",
+    "l1",
+    "l2",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+)
 
 
 def _train_options(given: dict[str, Any]) -> Any:
@@ -123,10 +133,7 @@ def hits_of(pointer: int | None, user: str) -> dict[str, float]:
     text = encoded(user, "user", "replace")
     room = (_abi.DualHit * (len(text.split()) or 1))()
     n = c_size_t()
-    err = _errors.slot.error
-    status = lib.thr_dual_hits(pointer, text, len(text), room, len(room), byref(n), byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
+    _errors.call(lib.thr_dual_hits, pointer, text, len(text), room, len(room), byref(n))
     weights: dict[str, float] = {}
     for hit in room[: n.value]:
         word = string_at(hit.word, hit.length).decode("utf-8", "replace")

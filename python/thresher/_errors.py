@@ -6,8 +6,10 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from ctypes import byref
+from typing import Any
 
-from ._abi import STATUS
+from ._abi import OK, STATUS
 from ._abi import Error as ErrorStruct
 
 __all__ = [
@@ -138,3 +140,11 @@ def failure(status: int, error: ErrorStruct, *, files: bool = False) -> Error:
     if isinstance(made, OSError):
         made.errno = _ERRNO.get(name)
     return made
+
+
+def call(function: Any, *arguments: Any, files: bool = False) -> None:
+    """Call a function of the library whose last argument is a thr_error; raises the error. files: as for failure."""
+    error = slot.error
+    status = function(*arguments, byref(error))
+    if status != OK:
+        raise failure(status, error, files=files)

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from ctypes import byref
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
+from . import _arrays, _errors
 from ._checks import whole
 from ._library import lib
 
@@ -85,11 +84,6 @@ def _no_words(n_items: int) -> Words:
     return np.zeros(-(-n_items // 64), np.uint64)
 
 
-def _check(status: int) -> None:
-    if status != _abi.OK:
-        raise _errors.failure(status, _errors.slot.error)
-
-
 def _roaring_bytes(thing: Any) -> bytes | None:
     """The bytes of a Roaring bitmap; None for other things."""
     if isinstance(thing, (bytes, bytearray, memoryview)):
@@ -126,10 +120,10 @@ def _refuse_mask(numbers: Words, n_items: int) -> None:
 
 def _bits(n_items: int, allowed: Any) -> Words:
     words = _no_words(n_items)
-    at, err = _arrays.address(words), byref(_errors.slot.error)
+    at = _arrays.address(words)
     roaring = _roaring_bytes(allowed)
     if roaring is not None:
-        _check(lib.thr_bitmap_from_roaring(roaring, len(roaring), n_items, at, err))
+        _errors.call(lib.thr_bitmap_from_roaring, roaring, len(roaring), n_items, at)
         return words
     array = _arrays.as_numpy(allowed, "filter")
     if array.dtype == np.bool_:
@@ -147,22 +141,22 @@ def _bits(n_items: int, allowed: Any) -> Words:
             f"filter: row {int(rows.max())} does not exist: the index has {n_items} items "
             "(packed words are given with thresher.Filter.from_words)"
         )
-    _check(lib.thr_bitmap_from_rows(_arrays.address(rows), rows.size, n_items, at, err))
+    _errors.call(lib.thr_bitmap_from_rows, _arrays.address(rows), rows.size, n_items, at)
     return words
 
 
 def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
     """Make a Filter of the items with these ids (pointer: the thr_index): integers [m], or a Roaring bitmap."""
     words = _no_words(n_items)
-    at, err = _arrays.address(words), byref(_errors.slot.error)
+    at = _arrays.address(words)
     roaring = _roaring_bytes(ids)
     if roaring is not None:
-        _check(lib.thr_bitmap_from_roaring_ids(pointer, roaring, len(roaring), at, err))
+        _errors.call(lib.thr_bitmap_from_roaring_ids, pointer, roaring, len(roaring), at)
     else:
         array = _arrays.as_numpy(ids, "ids")
         numbers = _numbers(_arrays.integers(ids, "ids") if array.size else array, "id")
         _refuse_mask(numbers, n_items)
-        _check(lib.thr_bitmap_from_ids(pointer, _arrays.address(numbers), numbers.size, at, err))
+        _errors.call(lib.thr_bitmap_from_ids, pointer, _arrays.address(numbers), numbers.size, at)
     return Filter.from_words(n_items, words)
 
 

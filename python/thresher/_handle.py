@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ctypes import byref, c_void_p
 from typing import Any, ClassVar, TypeVar
 
-from . import _abi, _errors
+from . import _errors
 from ._checks import encoded_path
 from ._context import Context, own, shared_context
 from ._library import lib
@@ -27,10 +27,7 @@ class Handle:
         self._free: Callable[[int], None] = getattr(lib, self.frees)
         self._context: Context = shared_context(threads, device)
         made = c_void_p()
-        err = _errors.slot.error
-        status = getattr(lib, self.opens)(self._context.pointer, path, byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
+        _errors.call(getattr(lib, self.opens), self._context.pointer, path, byref(made), files=True)
         self.pointer = made.value
         own(self)
 
@@ -45,10 +42,34 @@ class Handle:
         return self._context.device
 
 
-_Self = TypeVar("_Self", bound="Model")
+_Self = TypeVar("_Self", bound="Opened")
 
 
-class Model:
+class Opened:
+    """What was opened from a path. Calls in progress keep the handle, so close() never waits for them."""
+
+    _path: bytes
+    _closed = False
+    _handle: Any
+
+    @property
+    def path(self) -> str:
+        """The file or directory, as an absolute path."""
+        return os.fsdecode(self._path)
+
+    def close(self) -> None:
+        """Close it after the calls in progress. May be called twice."""
+        self._closed = True
+        self._handle = None
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Model(Opened):
     """An open model file. A forked child opens it again; a pickle holds its path."""
 
     _kind: ClassVar[type[Handle]]
@@ -62,16 +83,6 @@ class Model:
     def _open(self) -> Handle:
         return self._kind(self._path, self._threads)
 
-    @property
-    def path(self) -> str:
-        """The file, as an absolute path."""
-        return os.fsdecode(self._path)
-
-    def close(self) -> None:
-        """Close it after the calls in progress. May be called twice."""
-        self._closed = True
-        self._handle = None
-
     def handle(self) -> Handle:
         """The open model; opens it again in a forked child."""
         handle = self._handle
@@ -80,12 +91,6 @@ class Model:
         if handle is None or handle.pointer is None:
             handle = self._handle = self._open()
         return handle
-
-    def __enter__(self: _Self) -> _Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_open_again, (type(self), self.path, self._threads))

@@ -382,18 +382,16 @@ class Head(Model):
         array = _arrays.vectors(states, "states", one_row=True)
         rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
         options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
-        found, err = _abi.HeadLoss(), _errors.slot.error
-        status = lib.thr_head_compare(
+        found = _abi.HeadLoss()
+        _errors.call(
+            lib.thr_head_compare,
             handle.pointer,
             other.pointer,
             byref(_arrays.matrix(rows)),
             whole(k, "k", 1, _UINT32),
             byref(options),
             byref(found),
-            byref(err),
         )
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
         return HeadLoss(*(getattr(found, name) for name in HeadLoss._fields))
 
     def verify(self) -> None:

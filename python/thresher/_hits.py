@@ -16,7 +16,7 @@ from . import _abi, _arrays, _errors
 from ._checks import choice, encoded, encoded_path, shown, whole
 from ._context import own, shared_context
 from ._filters import Filter
-from ._handle import Handle
+from ._handle import Handle, Opened
 from ._jobs import Job
 from ._library import defaults, lib
 from ._notes import note
@@ -140,7 +140,7 @@ class Asked:
         return made
 
 
-class Hits:
+class Hits(Opened):
     """
     An open file of posting lists, with the items added and removed since. Several threads may search it at once, also
     while it changes. close() or garbage collection closes it. The file does not change. A forked child opens the file
@@ -257,17 +257,15 @@ class Hits:
         options.model = whole(model, "model", 0, _abi.NO_ID)
         if made is not None:
             options.target = made.opened()
-        status = lib.thr_hits_search(
+        _errors.call(
+            lib.thr_hits_search,
             handle.pointer,
             byref(queries),
             wanted,
             byref(options),
             _arrays.address(ids),
             _arrays.address(values),
-            byref(_errors.slot.error),
         )
-        if status != _abi.OK:
-            raise _errors.failure(status, _errors.slot.error)
         return (ids[0], values[0]) if one else (ids, values)
 
     def explain(self, id: int, query: Query) -> dict[Any, float]:
@@ -277,17 +275,15 @@ class Hits:
         query = dict(query) if isinstance(query, Mapping) else list(query)
         queries = self.asked(handle, [query]).queries(0, 1)
         shares, matched = np.empty(len(query), np.float32), np.empty(len(query), np.uint8)
-        status = lib.thr_hits_explain(
+        _errors.call(
+            lib.thr_hits_explain,
             handle.pointer,
             whole(id, "id", 0, _abi.NO_ID),
             byref(queries),
             0,
             _arrays.address(shares),
             _arrays.address(matched),
-            byref(_errors.slot.error),
         )
-        if status != _abi.OK:
-            raise _errors.failure(status, _errors.slot.error)
         return {name: float(share) for name, share, has in zip(query, shares, matched) if has}
 
     def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
@@ -298,11 +294,7 @@ class Hits:
         handle = self.handle()
         n = handle.info().n_rows
         kept = _floats(multipliers, "multipliers", n), _floats(offsets, "offsets", n)
-        status = lib.thr_hits_set_values(
-            handle.pointer, _at(kept[0]), _at(kept[1]), n, byref(_errors.slot.error)
-        )
-        if status != _abi.OK:
-            raise _errors.failure(status, _errors.slot.error)
+        _errors.call(lib.thr_hits_set_values, handle.pointer, _at(kept[0]), _at(kept[1]), n)
 
     def add(
         self,
@@ -391,11 +383,6 @@ class Hits:
                 numbers[i] = UNKNOWN if self.info.has_words else number
         return numbers, np.fromiter((weight for _, weight in pairs), np.float32, len(pairs))
 
-    @property
-    def path(self) -> str:
-        """The file, as an absolute path."""
-        return os.fsdecode(self._path)
-
     def __len__(self) -> int:
         return self.info.n_items
 
@@ -414,11 +401,6 @@ class Hits:
         """Where lists are searched, in the form of Index.device."""
         return self.handle().device
 
-    def close(self) -> None:
-        """Close it after the calls in progress. May be called twice."""
-        self._closed = True
-        self._handle = None
-
     def handle(self) -> HitsHandle:
         """The open file; opens it again in a forked child."""
         handle = self._handle
@@ -428,12 +410,6 @@ class Hits:
             handle = self._handle = HitsHandle(self._path, self._threads, self._device)
             self.info = handle.info()
         return handle
-
-    def __enter__(self) -> Hits:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         i = self.info
@@ -479,11 +455,8 @@ class _TargetHandle:
         self._free: Callable[[int], None] = lib.thr_hits_target_free
         self.hits = hits
         made = c_void_p()
-        err = _errors.slot.error
         wanted = encoded(expression, "target")
-        status = lib.thr_hits_target_create(hits.pointer, wanted, byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
+        _errors.call(lib.thr_hits_target_create, hits.pointer, wanted, byref(made))
         self.pointer = made.value
         own(self)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from ctypes import byref, c_uint64
-from types import TracebackType
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._build import Ids, Model, build
 from ._checks import encoded, encoded_path, whole
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids
+from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_info import IndexHandle, IndexInfo
 from ._jobs import Job, Progress
@@ -28,7 +28,7 @@ from ._tower import TowerInfo, are_texts, encode, tower_info
 CertifiedArray = npt.NDArray[np.bool_]
 
 
-class Index:
+class Index(Opened):
     """
     An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
@@ -413,11 +413,8 @@ class Index:
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
         out = np.empty(self.info.n_dims, np.float32)
-        err = _errors.slot.error
         handle = self.opened()
-        status = lib.thr_index_vector(handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
+        _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out))
         return out
 
     def name(self, id: int) -> str | None:
@@ -438,11 +435,8 @@ class Index:
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
         found = c_uint64()
-        err = _errors.slot.error
         handle = self.opened()
-        status = lib.thr_index_find(handle.pointer, encoded(name, "name"), byref(found), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
+        _errors.call(lib.thr_index_find, handle.pointer, encoded(name, "name"), byref(found))
         return found.value
 
     def row(self, id: int) -> int:
@@ -488,11 +482,6 @@ class Index:
             job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
 
     @property
-    def path(self) -> str:
-        """The directory, as an absolute path."""
-        return os.fsdecode(self._path)
-
-    @property
     def threads(self) -> int:
         """The number of threads of a search."""
         return self.opened().threads
@@ -506,11 +495,6 @@ class Index:
         """
         return self.opened().device
 
-    def close(self) -> None:
-        """Close the index after the searches in progress. May be called twice."""
-        self._closed = True
-        self._handle = None
-
     def opened(self) -> IndexHandle:
         """The handle of the open index; opens it again in a forked child."""
         handle = self._handle
@@ -519,14 +503,6 @@ class Index:
         if handle is None or handle.pointer is None:
             handle = self._handle = IndexHandle(self._path, self._threads, self._device)
         return handle
-
-    def __enter__(self) -> Index:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path; loading it opens the index again."""

@@ -7,6 +7,7 @@ import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any
 
 from . import _abi, _abi_sentences
 
@@ -16,9 +17,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_version": (c_char_p, []),
     "thr_build_features": (c_char_p, []),
     "thr_isa_name": (c_char_p, [c_int]),
-    "thr_context_options_init": (None, [c_void_p]),
     "thr_context_create": (c_int, [c_void_p, POINTER(c_void_p), _ERR]),
-    "thr_context_free": (None, [c_void_p]),
     "thr_context_isa": (c_int, [c_void_p]),
     "thr_context_threads": (c_uint32, [c_void_p]),
     "thr_context_device": (c_char_p, [c_void_p]),
@@ -31,29 +30,22 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
         [c_void_p, c_uint64, c_uint32, _abi.RowsFn, c_void_p, POINTER(c_void_p), _ERR],
     ),
     "thr_reader_get_shape": (_abi.ReaderShape, [c_void_p]),
-    "thr_reader_free": (None, [c_void_p]),
     "thr_tower_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_tower_free": (None, [c_void_p]),
     "thr_tower_get_info": (_abi.TowerInfo, [c_void_p]),
     "thr_tower_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
-    "thr_tower_train_options_init": (None, [c_void_p]),
     "thr_tower_train": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_tower_eval": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_tower_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_dual_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_dual_probe": (c_int, [c_void_p, c_char_p, POINTER(c_bool), _ERR]),
     "thr_dual_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_dual_free": (None, [c_void_p]),
     "thr_dual_get_info": (_abi.DualInfo, [c_void_p]),
     "thr_dual_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_dual_hits": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, c_size_t, POINTER(c_size_t), _ERR]),
-    "thr_dual_train_options_init": (None, [c_void_p]),
     "thr_dual_train": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_dual_eval": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, _ERR]),
-    "thr_index_build_options_init": (None, [c_void_p]),
     "thr_index_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_index_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_index_free": (None, [c_void_p]),
     "thr_index_get_info": (_abi.IndexInfoRoom, [c_void_p]),
     "thr_index_tower": (c_void_p, [c_void_p]),
     "thr_index_dual": (c_void_p, [c_void_p]),
@@ -64,21 +56,17 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), _ERR]),
     "thr_index_vector": (c_int, [c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_index_tune": (c_int, [c_void_p, c_void_p, _ERR]),
-    "thr_search_options_init": (None, [c_void_p]),
     "thr_search_candidates": (c_uint64, [c_uint64]),
     "thr_index_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_index_search_radius": (c_int, [c_void_p, c_void_p, c_float, c_void_p, POINTER(c_void_p), _ERR]),
-    "thr_radius_result_free": (None, [c_void_p]),
     "thr_bitmap_count": (c_uint64, [c_void_p, c_uint64]),
     "thr_bitmap_from_rows": (c_int, [c_void_p, c_size_t, c_uint64, c_void_p, _ERR]),
     "thr_bitmap_from_roaring": (c_int, [c_char_p, c_size_t, c_uint64, c_void_p, _ERR]),
     "thr_bitmap_from_ids": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_bitmap_from_roaring_ids": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, _ERR]),
-    "thr_hits_build_options_init": (None, [c_void_p]),
     "thr_hits_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_hits_build_table": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, _ERR]),
     "thr_hits_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_hits_free": (None, [c_void_p]),
     "thr_hits_get_info": (_abi.HitsInfoRoom, [c_void_p]),
     "thr_hits_verify": (c_int, [c_void_p, _ERR]),
     "thr_hits_feature": (c_bool, [c_void_p, c_char_p, POINTER(c_uint32)]),
@@ -86,37 +74,28 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_hits_row": (c_bool, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "thr_hits_find": (c_bool, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "thr_hits_set_values": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, _ERR]),
-    "thr_hits_changes_init": (None, [c_void_p]),
     "thr_hits_update": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_hits_target_create": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_hits_target_free": (None, [c_void_p]),
     "thr_hits_target_unknown": (c_char_p, [c_void_p, c_size_t]),
     "thr_hits_target_count": (c_uint64, [c_void_p]),
-    "thr_hits_search_options_init": (None, [c_void_p]),
     "thr_hits_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_hits_explain": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64, c_void_p, c_void_p, _ERR]),
-    "thr_head_build_options_init": (None, [c_void_p]),
     "thr_head_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_head_create_file": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_head_save": (c_int, [c_void_p, c_char_p, c_bool, _ERR]),
     "thr_head_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_head_verify": (c_int, [c_void_p, _ERR]),
-    "thr_head_free": (None, [c_void_p]),
     "thr_head_get_info": (_abi.HeadInfoRoom, [c_void_p]),
-    "thr_head_query_options_init": (None, [c_void_p]),
     "thr_head_query": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_head_measure": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_head_compare": (c_int, [c_void_p, c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_quality_options_init": (None, [c_void_p, c_int]),
     "thr_ndcg": (c_int, [c_void_p, c_void_p, POINTER(c_double), c_void_p, _ERR]),
     "thr_rank_quality": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
-    "thr_ranking_options_init": (None, [c_void_p]),
     "thr_ranking_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_ranking_get_view": (_abi.RankingViewRoom, [c_void_p]),
     "thr_ranking_from_matrix": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_ranking_from_csr": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
-    "thr_ranking_free": (None, [c_void_p]),
-    "thr_rank_options_init": (None, [c_void_p]),
     "thr_rank_train": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p), c_void_p, _ERR]),
     "thr_rank_cross_validate": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_rank_model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
@@ -128,17 +107,12 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
         c_int,
         [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, _ERR],
     ),
-    "thr_rank_model_free": (None, [c_void_p]),
     "thr_beam_options_init": (None, [c_void_p, c_uint32, c_uint32]),
     "thr_beam_create": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_beam_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, _ERR]),
-    "thr_beam_free": (None, [c_void_p]),
     "thr_bleu": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, _ERR]),
-    "thr_bleu_options_init": (None, [c_void_p]),
     "thr_bleu_signature": (c_int, [c_void_p, c_size_t, c_char_p, _ERR]),
-    "thr_translator_options_init": (None, [c_void_p]),
     "thr_translator_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
-    "thr_translator_free": (None, [c_void_p]),
     "thr_translator_translate": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_words_split": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
     "thr_words_join": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
@@ -162,6 +136,10 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_head_query_options_init": _abi.HeadQueryOptions,
     "thr_translator_options_init": _abi.TranslatorOptions,
 }
+
+# Objects that the library frees: thr_NAME_free.
+_FREED = "context reader tower dual index radius_result hits hits_target head ranking rank_model beam translator"
+_PROTOTYPES.update((name, (None, [c_void_p])) for name in (*_SIZED, *(f"thr_{name}_free" for name in _FREED.split())))
 
 
 def _candidates() -> list[str]:
@@ -208,11 +186,18 @@ def _check_sizes(library: ctypes.CDLL, place: str) -> None:
             )
 
 
-def defaults(init: str) -> ctypes.Structure:
+_MADE_FROM: dict[str, type[ctypes.Structure]] = {
+    "thr_beam_options_init": _abi_sentences.BeamOptions,
+    "thr_quality_options_init": _abi.QualityOptions,
+}
+"""Those whose function takes further arguments."""
+
+
+def defaults(init: str, *arguments: int) -> Any:
     """A struct of options with the library's defaults, and the size of this package's struct."""
-    struct = _SIZED[init]
+    struct = _MADE_FROM[init] if arguments else _SIZED[init]
     room = (ctypes.c_size_t * 512)()
-    getattr(lib, init)(room)
+    getattr(lib, init)(room, *arguments)
     made = struct.from_buffer_copy(room)
     made.size = ctypes.sizeof(struct)
     return made

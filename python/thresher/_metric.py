@@ -47,12 +47,9 @@ def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *,
         if scores.size != true_ids.size:
             raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: expected one an id")
     answer = c_double()
-    err = _errors.slot.error
     right = _abi.RecallRows(
         _arrays.address(true_ids), None if scores is None else _arrays.address(scores), true_ids.shape[1]
     )
     found = _abi.RecallRows(_arrays.address(result_ids), None, result_ids.shape[1])
-    status = lib.thr_recall(byref(right), byref(found), len(true_ids), wanted, byref(answer), byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
+    _errors.call(lib.thr_recall, byref(right), byref(found), len(true_ids), wanted, byref(answer))
     return answer.value

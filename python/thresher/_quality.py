@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from ctypes import byref, c_double
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._checks import choice, whole
-from ._library import lib
+from ._library import defaults, lib
 
 
 class RankQuality(NamedTuple):
@@ -67,10 +66,9 @@ class _Judged:
 
 
 def _options(k: Any, convention: Any, gain: Any, ties: Any) -> _abi.QualityOptions:
-    room = (ctypes.c_size_t * 512)()
-    lib.thr_quality_options_init(room, choice(convention, "convention", _abi.CONVENTION))
-    options = _abi.QualityOptions.from_buffer_copy(room)
-    options.size = ctypes.sizeof(options)
+    options: _abi.QualityOptions = defaults(
+        "thr_quality_options_init", choice(convention, "convention", _abi.CONVENTION)
+    )
     options.k = 0 if k is None else whole(k, "k", 1, 2**48)
     options.gain = choice(gain, "gain", _abi.GAIN)
     options.ties_are_right = bool(choice(ties, "ties", {"wrong": 0, "right": 1}))
@@ -102,10 +100,7 @@ def rank_quality(
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, ties)
     answer = _abi.Quality()
-    err = _errors.slot.error
-    status = lib.thr_rank_quality(byref(judged.struct), byref(options), byref(answer), byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
+    _errors.call(lib.thr_rank_quality, byref(judged.struct), byref(options), byref(answer))
     return RankQuality(
         answer.ndcg,
         answer.map,
@@ -137,8 +132,5 @@ def ndcg(
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
     answer = c_double()
-    err = _errors.slot.error
-    status = lib.thr_ndcg(byref(judged.struct), byref(options), byref(answer), None, byref(err))
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
+    _errors.call(lib.thr_ndcg, byref(judged.struct), byref(options), byref(answer), None)
     return answer.value

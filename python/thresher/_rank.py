@@ -324,22 +324,20 @@ class RankSVM:
                 "and [k, n_features], or [n_queries, k] and [n_queries, k, n_features]"
             )
         flat, k = np.atleast_2d(found), found.shape[-1]
-        scores, err = np.full(flat.shape, -np.inf), _errors.slot.error
+        scores = np.full(flat.shape, -np.inf)
         model = self._model(shared_context(self.threads))
         try:
             for own, answer, features in zip(flat, scores, rows.reshape(-1, k, rows.shape[-1])):
                 there = own != np.uint64(_abi.NO_ID)
                 kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
-                status = lib.thr_rank_model_rerank(
+                _errors.call(
+                    lib.thr_rank_model_rerank,
                     model,
                     byref(_arrays.matrix(at)),
                     _arrays.address(kept),
                     _arrays.address(new),
                     None,
-                    byref(err),
                 )
-                if status != _abi.OK:
-                    raise _errors.failure(status, err)
                 own[: len(kept)], own[len(kept) :] = kept, _abi.NO_ID
                 answer[: len(kept)] = new
         finally:
@@ -384,11 +382,9 @@ class RankSVM:
         Raises FileMissingError, FormatError, UnsupportedError (a model with a bias, or a classifier) or FileError.
         """
         made = cls(**params)
-        model, err = c_void_p(), _errors.slot.error
+        model = c_void_p()
         context = shared_context(made.threads)
-        status = lib.thr_rank_model_open(context.pointer, encoded_path(path, "path"), byref(model), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
+        _errors.call(lib.thr_rank_model_open, context.pointer, encoded_path(path, "path"), byref(model), files=True)
         made.coef_ = _weights(model)
         made.n_features_in_ = len(made.coef_)
         lib.thr_rank_model_free(model)
@@ -408,12 +404,10 @@ class RankSVM:
 
     def _model(self, context: Any) -> c_void_p:
         weights = np.ascontiguousarray(self.coef_, np.float64)
-        model, err = c_void_p(), _errors.slot.error
-        status = lib.thr_rank_model_from_weights(
-            context.pointer, _arrays.address(weights), len(weights), byref(model), byref(err)
+        model = c_void_p()
+        _errors.call(
+            lib.thr_rank_model_from_weights, context.pointer, _arrays.address(weights), len(weights), byref(model)
         )
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
         return model
 
     def __repr__(self) -> str:

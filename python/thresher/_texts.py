@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_char_p, c_size_t
+from ctypes import c_char_p, c_size_t
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
+from . import _arrays, _errors
 from ._checks import encoded
 
 VectorArray = npt.NDArray[np.float32]
@@ -24,13 +24,13 @@ def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, t
         raise TypeError(f"texts: an object of type {type(texts).__name__} was given: expected str")
     given = [texts] if isinstance(texts, str) else list(texts)
     out = np.empty((len(given), n_floats), np.float32)
-    err = _errors.slot.error
     for first in range(0, len(given), AT_ONCE):
-        some = [encoded(text, f"text {number}", "replace") for number, text in enumerate(given[first : first + AT_ONCE], first)]
+        some = [
+            encoded(text, f"text {number}", "replace")
+            for number, text in enumerate(given[first : first + AT_ONCE], first)
+        ]
         pointers = (c_char_p * len(some))(*some)
         lengths = (c_size_t * len(some))(*map(len, some))
         at = _arrays.address(out) + first * n_floats * out.itemsize
-        status = function(pointer, side, pointers, lengths, len(some), at, byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
+        _errors.call(function, pointer, side, pointers, lengths, len(some), at)
     return out[0] if isinstance(texts, str) else out

@@ -73,10 +73,7 @@ class _TranslatorHandle(Handle):
             setattr(struct, name, value)
         options.query = addressof(query)
         made = c_void_p()
-        err = _errors.slot.error
-        status = lib.thr_translator_open(self._context.pointer, path, byref(options), byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
+        _errors.call(lib.thr_translator_open, self._context.pointer, path, byref(options), byref(made), files=True)
         self.pointer = made.value
         own(self)
 
@@ -204,17 +201,14 @@ class Translator(Model):
 
 def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Translation]]:
     result = _abi.Translations()
-    err = _errors.slot.error
-    status = lib.thr_translator_translate(
+    _errors.call(
+        lib.thr_translator_translate,
         handle.pointer,
         (c_char_p * len(some))(*some),
         (c_size_t * len(some))(*map(len, some)),
         len(some),
         byref(result),
-        byref(err),
     )
-    if status != _abi.OK:
-        raise _errors.failure(status, err)
     handle.times = TranslationTimes(*(t + getattr(result.times, name) for name, t in handle.times._asdict().items()))
     made = []
     for i in range(len(some)):
