@@ -62,11 +62,24 @@ static bool take_model(const char *word, uint64_t *model) {
     return true;
 }
 
+/* Whether the text before the last colon of an unknown word is a feature: what follows was meant as a weight. */
+static bool has_bad_weight(const thr_hits *hits, char *word) {
+    char *colon = strrchr(word, ':');
+    uint32_t feature;
+    if (colon == NULL || colon == word)
+        return false;
+    *colon = '\0';
+    const bool is_feature = thr_hits_feature(hits, word, &feature);
+    *colon = ':';
+    return is_feature;
+}
+
 /* "word:2.5" has weight 2.5. Text after the last colon that is not a number is part of the word. */
 static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name, char *word) {
     const char *colon;
     float weight = 1;
-    if (prog_hits_weight(word, &colon, &weight))
+    const bool weighed = prog_hits_weight(word, &colon, &weight);
+    if (weighed)
         word[colon - word] = '\0';
     else
         weight = 1;
@@ -78,6 +91,10 @@ static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name,
     b->weights[b->n] = weight;
     if (!thr_hits_feature(hits, word, &b->features[b->n]))
         b->features[b->n] = UINT32_MAX;
+    if (b->features[b->n] == UINT32_MAX && !weighed && has_bad_weight(hits, word)) {
+        prog_error("%s: the weight of %.200s is not a number: write a number after the last colon", name, word);
+        return PROG_FAILED;
+    }
     b->n++;
     return PROG_DONE;
 }

@@ -251,3 +251,13 @@ works "$THRESHER" hits search ads.hits --features '' -k 1
 says '^thresher: query 0: it has no features, so nothing matches$' err
 works "$THRESHER" hits search ads.hits --features '' -k 1 -q
 [ ! -s err ] || die "-q says something"
+
+# text after a feature's colon that is no number was meant as a weight; other words with colons are features
+printf 'a\tcategory=1 time=12:x\nb\tcategory=2\n' >colons.tsv
+works "$THRESHER" hits build colons.tsv -o colons.hits
+for word in category=1:abc category=1: category=2:1.5.2; do
+    fails 1 "the weight of $word is not a number: write a number after the last colon" \
+        "$THRESHER" hits search colons.hits --features "$word" -k 1
+done
+works "$THRESHER" hits search colons.hits --features 'time=12:x other:y' -k 1
+says '^ *1 *1.000000 *a$' out
