@@ -47,7 +47,7 @@ static const prog_option options[] = {
                       "the floor (default: 0.1), or k (default: 1)")},
     {PROG_FLAG_OPTION("lower-case", offsetof(bleu_values, lower_case), "compare lower-cased text")},
     {PROG_FLAG_OPTION("effective-order", offsetof(bleu_values, effective_order),
-                      "ignore orders without n-grams, which short sentences need")},
+                      "leave out the orders that a sentence is too short for")},
     {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences), "print the BLEU of every sentence, one a line")},
     PROG_OPTIONS_END,
 };
@@ -294,7 +294,7 @@ static const char *const examples[] = {
 const prog_command prog_eval_bleu = {
     .noun = "eval",
     .verb = "bleu",
-    .summary = "measure how near translations come to references: BLEU, with the digits of sacreBLEU",
+    .summary = "measure translations against references: BLEU, with the digits of sacreBLEU",
     .text = "BLEU is the geometric mean of the n-gram precisions, n = 1 to 4, times a penalty for "
             "translations that are shorter than their references. The command prints sacreBLEU's "
             "line: the signature of the settings, the score, the four precisions, the brevity "

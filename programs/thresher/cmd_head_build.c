@@ -49,8 +49,9 @@ static const prog_option options[] = {
                        "hashes in a band, all of which a word and a state must share for a hit; 0: as many as "
                        "fit 32 bits"),
      .most = 32, .fallback = "2"},
-    {PROG_COUNT_OPTION("places", "N", offsetof(build_values, places),
-                       "random components of a hash, which is the position of the largest"),
+    {PROG_COUNT_OPTION(
+         "places", "N", offsetof(build_values, places),
+         "components of a state or word that a hash compares, drawn at random; the hash is the place of the largest"),
      .least = 2, .most = 65536, .fallback = "16"},
     {PROG_COUNT_OPTION("planes", "N", offsetof(build_values, planes),
                        "planes of the words' codes for --screen planes; n dimensions take n / 8 bytes a plane; "

@@ -47,11 +47,10 @@ static const prog_option options[] = {
                        "items that get exact scores (default: what the recall requires)"),
      .least = 1, .group = GROUP_CANDIDATES},
     {PROG_REAL_OPTION("extra", "E", offsetof(prog_index_values, extra),
-                      "instead: every item whose estimated score is within E of the k-th best estimate gets an "
-                      "exact score"),
+                      "instead of --candidates: every item whose estimated score is within E of the k-th best "
+                      "estimate gets an exact score"),
      .group = GROUP_CANDIDATES},
-    {PROG_FLAG_OPTION("exact", offsetof(prog_index_values, exact),
-                      "instead: score every stored vector exactly, without codes"),
+    {PROG_FLAG_OPTION("exact", offsetof(prog_index_values, exact), "score every stored vector exactly, without codes"),
      .group = GROUP_CANDIDATES},
     {PROG_COUNT_OPTION("query-bits", "1..8", offsetof(prog_index_values, query_bits),
                        "bits a dimension of the query's code (default: 4; for an index of model codes as many "

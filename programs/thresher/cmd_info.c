@@ -211,7 +211,7 @@ static int run_info(program *run, const void *values) {
 
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("FILE|DIR", PROG_NAMES_FILE, offsetof(info_values, path),
-                   "a file of vectors, ids, words, a model, posting lists, a head or examples to rank "
+                   "a file of vectors, ids, words, results, a model, posting lists, a head or examples to rank "
                    "(.svm), or an index")},
     {.name = NULL},
 };

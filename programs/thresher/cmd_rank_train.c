@@ -49,12 +49,12 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("folds", "N", offsetof(train_values, folds),
                        "cross-validate every C on N folds of queries, assigned by --seed"),
      .least = 2, .most = 1000},
-    {PROG_CHOICE_OPTION("scale", "WHAT", scales, offsetof(train_values, scale),
-                        "what C multiplies: each pair's loss, or the mean loss of a query's pairs, or of all "
-                        "pairs (pair, query, mean)"),
+    {PROG_CHOICE_OPTION("scale", "pair|query|mean", scales, offsetof(train_values, scale),
+                        "the loss that C multiplies: pair, each pair's; query, the mean of a query's pairs; mean, "
+                        "the mean of all pairs"),
      .fallback = "pair"},
-    {PROG_CHOICE_OPTION("method", "NAME", methods, offsetof(train_values, method),
-                        "how Newton steps are limited (line-search, trust-region); both give the same minimum"),
+    {PROG_CHOICE_OPTION("method", "line-search|trust-region", methods, offsetof(train_values, method),
+                        "how Newton steps are limited; both give the same minimum"),
      .fallback = "line-search"},
     {PROG_COUNT_OPTION("steps", "N", offsetof(train_values, steps), "most Newton steps"), .least = 1, .most = 1000000,
      .fallback = "200"},

@@ -78,12 +78,12 @@ static const prog_option options[] = {
     FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
     FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
     {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
-                        "gradient of the sign function: straight-through where |x| <= 1; straight-through "
-                        "everywhere; or that of a tanh that gets steeper"),
+                        "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
+                        "straight-through everywhere; tanh, that of a tanh that gets steeper"),
      .fallback = "variant"},
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; dual: 20"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual 20 by default"),
     COUNT("patience", patience, 0, UINT32_MAX, "10",
-          "stop after so many epochs without a better validation; 0: never; dual: 3"),
+          "stop after so many epochs without a better validation; 0: never; with --model dual 3 by default"),
     COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
     COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
     REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax"),
@@ -97,7 +97,8 @@ static const prog_option options[] = {
      .least_real = 0, .fallback = "0.25"},
     {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
                       "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)")},
-    REAL("valid-share", valid_share, 0.5, "0.02", "share of the queries in PAIRS to validate with; dual: 0.05"),
+    REAL("valid-share", valid_share, 0.5, "0.02",
+         "share of the queries in PAIRS to validate with; with --model dual 0.05 by default"),
     {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
                       "write a line an epoch, and a plot to FILE.svg"),
      .names = PROG_NAMES_OUTPUT},
@@ -105,11 +106,11 @@ static const prog_option options[] = {
     FLAG("no-ipnn", no_ipnn, "dual: no products of pairs of fields (IPNN)"),
     FLAG("no-hits", no_hits, "dual: no hits of users' histories (HitMatch)"),
     {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
-                        "dual: weight of a pair of ads: the change of NDCG if they are swapped; times, or plus, "
-                        "the change of value"),
+                        "dual: weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product and "
+                        "sum, that times or plus the change of value"),
      .fallback = "ndcg"},
     {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
-                        "dual: change of value of a swap: the difference of the values, or that times the "
+                        "dual: change of value of a swap: difference, of the two values; swap, that times the "
                         "difference of their positions' discounts"),
      .fallback = "swap"},
     COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a word's embedding"),
@@ -133,7 +134,7 @@ static const prog_option options[] = {
     {PROG_REAL_OPTION("adam-beta2", "X", offsetof(train_values, adam_beta2),
                       "dual: Adam's decay of the second moment, below 1"),
      .least_real = 0, .fallback = "0.999"},
-    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "dual: what Adam adds to the root of the second moment"),
+    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "dual: number that Adam adds to the root of the second moment"),
     FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_OPTIONS_END,
 };

@@ -57,8 +57,9 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("n-best", "N", offsetof(translate_values, n_best),
                        "translations of a text to print, best first, with their scores"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "1"},
-    {PROG_CHOICE_OPTION("penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),
-                        "length penalty, the divisor of log-probabilities: 1; ((5 + words) / 6)^A; or words^A"),
+    {PROG_CHOICE_OPTION(
+         "penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),
+         "length penalty, the divisor of log-probabilities: none, 1; wu, ((5 + words) / 6)^A; length, words^A"),
      .fallback = "length"},
     {PROG_REAL_OPTION("length-penalty", "A", offsetof(translate_values, length_penalty),
                       "the A of --penalty, 0 or more: a larger one favours longer translations"),

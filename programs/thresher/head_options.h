@@ -28,8 +28,8 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
     {                                                                                                                  \
         PROG_CHOICE_OPTION("normaliser", "candidates|exact|sampled", prog_normalisers,                                 \
                            offsetof(type, values.normaliser),                                                          \
-                           "words over which probabilities sum to 1: the candidates; all words, which scores all of "  \
-                           "them; or an estimate of all words by a sample"),                                           \
+                           "words over which probabilities sum to 1: candidates; exact, all words, which are all "     \
+                           "scored; sampled, all words, estimated by a sample"),                                       \
             .fallback = "candidates"                                                                                   \
     }
 

@@ -29,7 +29,7 @@ extern const char *const prog_ties[];
                             "to MAP and MRR, too"),                                                                    \
          .fallback = "lightgbm"},                                                                                      \
         {PROG_CHOICE_OPTION("gain", "exponential|linear", prog_gains, offsetof(type, values.gain),                     \
-                            "gain of a label: 2^label - 1, for labels up to 31, or the label"),                        \
+                            "gain of a label: exponential, 2^label - 1, for labels up to 31; linear, the label"),      \
          .fallback = "exponential"},                                                                                   \
     {                                                                                                                  \
         PROG_CHOICE_OPTION("ties", "wrong|right", prog_ties, offsetof(type, values.ties),                              \

@@ -20,8 +20,8 @@ extern const char *const prog_value_forms[];
 /* Entries of an option table; values is the member of that type in the command's struct. */
 #define PROG_FEATURES_OPTIONS(type, values)                                                                            \
     {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, offsetof(type, values.value),                        \
-                        "the value that ranks items, where s is the sum of an item's weights, plus its score in "      \
-                        "an index: s x multiplier + offset, or multiplier / (1 + exp(-s)) + offset"),                  \
+                        "the value that ranks items: sum, s x multiplier + offset; sigmoid, multiplier / (1 + "        \
+                        "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index"),           \
      .fallback = "sum"},                                                                                               \
         {PROG_FILE_OPTION("multipliers", offsetof(type, values.multipliers),                                           \
                           "a bid an item: .tsv of items and numbers, 1 for items not listed; or a column of "          \
