@@ -15,7 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_MORE = 8 }; /* rows refined first, beyond k: a better bound for little */
+enum {
+    FIRST_MORE = 8,   /* rows refined first, beyond k: a better bound for little */
+    MOST_FACTORS = 16 /* of the best k rows, spread evenly, whose factors are averaged */
+};
 
 static double least_of(const thr_candidate *items, size_t n) {
     float least = INFINITY;
@@ -51,12 +54,25 @@ static double miss_of(const thr_job *job, double share) {
     return share * (1 - (double)job->options->recall);
 }
 
-/* The margin of the rescoring, given the best k rows so far. */
+/*
+ * The mean factor of the best k rows so far. Factors may differ by orders of magnitude in an index, much less among the
+ * rows near a query.
+ */
+static double mean_factor(const thr_job *job, const thr_candidate *best,
+                          double (*factor)(const thr_scan_target *, uint64_t)) {
+    const size_t k = (size_t)job->answers->k, used = k < MOST_FACTORS ? k : MOST_FACTORS;
+    double sum = 0;
+    for (size_t i = 0; i < used; i++)
+        sum += factor(job->target, best[(2 * i + 1) * k / (2 * used)].row);
+    return sum / (double)used;
+}
+
+/* The margin of the rescoring of nested codes, given the best k rows so far. */
 static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_candidate *best, float kth) {
-    if (kth == -INFINITY)
+    if (kth == -INFINITY || !margin->noise.known)
         return job->rescore_z;
-    return thr_scan_margin_z(best, (size_t)job->answers->k, (double)kth,
-                             margin->noise.rescored * margin->noise.mean_record, job->rescore_z,
+    const double error = margin->noise.rescored * mean_factor(job, best, thr_scan_record_factor);
+    return thr_scan_margin_z(best, (size_t)job->answers->k, (double)kth, error, job->rescore_z,
                              miss_of(job, 1 - THR_SCREEN_SHARE));
 }
 
@@ -99,30 +115,20 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
 }
 
 /*
- * Whether a row that the screen left out may be among the best k. Such a row's estimate plus `added` per unit of factor
- * is less than lane->left_most; now `needed` per unit counts, of the mean factor: misses are counted on average.
+ * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
+ * is less than lane->left_most. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
  */
-static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_radius *radius) {
-    const thr_noise *noise = &margin->noise;
-    if (!noise->known || radius->least_score == -INFINITY)
+static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_candidate *best,
+                     thr_radius *radius) {
+    const double kth = (double)radius->least_score;
+    if (!margin->noise.known || kth == (double)-INFINITY)
         return true;
-    const double sine = thr_scan_residual_sine(&margin->screen, (double)radius->least_score);
-    const double added = job->screen_z * thr_scan_margin_noise(margin, 1);
-    const double needed = radius->screen_z * thr_scan_margin_noise(margin, sine);
-    const double more = needed - added;
-    return lane->left_most + more * noise->mean_factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
-}
-
-/* The radius of the k-th best, with the screen's margin for it. */
-static thr_radius radius_of(const thr_job *job, const thr_margin *margin, const thr_candidate *best, float kth) {
-    thr_radius radius = {.least_score = kth, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
-    if (kth == -INFINITY || !margin->noise.known)
-        return radius;
-    const double sine = thr_scan_residual_sine(&margin->screen, (double)kth);
-    const double error = thr_scan_margin_noise(margin, sine) * margin->noise.mean_factor;
-    radius.screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, (double)kth, error, job->screen_z,
-                                        miss_of(job, THR_SCREEN_SHARE));
-    return radius;
+    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, kth));
+    const double factor = mean_factor(job, best, thr_scan_screen_factor);
+    radius->screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, kth, noise * factor, job->screen_z,
+                                         miss_of(job, THR_SCREEN_SHARE));
+    const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
+    return lane->left_most - (added - needed) * factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
 }
 
 /* Search all rows once more if one that was left out can be among the best k. */
@@ -131,22 +137,22 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     thr_collector *collector = &lanes->collector;
     if (lanes->left_most == (double)-INFINITY)
         return THR_OK;
-    const float kth = kth_best(collector->items, collector->n, job->answers->k);
-    thr_radius radius = radius_of(job, margin, collector->items, kth);
-    if (!may_miss(job, margin, lanes, &radius))
+    const size_t k = (size_t)job->answers->k, n_best = collector->n < k ? collector->n : k;
+    const float kth = kth_best(collector->items, collector->n, k);
+    thr_radius radius = {.least_score = kth, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
+    if (!may_miss(job, margin, lanes, collector->items, &radius))
         return THR_OK;
-    if (margin->noise.known)
+    if (thr_is_nested(job->target))
         radius.rescore_z = rescore_z(job, margin, collector->items, kth);
-    const size_t k = collector->n < job->answers->k ? collector->n : (size_t)job->answers->k;
     thr_found *found = &lanes->found;
     found->n = 0;
-    THR_TRY(thr_scan_found_append(job->context, found, collector->items, k, err));
+    THR_TRY(thr_scan_found_append(job->context, found, collector->items, n_best, err));
     thr_matrix query = *queries;
     query.data = (const char *)queries->data + row * queries->stride;
     query.n_rows = 1;
     THR_TRY(thr_scan_radius_one(job, &query, &radius, lanes, n_lanes, found, err));
     const size_t n = sort_distinct(found->items, found->n);
-    collector->n = n < job->answers->k ? n : (size_t)job->answers->k;
+    collector->n = n < k ? n : k;
     memcpy(collector->items, found->items, collector->n * sizeof *found->items);
     return THR_OK;
 }

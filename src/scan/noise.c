@@ -70,8 +70,7 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query) {
     return lead >= LEAST_COSINE && rest >= LEAST_COSINE;
 }
 
-/* The factor by which the screen multiplies. */
-static double screen_factor(const thr_scan_target *target, uint64_t row) {
+double thr_scan_screen_factor(const thr_scan_target *target, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(target, row);
     const uint64_t item = row - segment->first_row;
     if (segment->records == NULL)
@@ -147,11 +146,6 @@ static double standard_error(const float *errors, size_t n) {
     return UNCERTAINTY * fmax(sqrt(sum / (double)n), tail[TAIL - 1] / TAIL_Z);
 }
 
-static void add_factors(thr_noise *noise, double factor, double record) {
-    noise->mean_factor += factor;
-    noise->mean_record += record;
-}
-
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane) {
     const thr_scan_target *target = job->target;
@@ -169,20 +163,17 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
     if (vectors)
         thr_scan_refine(screen, lane, items, n);
     for (size_t i = 0; i < n; i++) {
-        const double factor = screen_factor(target, items[i].row);
+        const double factor = thr_scan_screen_factor(target, items[i].row);
         const double record = nested ? thr_scan_record_factor(target, items[i].row) : factor;
         const double score = (double)(vectors ? items[i].score : rescored[i]);
         if (!(factor > 0 && record > 0))
             continue; /* no direction, no error */
-        add_factors(&noise, factor, record);
         screened[used] = (float)((score - (double)screened[i]) / factor);
         rescored[used++] = (float)((score - (double)rescored[i]) / record);
     }
     noise.known = used >= LEAST_ROWS;
     if (!noise.known)
         return noise;
-    noise.mean_factor /= (double)used;
-    noise.mean_record /= (double)used;
     noise.screened = standard_error(screened, used);
     noise.rescored = standard_error(rescored, used);
     noise.query = query_noise(screen);

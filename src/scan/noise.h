@@ -18,8 +18,6 @@ typedef struct thr_noise {
     bool known;                /* false if too few sampled rows have a direction */
     double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
     double query;              /* the share of `screened` that the query's own code causes */
-    /* Of the factors that the screen and the rescoring multiply by, over the rows measured. */
-    double mean_factor, mean_record;
 } thr_noise;
 
 /*
@@ -37,7 +35,8 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query);
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane);
 
-/* The factor in the record of a row (nested codes). */
+/* The factor by which the screen multiplies a row, and the one in its record, by which the rescoring does. */
+double thr_scan_screen_factor(const thr_scan_target *target, uint64_t row);
 double thr_scan_record_factor(const thr_scan_target *target, uint64_t row);
 
 /* The z that a standard normal number exceeds with this probability, in (0, 0.5]. */

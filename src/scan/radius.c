@@ -75,8 +75,12 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
         thr_scan_refine(&plan->rescoring, lane, items, n);
     for (size_t i = 0; !vectors && i < n; i++)
         items[i].score = thr_scan_estimate_score(&plan->rescoring, items[i].score);
-    return thr_scan_found_append(s->job->context, &lane->part, items,
-                                 keep_from(items, n, (double)s->radius.least_score), err);
+    thr_found *part = &lane->part;
+    THR_TRY(
+        thr_scan_found_append(s->job->context, part, items, keep_from(items, n, (double)s->radius.least_score), err));
+    if (s->radius.most > 0 && part->n > s->radius.most + THR_RADIUS_ROWS)
+        part->n = thr_select_candidates_keep(part->items, part->n, (size_t)s->radius.most);
+    return THR_OK;
 }
 
 /* A query without direction has cosine and inner product 0 with all rows. */

@@ -16,6 +16,7 @@ enum {
 typedef struct thr_radius {
     float least_score;
     bool certain;               /* recall is 1: no row may be missed */
+    uint64_t most;              /* only the best so many rows are wanted, and a few thousand kept; 0: all */
     double screen_z, rescore_z; /* margins of the screen and of the rescoring, in standard errors */
 } thr_radius;
 
