@@ -10,6 +10,7 @@
 
 #include "gpus.h"
 #include "json.h"
+#include "out.h"
 #include "rank_files.h"
 #include "row_numbers.h"
 #include "talk.h"
@@ -167,6 +168,8 @@ static int read_files(program *run, const train_values *values, training *work) 
         return rc;
     if (thr_rank_model_check_path(run->context, values->output, &err) != THR_OK)
         return prog_failed(&err);
+    if (values->start == NULL || !prog_is_one_file(values->output, values->start))
+        prog_note_replaced(values->output);
     if (values->start != NULL && thr_rank_model_open(run->context, values->start, &work->start, &err) != THR_OK)
         return prog_failed(&err);
     return prog_rank_open(run, values->file, &values->reading, false, &work->ranking, &work->read_seconds);

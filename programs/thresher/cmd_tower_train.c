@@ -10,6 +10,7 @@
 #include "dual.h"
 #include "gpus.h"
 #include "json.h"
+#include "out.h"
 #include "pairs.h"
 #include "talk.h"
 
@@ -318,6 +319,8 @@ static int run_train(program *run, const void *all_values) {
     thr_status status;
     int rc = check_model_words(run, values);
 
+    if (rc == PROG_DONE && !values->resume)
+        prog_note_replaced(values->output);
     if (rc == PROG_DONE && values->model == MODEL_DUAL)
         return train_dual(run, values);
     if (rc == PROG_DONE)

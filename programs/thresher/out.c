@@ -47,6 +47,13 @@ int prog_out_open(prog_out *out, thr_context *context, const char *path) {
     return open_stream(out, fcntl(thr_output_descriptor(out->output), F_DUPFD_CLOEXEC, 0));
 }
 
+void prog_note_replaced(const char *path) {
+    struct stat status;
+
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        prog_note("%s exists: the model of this training replaces it", path);
+}
+
 int prog_out_flush(prog_out *out) {
     errno = 0;
     return fflush(out->file) == 0 && ferror(out->file) == 0 ? PROG_DONE : prog_out_failed(out);

@@ -35,6 +35,9 @@ int prog_out_flush(prog_out *out);
  */
 int prog_out_close(prog_out *out, int rc);
 
+/* Print a note before a training if its output exists: the model there is replaced without --force. */
+void prog_note_replaced(const char *path);
+
 struct program;
 
 /* Whether two names are of one file, which need not exist. */

@@ -240,3 +240,9 @@ says '^queries     none: no line has a qid, and there is no file x.svm.query$' o
 printf '1 qid:1 1:\0001\n' >nul.svm
 fails 1 'nul.svm: line 1, column 11: a NUL byte is in this word: convert the text to UTF-8' \
     "$THRESHER" rank train nul.svm -o x.model
+
+# a model that exists is named before it is replaced, but not where it is the start
+works "$THRESHER" rank train pair.svm -o pair.model
+says '^thresher: pair.model exists: the model of this training replaces it$' err
+works "$THRESHER" rank train pair.svm -o pair.model --start pair.model
+! grep 'replaces it' err || die "a note on the start"

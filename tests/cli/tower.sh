@@ -196,3 +196,10 @@ wait $first || true
 : >shared.safetensors.lock # as a killed training leaves it
 works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1 -q
 [ ! -e shared.safetensors.lock ] || die "the lock is left"
+
+# a model that exists is named before it is replaced, but not where its training goes on
+works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1
+says '^thresher: shared.safetensors exists: the model of this training replaces it$' err
+rm shared.safetensors
+works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1
+! grep 'replaces it' err || die "a note on a model that does not exist"
