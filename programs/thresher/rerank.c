@@ -193,9 +193,11 @@ static int read_table(prog_rerank *r, program *run, uint64_t n_items) {
     char *path = columns_of(r);
     uint8_t *seen = calloc((size_t)n_items + 1, 1);
     thr_reader *reader = NULL;
-    int rc = path == NULL || seen == NULL ? prog_no_memory() : prog_input_open(run->context, path, &reader);
+    int rc;
 
-    if (rc == PROG_DONE)
+    if (path == NULL || seen == NULL)
+        rc = prog_no_memory();
+    else if ((rc = prog_input_open(run->context, path, &reader)) == PROG_DONE)
         rc = read_lines(r, reader, n_items, seen);
     thr_reader_free(reader);
     free(seen);
