@@ -15,7 +15,8 @@ import beams
 import learned
 import page
 import solvers
-from tables import Missing, Reports, chain, number, reversed_pairs, sections_of, tables_of
+from markdown import Missing, number, sections_of, tables_of
+from tables import Reports, chain, reversed_pairs
 from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, Verdict, gained, ordered
 
 with open(os.path.join(PAPERS, "published.json"), encoding="utf-8") as file:

@@ -3,7 +3,7 @@
 
 import bisect
 
-from tables import Missing, number
+from markdown import Missing, number
 from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
 
 HEAD, MODEL, TIMES = "bench head", "bench head --model", "translate --times"

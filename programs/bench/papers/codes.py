@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the XFBQ paper: codes of a few bits a dimension, scanned exhaustively."""
 
-from tables import Missing, chain, number, reversed_pairs
+from markdown import Missing, number
+from tables import chain, reversed_pairs
 from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
 XFBQ, DATA = "bench xfbq", "books100d"

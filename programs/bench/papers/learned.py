@@ -4,7 +4,8 @@
 import ctypes
 import os
 
-from tables import Missing, chain, number, reversed_pairs
+from markdown import Missing, number
+from tables import chain, reversed_pairs
 from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
 N_SEEDS = 3

@@ -22,7 +22,8 @@ import codes  # noqa: E402
 import learned  # noqa: E402
 import solvers  # noqa: E402
 from runs import COMMANDS, quick_sections, sections_now  # noqa: E402
-from tables import Missing, Reports, sections_of  # noqa: E402
+from markdown import Missing, sections_of  # noqa: E402
+from tables import Reports  # noqa: E402
 from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one  # noqa: E402
 
 PAGE, GPU_PAGE = "docs/reproduction.md", "docs/gpu.md"

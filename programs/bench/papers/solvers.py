@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the RankSVM paper: solving, and the order of pairs."""
 
-from tables import Missing, number
+from markdown import Missing, number
 from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
 
 RANK, COURSE, ACCURACY = "bench rank", "bench rank --convergence", "bench rank --accuracy"

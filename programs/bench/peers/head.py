@@ -22,7 +22,7 @@ from common import (  # first: one thread
 import numpy as np
 from faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
 from faiss_exact import faiss_module
-from measure import TIE
+from measure import TIE, passes
 from way import one_thread
 
 PROGRAM = os.path.join("build", "release", "thresher")
@@ -30,7 +30,7 @@ MODEL, SOURCE = os.path.join("data", "translate", "en-de.safetensors"), os.path.
 K = BEAM = 12
 N_TEXTS, N_STATES = 30, 600
 RECALL, EXACT = 0.999, 0.9999  # wanted of what approximates; of what does not, which rounds otherwise
-PASSES, PASS_S = 7, 0.5
+WAY_S = 3.5
 FACTORS = (2, 5, 10, 15, 25, 50, 100)  # so many times the wanted words are multiplied
 FAR = 3  # what first took so many times the best of the way is not timed again
 
@@ -228,15 +228,7 @@ WAYS = {
 
 def seconds_a_batch(problem, answer):
     """The mean over batches of the best of some passes."""
-    best, began = np.full(len(problem.batches()), np.inf), time.perf_counter()
-    for number in range(PASSES):
-        if number > 1 and time.perf_counter() - began > PASSES * PASS_S:
-            break
-        for i, first in enumerate(problem.batches()):
-            start = time.perf_counter()
-            answer(first, first + BEAM)
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best.mean()
+    return passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()
 
 
 def measure_way(problem, name, make, exact):

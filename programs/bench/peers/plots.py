@@ -10,27 +10,24 @@ import glob
 import sys
 
 import svg
+from markdown import tables_of
 from pick import front
 
 DRAWN = 1e-10  # the least share above the optimum that is drawn
 
 
-def rows_below(text, heading):
-    """The cells of the table under a heading, without its first two lines."""
-    part = text.partition(f"### {heading}")[2].partition("\n\n")[2].partition("\n\n")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines()][2:]
-
-
 def recall(report, path):
     with open(report, encoding="utf-8") as file:
-        rows = rows_below(file.read(), "Search over the exact scan")
+        tables = tables_of(file.read())
+    rows = next((rows for heading, rows in tables.items() if heading.startswith("Search over the exact scan")), None)
     if not rows:
         return
     series = {}
-    for bits, _, found, _, speed, _ in rows:
-        series.setdefault(f"{bits} bits a dimension", []).append((float(found), float(speed)))
+    for row in rows:
+        point = float(row["recall@10"]), float(row["queries/s"])
+        series.setdefault(f"{row['bits']} bits a dimension", []).append(point)
     # A search is so many times as fast as the exact scan: each row has its speed; the median is drawn.
-    exact = sorted(float(row[4]) / float(row[5]) for row in rows)[len(rows) // 2]
+    exact = sorted(float(row["queries/s"]) / float(row["times exact"]) for row in rows)[len(rows) // 2]
     best = [(name, front([{"recall": a, "qps": b} for a, b in points], "qps")) for name, points in series.items()]
     panels = [("queries a second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
     with open(path, "w", encoding="utf-8") as file:
