@@ -157,14 +157,13 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     return THR_OK;
 }
 
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_scan_query *query, const thr_margin *margin,
-                                  const thr_matrix *queries, uint64_t row, thr_lane *lanes, uint32_t n_lanes,
-                                  thr_error *err) {
-    thr_scan_answer_screened(job, query, lanes);
+thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
+                                  thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
+    thr_scan_answer_screened(job, margin->query, lanes);
     note_left_most(job, lanes);
-    if (thr_answer_rescores(job, query))
+    if (thr_answer_rescores(job, margin->query))
         thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
     refine(job, margin, lanes);
     THR_TRY(complete(job, margin, queries, row, lanes, n_lanes, err));
-    return thr_scan_answer_put(job, query, lanes, row, err);
+    return thr_scan_answer_put(job, margin->query, lanes, row, err);
 }

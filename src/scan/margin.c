@@ -25,7 +25,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
         return false;
     const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
     if (noise.known)
-        *margin = (thr_margin){noise, screen, rescoring};
+        *margin = (thr_margin){.noise = noise, .screen = screen, .rescoring = rescoring};
     return noise.known;
 }
 
@@ -71,11 +71,13 @@ bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr
 }
 
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
-    if (!(job->screen_z > 0) || !thr_scan_margin_measure(job, query, lane, margin))
+    if (!(job->screen_z > 0))
         return;
-    margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, 1, query);
-    if (margin->noise.known)
-        margin->rescoring.over = (float)(job->rescore_z * margin->noise.rescored);
+    if (thr_scan_margin_measure(job, query, lane, margin)) {
+        margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, 1, query);
+        margin->rescoring.over = margin->noise.known ? (float)(job->rescore_z * margin->noise.rescored) : 0;
+    }
+    margin->query = query;
 }
 
 double thr_scan_margin_least(const thr_scan_query *query, float least_score) {

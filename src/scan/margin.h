@@ -16,6 +16,7 @@
 typedef struct thr_margin {
     thr_noise noise;                  /* noise.known: false if there are no margins */
     thr_scan_query screen, rescoring; /* the query with unbiased gains */
+    const thr_scan_query *query;      /* the query that screens, once thr_scan_margin_begin has made it */
 } thr_margin;
 
 /*
@@ -60,12 +61,11 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 double thr_scan_margin_least(const thr_scan_query *query, float least_score);
 
 /*
- * In complete.c: the answer of one query, number `row` of queries, that keeps the job's recall: from the screen's
- * survivors in the first lane's collector to thr_scan_answer_put. query is the one that screened. The query has n_lanes
- * lanes, as for thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
+ * In complete.c: the answer of one query, number `row` of queries, that keeps the job's recall: from the survivors of
+ * margin->query in the first lane's collector to thr_scan_answer_put. The query has n_lanes lanes, as for
+ * thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
  */
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_scan_query *query, const thr_margin *margin,
-                                  const thr_matrix *queries, uint64_t row, thr_lane *lanes, uint32_t n_lanes,
-                                  thr_error *err);
+thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
+                                  thr_lane *lanes, uint32_t n_lanes, thr_error *err);
 
 #endif

@@ -44,10 +44,9 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
     }
     THR_TRY(thr_scan_collect(job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
-        THR_TRY(
-            thr_scan_keeps_recall(job, &queries[i])
-                ? thr_scan_margin_answer(job, &queries[i], &margins[i], s->queries, row + i, &lanes[i], n_lanes, err)
-                : answer(s, &queries[i], &lanes[i], row + i, err));
+        THR_TRY(thr_scan_keeps_recall(job, &queries[i])
+                    ? thr_scan_margin_answer(job, &margins[i], s->queries, row + i, &lanes[i], n_lanes, err)
+                    : answer(s, &queries[i], &lanes[i], row + i, err));
     return THR_OK;
 }
 
