@@ -107,6 +107,17 @@ class Rows(unittest.TestCase):
         text = text.replace("128 | 1 | 1", "64 | 1 | 1")
         self.assertEqual(NOT, judge("bench tower", text, learned.rbe_table_1, "RBE", "Table 1").state)
 
+    def test_a_third_bit_of_queries_must_cost_something_and_less_than_its_share(self):
+        def found(ms):
+            rows = ["9 | codes, 2 query bits | 10", f"9 | codes, 3 query bits | {ms}", "9 | floats | 99"]
+            text = table("Items of 64 dimensions", "items | way | ms a query", *rows)
+            return judge(learned.SCANS, text, learned.rbe_third_bit, "RBE", "8.3, third bit")
+
+        wanted = {"8.2": NOT, "9.99": NOT, "10": REPRODUCED, "10.4": REPRODUCED, "10.5": ORDER, "14.9": ORDER, "15": NOT}
+        self.assertEqual(wanted, {ms: found(ms).state for ms in wanted})
+        self.assertIn("because queries of 3 bits are faster than queries of 2 bits, by 18.0 %", found("8.2").words())
+        self.assertIn("because it adds 50 %", found("15").words())
+
     def test_hashes_gain_at_the_loss_that_is_allowed_only(self):
         columns = "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than full"
         rows = ["full |  | 12 | 9 | 10 | 1 | 1 | 28 | 0", "wta | t 6 | 12 | 1 | 2 | 9 | 8 | 20 | 8",
