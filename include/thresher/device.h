@@ -16,10 +16,6 @@
  * object is copied once its uses so far are estimated to take the CPU longer than starting the GPU and copying. If the
  * GPU fails or lacks memory, that object alone returns to the CPU.
  *
- * The environment variable THR_SELECT=threshold|buckets|paper, with an optional ":256" for the rows of a bucket, sets
- * how a new context finds the best rows on a GPU. It serves comparisons with the RBE paper (docs/gpu.md). Answers are
- * the same, but "paper" misses the share (N - 1) / (2 x buckets) of N rows on average.
- *
  * Threads: all functions may be called from several threads at once.
  */
 #ifndef THRESHER_DEVICE_H

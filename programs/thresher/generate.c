@@ -193,10 +193,6 @@ static void manual(void) {
     (void)printf(".It Ev THR_KERNEL\n");
     roff("Method to compute distances: xor, table or tile, instead of the fastest for each "
          "search. Answers are the same.");
-    (void)printf(".It Ev THR_SELECT\n");
-    roff("Method to find the best rows on a GPU: threshold (the default), buckets or paper; the "
-         "last two with an optional number of rows a bucket, as in paper:256. Answers are the "
-         "same, except that paper misses some rows; it serves comparisons.");
     (void)printf(".It Ev THR_CUDA_LIBRARY\n");
     roff("The GPU library to load, instead of libthresher_cuda.so beside libthresher.so.");
     (void)printf(".It Ev THR_CUBLAS_LIBRARY\n");

@@ -13,14 +13,6 @@ struct thr_gpus;
 struct thr_context_users;
 struct thr_plans;
 
-/* How GPUs select the top k of a stream. Set by THR_SELECT (docs/kernels.md). */
-typedef enum thr_selection {
-    THR_SELECTION_THRESHOLD, /* threshold estimated from a sample */
-    THR_SELECTION_BUCKETS, /* the best of every bucket, then every bucket that the certificate leaves in doubt: exact */
-    THR_SELECTION_PAPER,   /* the best of every bucket, as published: misses some */
-    THR_N_SELECTIONS
-} thr_selection;
-
 /*
  * The context, from which every object is made. The rooms kernel, parallel and context define the tables it points
  * to.
@@ -32,8 +24,6 @@ struct thr_context {
     uint32_t n_threads;
     thr_isa isa;
     int forced_way; /* a thr_way, or -1 for the fastest */
-    thr_selection selection;
-    uint32_t bucket_items; /* items a bucket; 0: chosen for each search */
     thr_progress_fn progress;
     void *progress_user;
     struct thr_gpus *gpus;           /* NULL: CPU only */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 1024, MAX_BUCKET_DIGITS = 9 };
+enum { MAX_THREADS = 1024 };
 
 /*
  * Reference-counted storage of a context. Its creator and every object made from it hold a reference; the last one
@@ -89,32 +89,6 @@ static thr_status choose_way(int *way, thr_error *err) {
                     "THR_KERNEL=%s is not a kernel: use xor, table or tile, or unset it for the fastest", forced);
 }
 
-/* Parse THR_SELECT: a name, optionally a colon and the number of items in a bucket. */
-static thr_status choose_selection(thr_selection *selection, uint32_t *bucket_items, thr_error *err) {
-    static const char *const names[THR_N_SELECTIONS] = {"threshold", "buckets", "paper"};
-    const char *forced = getenv("THR_SELECT");
-    *selection = THR_SELECTION_THRESHOLD;
-    *bucket_items = 0;
-    if (forced == NULL || *forced == '\0')
-        return THR_OK;
-    const size_t length = strcspn(forced, ":");
-    const char *digits = forced[length] == ':' ? forced + length + 1 : NULL;
-    const bool is_number = digits != NULL && *digits >= '1' && *digits <= '9' && strlen(digits) <= MAX_BUCKET_DIGITS &&
-                           strspn(digits, "0123456789") == strlen(digits);
-    for (int i = 0; i < THR_N_SELECTIONS; i++)
-        if (strlen(names[i]) == length && strncmp(forced, names[i], length) == 0 &&
-            (digits == NULL || (is_number && i != THR_SELECTION_THRESHOLD))) {
-            *selection = (thr_selection)i;
-            *bucket_items = digits == NULL ? 0 : (uint32_t)strtoul(digits, NULL, 10);
-            return THR_OK;
-        }
-    return thr_fail(
-        err, THR_EINVAL,
-        "THR_SELECT=%s is not a selection method: use threshold, buckets or paper, the last two also with the "
-        "items of a bucket, as paper:256, or unset it",
-        forced);
-}
-
 thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {
     thr_context_options defaults;
     *context_out = NULL;
@@ -136,7 +110,6 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
         return thr_fail(err, THR_EINVAL, "%u threads are more than %d", made.n_threads, MAX_THREADS);
     THR_TRY(choose_isa(options->isa, &made.isa, err));
     THR_TRY(choose_way(&made.forced_way, err));
-    THR_TRY(choose_selection(&made.selection, &made.bucket_items, err));
     made.kernels = thr_kernels_get(made.isa);
 
     thr_context_users *users = NULL;

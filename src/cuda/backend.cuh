@@ -41,8 +41,6 @@ thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_e
 thr_status thr_cuda_select(thr_stream *stream, const thr_select_op *op, thr_error *err);
 thr_status thr_cuda_rescore(thr_stream *stream, const thr_rescore_op *op, thr_error *err);
 thr_status thr_cuda_refine(thr_stream *stream, const thr_refine_op *op, thr_error *err);
-thr_status thr_cuda_bucket(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
-thr_status thr_cuda_rescan(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
 
 thr_status thr_cuda_hit_lists(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
 thr_status thr_cuda_hit_tiles(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);

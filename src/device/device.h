@@ -69,8 +69,6 @@ typedef struct thr_backend {
     thr_status (*select)(thr_stream *stream, const thr_select_op *op, thr_error *err);
     thr_status (*rescore)(thr_stream *stream, const thr_rescore_op *op, thr_error *err);
     thr_status (*refine)(thr_stream *stream, const thr_refine_op *op, thr_error *err);
-    thr_status (*bucket)(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
-    thr_status (*rescan)(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
 
     thr_status (*hit_lists)(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
     thr_status (*hit_tiles)(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);

@@ -199,34 +199,4 @@ typedef struct thr_select_op {
     uint32_t *n_chosen;
 } thr_select_op;
 
-/*
- * One query: partition items into n_buckets buckets, a multiple of THR_DEVICE_TILE; item i is in bucket i %
- * n_buckets. Write the item with a bucket's largest key to winners[bucket] and its second largest key to
- * rejected[bucket], 0 if none. A bucket whose items are all filtered gets a winner with the key ~bucket, which is
- * unique and below every item's key.
- */
-typedef struct thr_bucket_op {
-    thr_device_scan scan; /* n_queries 1 */
-    uint32_t n_buckets;
-    thr_device_item *winners;
-    uint64_t *rejected; /* NULL: not computed, which saves reading the norms of cosine codes */
-} thr_bucket_op;
-
-/*
- * The certificate of buckets, and the search for items it leaves in doubt. The n_winners[0] best winners of all
- * buckets are the first items. least[0] becomes the smallest of their keys, or 0 if they are fewer than `wanted`. All
- * non-winners with a larger key are appended, unsorted, up to capacity in all. count[0] is the total; if it equals
- * n_winners[0], the winners are the best of all items.
- */
-typedef struct thr_rescan_op {
-    thr_device_scan scan; /* those of the buckets */
-    uint32_t n_buckets;
-    const uint64_t *rejected;
-    const uint32_t *n_winners;
-    uint32_t wanted, capacity;
-    thr_device_item *items;
-    uint64_t *least;
-    uint32_t *count;
-} thr_rescan_op;
-
 #endif

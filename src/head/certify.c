@@ -236,11 +236,9 @@ thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const
     const thr_head_contents *c = thr_head_of(head);
     const thr_head_bounds *bounds = NULL;
     const bool by_planes = plan->options->screen == THR_HEAD_SCREEN_PLANES;
-    /* A device that selects by the published method may drop words of any estimate (scan/certify.c). */
-    const bool unknown = head->context->gpus != NULL && head->context->selection == THR_SELECTION_PAPER;
     const bool all = plan->all || (by_planes && plan->n_shortlist == c->n_words);
     memset(certified, all ? 1 : 0, plan->n_states);
-    if (all || !by_planes || unknown)
+    if (all || !by_planes)
         return THR_OK;
     const uint32_t n_dims = thr_head_coded_dims(c);
     THR_TRY(thr_grow(workspace->context, &workspace->part, &workspace->part_capacity, n_dims, sizeof *workspace->part,

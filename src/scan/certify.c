@@ -19,12 +19,7 @@ static double least_of(const thr_candidate *items, size_t n) {
 
 void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
     const double none = (double)-INFINITY;
-    /* Buckets as published drop rows whatever their estimates. */
-    const bool unknown = job->target->store != NULL && job->context->selection == THR_SELECTION_PAPER;
-    *out = (thr_left_out){.screened = n == job->n_allowed ? none
-                                      : unknown           ? (double)INFINITY
-                                                          : least_of(items, n),
-                          .rescored = none};
+    *out = (thr_left_out){.screened = n == job->n_allowed ? none : least_of(items, n), .rescored = none};
 }
 
 void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {

@@ -2,8 +2,7 @@
 /*
  * collect.c - the screen on devices. A sample of tiles gives every query a threshold; one pass over all codes emits the
  * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
- * yield the threshold that exactly the wanted rows reach. A margin needs another pass (margin.h). Instead of a sample,
- * selection may use buckets (buckets.h).
+ * yield the threshold that exactly the wanted rows reach. A margin needs another pass (margin.h).
  *
  * Each device returns the best rows of its part; merging them gives the overall best. The steps of parts whose codes
  * come in chunks are enqueued in turn over all parts, so that no device waits while another's queue is full.
@@ -12,7 +11,6 @@
 
 #include "base/error.h"
 #include "scan/worker.h"
-#include "store/buckets.h"
 #include "store/chunks.h"
 #include "store/margin.h"
 #include "store/screen_part.h"
@@ -39,11 +37,6 @@ static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
     return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
 }
 
-/* Whether a part selects by buckets. They need all codes at once, so codes in chunks cannot. */
-static bool takes_buckets(const thr_job *job, const thr_store_part *part) {
-    return job->context->selection != THR_SELECTION_THRESHOLD && part->chunks.n == 0;
-}
-
 static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     thr_part_plan plan = {.n_allowed = count_allowed(job, part)};
     const uint64_t n = part->codes.n_items;
@@ -57,28 +50,12 @@ static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     const double rank = thr_select_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
     capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
-    if (takes_buckets(job, part))
-        capacity += (double)plan.wanted; /* winners, some of empty buckets, precede the rows found after them */
     plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
     plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
     return plan;
 }
 
 /* --------------------------------------------------------------------------------------------- starting */
-
-/* Enqueue the whole selection of a part's rows by buckets. */
-static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                                const thr_part_memory *m, thr_error *err) {
-    const thr_bucket_results results = {.wanted = plan->wanted,
-                                        .capacity = plan->capacity,
-                                        .items = m->items,
-                                        .chosen = m->chosen,
-                                        .thresholds = m->thresholds,
-                                        .counts = m->counts,
-                                        .n_chosen = m->counts + c->n};
-    THR_TRY(thr_store_start_buckets(c, part, &results, err));
-    return thr_store_bring(c, part, plan, m, (thr_query_run){0, c->n}, err);
-}
 
 /* Allocate a batch's memory on a part and enqueue the computation of its thresholds; does not wait. */
 static thr_status start_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
@@ -88,8 +65,6 @@ static thr_status start_part(const thr_collecting *c, thr_store_part *part, cons
         return THR_OK;
     THR_TRY(thr_store_get_memory(c, part, plan, m, err));
     THR_TRY(thr_store_send_queries(c, part, err));
-    if (takes_buckets(c->job, part))
-        return start_buckets(c, part, plan, m, err);
     THR_TRY(backend->clear(part->stream, m->counts, c->n * sizeof *m->counts, err));
     const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
                                  m->thresholds};
@@ -169,20 +144,14 @@ static thr_status finish_part(const thr_collecting *c, thr_store_part *part, con
                               const thr_part_memory *m, thr_error *err) {
     if (m->host_counts == NULL) /* no row of it is wanted */
         return THR_OK;
-    const bool exact = c->job->context->selection != THR_SELECTION_PAPER || !takes_buckets(c->job, part);
     THR_TRY(c->store->backend->wait(part->stream, err));
     for (uint32_t q = 0; q < c->n; q++) {
-        if (exact && (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted))
+        if (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted)
             THR_TRY(collect_again(c, part, plan, m, q, err));
         thr_store_push(part, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted,
                        m->host_counts[c->n + q]);
     }
     return THR_OK;
-}
-
-/* Whether a batch passes over a part in steps: rows of it are wanted, and not by buckets. */
-static bool takes_steps(const thr_collecting *c, const thr_store_part *part, const thr_part_plan *plan) {
-    return plan->wanted > 0 && !takes_buckets(c->job, part);
 }
 
 /* Enqueue the pass of a batch on all parts, step by step. */
@@ -197,7 +166,7 @@ static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, 
     for (uint32_t step = 0; step < n_steps; step++)
         for (uint32_t i = 0; i < c->store->n_parts; i++) {
             thr_store_part *part = &c->store->parts[i];
-            if (takes_steps(c, part, &plans[i]) && step < thr_store_n_steps(part))
+            if (plans[i].wanted > 0 && step < thr_store_n_steps(part))
                 THR_TRY(thr_store_emit_step(c, part, &plans[i], &memories[i], all, step, err));
         }
     return THR_OK;
@@ -212,7 +181,7 @@ static thr_status collect_batch(const thr_collecting *c, const thr_part_plan *pl
         THR_TRY(start_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
     THR_TRY(pass_all(c, plans, memories, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
-        if (takes_steps(c, &c->store->parts[i], &plans[i]))
+        if (plans[i].wanted > 0)
             THR_TRY(thr_store_choose(c, &c->store->parts[i], &plans[i], &memories[i], (thr_query_run){0, c->n}, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));

@@ -101,8 +101,6 @@ void thr_store_push(const thr_store_part *part, thr_collector *collector, const 
         memcpy(&score, &items[i].score, sizeof score);
         if (i % THR_BLOCK_ITEMS == 0)
             thr_select_collector_reserve(collector);
-        if (thr_device_key_order(items[i].key) == 0)
-            continue; /* of an empty bucket */
         thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + thr_device_key_item(items[i].key), score,
                            items[i].distance);
     }

@@ -53,7 +53,7 @@ thr_status thr_store_choose(const thr_collecting *c, thr_store_part *part, const
 thr_status thr_store_bring(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                            const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
-/* Offer n items to a collector, without those of empty buckets. */
+/* Offer n items to a collector. */
 void thr_store_push(const thr_store_part *part, thr_collector *collector, const thr_device_item *items, size_t n);
 
 #endif

@@ -118,6 +118,16 @@ class Rows(unittest.TestCase):
         self.assertIn("because queries of 3 bits are faster than queries of 2 bits, by 18.0 %", found("8.2").words())
         self.assertIn("because it adds 50 %", found("15").words())
 
+    @unittest.skipUnless(os.path.exists(os.environ.get("THRESHER_LIBRARY", "")), "no library is built")
+    def test_buckets_must_keep_what_is_computed(self):
+        def state(recall, numbers=None):
+            text = table(learned.BUCKETS, "items | recall, %", f"2,000,000 | {recall}")
+            return learned.rbe_recall(Reports({learned.SCANS: text}), numbers or PUBLISHED["RBE"]["8.3"]).state
+
+        wanted = {"93.80": REPRODUCED, "92.50": NOT, "95.00": NOT}
+        self.assertEqual(wanted, {recall: state(recall) for recall in wanted})
+        self.assertEqual(NOT, state("93.80", {"numbers": {"recall": 99.9}}))
+
     def test_hashes_gain_at_the_loss_that_is_allowed_only(self):
         columns = "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than full"
         rows = ["full |  | 12 | 9 | 10 | 1 | 1 | 28 | 0", "wta | t 6 | 12 | 1 | 2 | 9 | 8 | 20 | 8",

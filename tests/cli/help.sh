@@ -50,8 +50,6 @@ says 'tile (THR_KERNEL)' out
 works env THR_KERNEL=xor "$THRESHER" info --json
 says '"taken":"xor","forced":true' out
 fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
-works env THR_SELECT=paper:256 "$THRESHER" info
-fails 1 'THR_SELECT=best' env THR_SELECT=best "$THRESHER" info
 
 # Benchmarks are another program, with the same options and help of its own.
 fails 2 'there is no command "bench": benchmarks are a program of their own, thresher-bench' "$THRESHER" bench scan

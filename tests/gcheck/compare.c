@@ -121,8 +121,7 @@ static uint64_t draw_k(uint64_t *rng, uint64_t most) {
 }
 
 /*
- * One query, batches, a margin, a filter; on devices by each of the ways to distances, or by the one they choose, and
- * sometimes selected by buckets.
+ * One query, batches, a margin, a filter; on devices by each of the ways to distances, or by the one they choose.
  */
 static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_target *target, uint64_t *rng,
                             const char *what) {
@@ -152,10 +151,8 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_targe
             }
         }
         g->context->forced_way = forced[thr_rng_below(rng, 3)];
-        g->context->selection = thr_rng_below(rng, 4) == 0 ? THR_SELECTION_BUCKETS : THR_SELECTION_THRESHOLD;
         (void)gcheck_compare(g, target, &matrix, draw_k(rng, sizes->most_k), &options, what);
         g->context->forced_way = -1;
-        g->context->selection = THR_SELECTION_THRESHOLD;
         free(filter);
         free(queries);
     }

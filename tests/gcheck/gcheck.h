@@ -159,12 +159,6 @@ void gcheck_time_batches(gcheck *g, const gcheck_case *c);
 void gcheck_time_ways(gcheck *g, const gcheck_case *c);
 
 /*
- * NAME.threshold, NAME.paper and NAME.buckets by each way to select: .one_s, and .recall, the share of all queries'
- * rows that they have in common with those by threshold.
- */
-void gcheck_compare_selections(gcheck *g, const gcheck_case *c);
-
-/*
  * NAME.stage.STAGE_s: one query's time in each operation, each waited for, so that together they take longer than a
  * search does; and NAME.stage.batch_STAGE_s the same of 64 queries.
  */

@@ -68,7 +68,6 @@ void gcheck_bench_scale(gcheck *g) {
     gcheck_time_batches(g, &c);
     gcheck_time_ways(g, &c);
     gcheck_time_stages(g, &c);
-    gcheck_compare_selections(g, &c);
     gcheck_measure_memory(g, "scale.fewer", &planes.scan, free_before);
     gcheck_check(g, &c, n_checked * 4);
     gcheck_take(&planes.scan);

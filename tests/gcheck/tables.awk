@@ -138,10 +138,6 @@ function recall_targets(    x, i, kind) {
     x = over(kind, "f32.1_s", x)
     target("the same: speed over a cuBLAS float32 product + top-k, one query", ">= 8", x, 8, "", three(x),
            v[kind ".items"] == VECTORS, kind)
-    target("recall@1000 of the bucketed selection against exhaustive code order", ">= 0.9999",
-           v["scale.fewer.paper.recall"], 0.9999, "", sprintf("%.6f", v["scale.fewer.paper.recall"]), 1, "scale.fewer")
-    target("the same with the certificate pass", "1", v["scale.fewer.buckets.recall"], 1, "",
-           sprintf("%.6f", v["scale.fewer.buckets.recall"]), 1, "scale.fewer")
     for (i = 4; i >= 1; i -= 3) {
         kind = "recall.flat" i
         x = has(kind ".batch.64_per_s") ? over(kind, "f16.64_s", 64 / v[kind ".batch.64_per_s"]) : ""
@@ -343,20 +339,6 @@ function memory(    i, n, names, words, name) {
     }
 }
 
-function selections(    i, n, names, words, name) {
-    print "| way | recall of the rows by threshold | one query |"
-    print "|---|---|---|"
-    n = split("threshold paper buckets", names, " ")
-    split("threshold from a sample|buckets, as published|buckets with a certificate", words, "|")
-    for (i = 1; i <= n; i++) {
-        name = "scale.fewer." names[i]
-        if (has(name ".one_s"))
-            printf "| %s | %.6f | %s |\n", words[i], v[name ".recall"], ms(name ".one_s")
-        else
-            printf "| %s | %s | |\n", words[i], NONE
-    }
-}
-
 # ------------------------------------------------------------------------------------------------ training
 
 function training(    i, n, names, words, name, text) {
@@ -505,8 +487,6 @@ END {
     stages()
     print "\n### Two ways, queries a second\n"
     ways()
-    print "\n### Ways to select, 64 d, 2 x 3 bits, fewer items, k = 1,000\n"
-    selections()
     print "\n### Without codes\n"
     baselines()
     print "\n### Memory\n"

@@ -47,9 +47,6 @@ lacks none 'yes\|\*\*no\*\*\|other size'
     figure scale.fewer.batch.256_per_s 3210.7
     figure scale.fewer.compared 17
     figure scale.fewer.wrong 1
-    figure scale.fewer.paper.recall 0.99989
-    figure scale.fewer.buckets.recall 1
-    figure scale.fewer.buckets.one_s 0.0075
     figure scale.fewer.device_bytes 19500000000
     figure scale.fewer.workspace_bytes 100000000
     figure recall.nested3.items 8800000
@@ -105,8 +102,6 @@ has some 'the same at 1.2 G items: one query, top 1000 | <= 5.5 ms | 6.12 ms, **
 has some 'batched queries/s | >= 3,000 | 3,211, **answers differ** | **no** |'
 has some 'with refine | <= 0.4 ms | 0.350 ms, answers not compared | - |' # flat3 is faster, but misses the recall
 has some 'cuBLAS float32 product + top-k, one query | >= 8 | 6.00, answers not compared | - |'
-has some 'exhaustive code order | >= 0.9999 | 0.999890, **answers differ** | **no** |'
-has some '| buckets with a certificate | 1.000000 | 7.50 ms |'
 has some '4-bit codes, batch 64, 8.8 M x 200: speed over a cuBLAS half-precision product + top-k | >= 4 | not yet measured | - |'
 has some 'the most of all searches here | <= 1 % | 0.65 % | yes |'
 has some '| test | ok |'

@@ -13,14 +13,14 @@ static thr_devices *open_devices(thr_context *context, const char *words) {
     return devices;
 }
 
-test_gpus *test_gpus_make(const char *variable, const char *const *words) {
+test_gpus *test_gpus_make(const char *const *ways) {
     test_gpus *gpus = test_array(1, sizeof *gpus);
     assert_true(test_emulator_take(&gpus->emulator, 3));
-    for (; words[gpus->n_contexts] != NULL; gpus->n_contexts++) {
-        (void)setenv(variable, words[gpus->n_contexts], 1);
+    for (; ways[gpus->n_contexts] != NULL; gpus->n_contexts++) {
+        (void)setenv("THR_KERNEL", ways[gpus->n_contexts], 1);
         gpus->contexts[gpus->n_contexts] = test_context(1 + gpus->n_contexts % 2, THR_ISA_BEST, NULL);
     }
-    (void)unsetenv(variable);
+    (void)unsetenv("THR_KERNEL");
     gpus->one = open_devices(gpus->contexts[0], "cuda:1");
     gpus->three = open_devices(gpus->contexts[0], "cuda");
     assert_int_equal(gpus->three->n, 3);

@@ -17,10 +17,9 @@ typedef struct test_gpus {
 } test_gpus;
 
 /*
- * Devices, and a context for each word, made while the environment variable is that word; NULL ends words. The emulator
- * must have been built.
+ * Devices, and a context for each way of THR_KERNEL; NULL ends the ways. The emulator must have been built.
  */
-test_gpus *test_gpus_make(const char *variable, const char *const *words);
+test_gpus *test_gpus_make(const char *const *ways);
 
 /* A group teardown: fails when anything of the devices is still in use. */
 int test_gpus_free(void **state);

@@ -150,30 +150,6 @@ static void an_unknown_thr_kernel_is_an_error_that_names_it(void **state) {
     (void)unsetenv("THR_KERNEL");
 }
 
-static void an_unknown_thr_select_is_an_error_that_names_it(void **state) {
-    (void)state;
-    const char *bad[] = {"best",     "Buckets",    "bucket",          "buckets ", "paper:",      "paper:0", "paper:x",
-                         "paper:9 ", "paper:+9",   "threshold:9",     ":9",       "buckets:2:3", "0",       "paper256",
-                         "paper:-1", "buckets:09", "paper:1234567890"};
-    const char *good[] = {"", "threshold", "buckets", "buckets:1", "paper", "paper:256", "paper:123456789"};
-    thr_context_options options;
-    thr_context_options_init(&options);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(setenv("THR_SELECT", bad[i], 1), 0);
-        refused(&options, THR_EINVAL, bad[i]);
-    }
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(setenv("THR_SELECT", good[i], 1), 0);
-        thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-        assert_int_equal(context->selection, i < 2   ? THR_SELECTION_THRESHOLD
-                                             : i < 4 ? THR_SELECTION_BUCKETS
-                                                     : THR_SELECTION_PAPER);
-        assert_int_equal(context->bucket_items, i == 3 ? 1 : i == 5 ? 256 : i == 6 ? 123456789 : 0);
-        thr_context_free(context);
-    }
-    (void)unsetenv("THR_SELECT");
-}
-
 static void everything_taken_is_given_back(void **state) {
     (void)state;
     test_memory memory = {0};
@@ -229,7 +205,6 @@ int main(void) {
         cmocka_unit_test(an_empty_thr_isa_changes_nothing),
         cmocka_unit_test(an_unknown_thr_isa_is_an_error_that_names_it),
         cmocka_unit_test(an_unknown_thr_kernel_is_an_error_that_names_it),
-        cmocka_unit_test(an_unknown_thr_select_is_an_error_that_names_it),
         cmocka_unit_test(everything_taken_is_given_back),
         cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
         cmocka_unit_test(names_and_features_are_never_null),

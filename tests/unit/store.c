@@ -32,7 +32,7 @@ enum {
 static int set_up(void **state) {
     /* Whatever the batch by either way to distances, too. */
     static const char *const ways[N_CONTEXTS + 1] = {"", "", "xor", "tile", NULL};
-    *state = test_gpus_make("THR_KERNEL", ways);
+    *state = test_gpus_make(ways);
     return test_say_seed(state);
 }
 

@@ -15,7 +15,7 @@
 static int set_up(void **state) {
     static const char *const ways[] = {"", NULL};
     test_give_memory(TEST_PLENTY);
-    *state = test_gpus_make("THR_KERNEL", ways);
+    *state = test_gpus_make(ways);
     return test_say_seed(state);
 }
 

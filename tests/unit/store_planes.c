@@ -21,7 +21,7 @@ enum {
 
 static int set_up(void **state) {
     static const char *const ways[] = {"xor", NULL};
-    *state = test_gpus_make("THR_KERNEL", ways);
+    *state = test_gpus_make(ways);
     return test_say_seed(state);
 }
 

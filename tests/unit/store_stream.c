@@ -31,7 +31,7 @@ static int set_up(void **state) {
     /* By any way to distances, and by either one whatever the batch. */
     static const char *const ways[N_CONTEXTS + 1] = {"", "xor", "tile", NULL};
     test_give_memory(TEST_PLENTY);
-    *state = test_gpus_make("THR_KERNEL", ways);
+    *state = test_gpus_make(ways);
     return test_say_seed(state);
 }
 
