@@ -266,7 +266,7 @@ prog_words prog_time(double seconds) {
 
     if (seconds < 1e-3)
         (void)snprintf(words.text, sizeof words.text, "%.0f us", seconds * 1e6);
-    else if (seconds < 1.0)
+    else if (seconds < 0.9995) /* what %.3g rounds to less than 1,000 */
         (void)snprintf(words.text, sizeof words.text, "%.3g ms", seconds * 1e3);
     else if (seconds < 120.0)
         (void)snprintf(words.text, sizeof words.text, "%.3g s", seconds);
