@@ -8,7 +8,7 @@
  *   index          screens the codes of searches for the best k (not exact, not radius), on one or all GPUs
  *   posting lists  thr_hits_search, on the first GPU
  *   head           thr_head_query, on the first GPU
- *   RankSVM        thr_rank_train on dense rows, on the first GPU
+ *   RankSVM        thr_rank_train and thr_rank_cross_validate, on the first GPU
  *   text model     steps of thr_tower_train, on the first GPU; needs cuBLAS (the library that the environment variable
  *                  THR_CUBLAS_LIBRARY names, else the one that the loader finds). Sums round differently (tower.h)
  *

@@ -12,8 +12,8 @@
  * |gradient| <= epsilon |gradient at 0|; f is strictly convex, so the minimum is unique. A bias would cancel in every
  * pair, so there is none. The mean of a query's features cancels too; scores are compared without it.
  *
- * In a context with a GPU (thr_context_options.device) dense rows are trained there, with "auto" if that is worth the
- * copy, and the model has the CPU's bits. Sparse rows are trained on the CPU; "cuda" refuses them.
+ * In a context with a GPU (thr_context_options.device) training runs there, with "auto" if that is worth the copy, and
+ * the model has the CPU's bits, of dense and of sparse rows.
  *
  * Threads: a thr_rank_model is immutable and may be shared.
  */
@@ -93,7 +93,6 @@ typedef struct thr_rank_report {
  *   THR_EDIM          start has another number of features, or a query has 2^32 - 1 rows
  *   THR_ERANGE        f is not finite, because features or C are too large
  *   THR_ECANCELED     *model is the best so far, or NULL before the first step
- *   THR_EUNSUPPORTED  "cuda" with sparse rows
  *   THR_EDEVICE       "cuda", and the GPU failed
  *   THR_ENOMEM        also for GPU memory
  */

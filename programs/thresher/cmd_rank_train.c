@@ -301,7 +301,7 @@ static int run_train(program *run, const void *all_values) {
         const prog_device device = prog_first_device(run);
 
         tell(values, &work);
-        prog_tell_device("rows were trained on", device.text);
+        prog_tell_device("the model was trained", device.text);
         if (run->globals.json)
             print_json(values, &work, device.text);
     }
@@ -327,8 +327,8 @@ const prog_command prog_rank_train = {
             "minimises half the squared norm of the weights, plus C times the squared hinge loss "
             "max(0, 1 - difference of scores)^2 of each pair of rows of a query with different "
             "labels. Labels are any numbers; larger is better.\n\nThe same rows and options give the "
-            "same model, to the bit, with any number of threads and on a GPU (--device), which "
-            "trains on dense rows. -v prints every step. SIGINT writes the best model so far. Values "
+            "same model, to the bit, with any number of threads and on a GPU (--device). "
+            "-v prints every step. SIGINT writes the best model so far. Values "
             "are read as float32; sums are double.",
     .arguments = arguments,
     .options = PROG_OPTIONS(options),

@@ -130,7 +130,7 @@ class RankSVM:
                 mean loss of all pairs
     warm_start  fit starts at coef_, if there is one
     threads     threads of the training; None: as many as the process may use
-    device      where fit and cross_validate run on dense rows: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
+    device      where fit and cross_validate run: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
 
     After fit: coef_, float64 [n_features]; n_features_in_; feature_names_in_, for a data frame; n_iter_; report_, a
     RankReport.

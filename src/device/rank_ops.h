@@ -32,6 +32,22 @@ typedef struct thr_rank_op_counts {
     uint32_t low, high;
 } thr_rank_op_counts;
 
+/*
+ * X, dense or sparse. Sparse: the entries of row r are starts[r] to starts[r + 1] - 1. The same entries are there by
+ * chunk of queries, feature and row: those of feature d in chunk c are feature_starts[c * n_features + d] to the next
+ * start - 1. A chunk covers the rows of some queries, listed or not.
+ */
+typedef struct thr_rank_matrix {
+    uint32_t n_features;
+    const float *dense; /* n_features a row, in the order of rows; NULL: sparse */
+    const uint64_t *starts;
+    const uint32_t *columns;
+    const float *values;
+    const uint64_t *feature_starts; /* n_chunks x n_features + 1 */
+    const uint32_t *feature_rows;   /* ascending within a feature of a chunk */
+    const float *feature_values;
+} thr_rank_matrix;
+
 /* The rows, and the queries that take part. */
 typedef struct thr_rank_queries {
     uint64_t n_rows, n_all;  /* n_all: number of queries */
@@ -66,8 +82,7 @@ typedef struct thr_rank_pairs {
 /* scores: X v of the rows of listed queries, less the query's mean; v NULL: zeros. by_row: scratch, n_rows. */
 typedef struct thr_rank_scores_op {
     thr_rank_queries queries;
-    const float *x; /* n_features a row, dense, in the order of rows */
-    uint32_t n_features;
+    thr_rank_matrix x;
     const double *v;
     double *by_row, *scores;
 } thr_rank_scores_op;
@@ -105,23 +120,27 @@ typedef struct thr_rank_hessian_op {
  */
 typedef struct thr_rank_add_op {
     thr_rank_queries queries;
-    const float *x;
-    uint32_t n_features, n_chunks;
+    thr_rank_matrix x;
+    uint32_t n_chunks;
     const uint32_t *chunks; /* n_chunks + 1 */
-    const double *force, *v;
+    const double *force;    /* sparse X: 0 for rows of queries that are not listed */
+    const double *v;
     double *partial, *out;
     const double *costs; /* or NULL */
     double *values;
 } thr_rank_add_op;
 
-/* Write the approximate diagonal of the Hessian to out, as thr_rank_evaluate does. partial: n_chunks x n_features. */
+/*
+ * Write the approximate diagonal of the Hessian to out, as thr_rank_evaluate does. Scratch: partial, n_chunks x
+ * n_features; sums, 2 n_rows, of sparse X only.
+ */
 typedef struct thr_rank_diagonal_op {
     thr_rank_queries queries;
-    const float *x;
-    uint32_t n_features, n_chunks;
+    thr_rank_matrix x;
+    uint32_t n_chunks;
     const uint32_t *chunks;
     const double *counts;
-    double *partial, *out;
+    double *sums, *partial, *out;
 } thr_rank_diagonal_op;
 
 /*
@@ -132,8 +151,8 @@ typedef struct thr_rank_diagonal_op {
  */
 typedef struct thr_rank_sample_op {
     thr_rank_queries queries;
-    const float *x;
-    uint32_t n_features, n_sampled;
+    thr_rank_matrix x;
+    uint32_t n_sampled, n_panel_rows; /* starts[n_sampled] */
     uint64_t row_step;
     double share; /* all rows / sampled rows */
     const uint32_t *sampled, *starts;

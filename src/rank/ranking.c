@@ -107,7 +107,7 @@ static thr_status check_csr_row(const thr_csr *csr, uint64_t r, thr_error *err) 
                             "row %" PRIu64 ": column %" PRIu32 " comes after %" PRIu32 ": columns of a row must ascend",
                             r, csr->columns[v], csr->columns[v - 1]);
     }
-    return check_finite(csr->values + first, (size_t)(end - first), r, err);
+    return first == end ? THR_OK : check_finite(csr->values + first, (size_t)(end - first), r, err);
 }
 
 /* Copy labels and query numbers into the same arrays that a file's reader fills. */

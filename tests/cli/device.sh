@@ -150,25 +150,33 @@ fails 1 "$why" "$THRESHER" $train -o cuda.model --device cuda
 # ---------------------------------------------------------------------------------------------------------- rankings
 
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d qid:%d 1:%d 2:%d\n", i * 7 % 5, i / 12, i * 11 % 17, i * 5 % 13 }' >rows.svm
-rank="rank train rows.svm -c 0.01"
-# shellcheck disable=SC2086 # words
-works "$THRESHER" $rank -o cpu.ranker --device cpu -v
-says 'rows were trained on by the CPU$' err
-# shellcheck disable=SC2086
-works "$THRESHER" $rank -o auto.ranker -v --json # too few to look for a GPU
-says 'rows were trained on by the CPU$' err
-says '"device":"cpu"}' out
-same auto.ranker cpu.ranker
-# shellcheck disable=SC2086
-fails 1 "$why" "$THRESHER" $rank -o cuda.ranker --device cuda
-[ ! -e cuda.ranker ] || die "a ranker without a GPU"
-works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
-if grep -q '"number":0,[^{]*"usable":true' out; then
+# so few of 60 features that rows are sparse
+awk 'BEGIN { for (i = 0; i < 120; i++) printf "%d qid:%d %d:%d 60:1\n", i * 7 % 3, i / 10, 1 + i % 20, i * 7 % 3 + i % 5 }' \
+    >sparse.svm
+works "$THRESHER" info sparse.svm
+says '^features  *60, sparse$' out
+for rows in rows sparse; do
+    rank="rank train $rows.svm -c 0.01"
+    rm -f cpu.ranker auto.ranker cuda.ranker
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" $rank -o cpu.ranker --device cpu -v
+    says 'the model was trained by the CPU$' err
     # shellcheck disable=SC2086
-    works env THR_CUDA_LIBRARY="$given" "$THRESHER" $rank -o cuda.ranker -v --device cuda
-    says 'rows were trained on by cuda:0 (' err
-    same cuda.ranker cpu.ranker
-fi
+    works "$THRESHER" $rank -o auto.ranker -v --json # too few to look for a GPU
+    says 'the model was trained by the CPU$' err
+    says '"device":"cpu"}' out
+    same auto.ranker cpu.ranker
+    # shellcheck disable=SC2086
+    fails 1 "$why" "$THRESHER" $rank -o cuda.ranker --device cuda
+    [ ! -e cuda.ranker ] || die "a ranker without a GPU"
+    works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
+    if grep -q '"number":0,[^{]*"usable":true' out; then
+        # shellcheck disable=SC2086
+        works env THR_CUDA_LIBRARY="$given" "$THRESHER" $rank -o cuda.ranker -v --device cuda
+        says 'the model was trained by cuda:0 (' err
+        same cuda.ranker cpu.ranker
+    fi
+done
 
 # ---------------------------------------------------------------------------------------------------------- broken GPUs
 

@@ -227,9 +227,10 @@ void gcheck_fused(gcheck *g, bool timed);
 void gcheck_heads(gcheck *g, bool timed);
 
 /*
- * RankSVM solved by trees and by sweeps beside the CPU's: rank.rows, rank.features, rank.compared and rank.wrong; and,
- * where they are timed, rank.WAY_s of a whole solution by WAY cpu, trees and sweeps, rank.WAY_product_s of a product
- * with the Hessian, and rank.copied_s of the copy to the device.
+ * RankSVM solved by trees and by sweeps beside the CPU's, and of sparse rows: rank.rows, rank.features, rank.compared
+ * and rank.wrong; and, where they are timed, rank.WAY_s of a whole solution by WAY cpu, trees, sweeps, sparse and
+ * sparse_cpu, rank.WAY_product_s of a product with the Hessian, and rank.copied_s and rank.sparse_copied_s of the copy
+ * to the device.
  */
 void gcheck_rank(gcheck *g, bool timed);
 

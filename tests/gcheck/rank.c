@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RankSVM on a GPU against the CPU with all its threads, from the same problem, to the same least: the same weights, to
- * the bit, by trees over levels, and the same objective, within 1e-10, by the reference, RankSVM's algorithm 2. What is
- * timed is solving, without reading and without what is made once: trees, and the copy to the device, which has a time
- * of its own. The full size is the shape of MSLR-WEB30K.
+ * the bit, by trees over levels, and the same objective, within 1e-10, by the reference, RankSVM's algorithm 2. Sparse
+ * rows are the same rows with one number in ten. What is timed is solving, without reading and without what is made
+ * once: trees, and the copy to the device, which has a time of its own. The full size is the shape of MSLR-WEB30K.
  */
 #include "gcheck.h"
 
@@ -27,6 +27,7 @@ static const sizes SIZES[] = {[GCHECK_SMALL] = {500, 25, 9, 5, 1},
                               [GCHECK_QUICK] = {230000, 1892, 136, 5, 2},
                               [GCHECK_FULL] = {2300000, 18919, 136, 5, 3}};
 static const double C = 1e-4, EPSILON = 1e-5, CLOSE = 1e-10, BAD_SCALE = 100;
+static const uint32_t SPARSE_SHARE = 10; /* one number in so many is an entry */
 
 typedef struct job {
     gcheck *g;
@@ -34,6 +35,9 @@ typedef struct job {
     float *values;
     double *labels;
     uint64_t *offsets, *queries;
+    uint64_t *starts; /* of sparse rows */
+    uint32_t *columns;
+    float *entries;
     thr_context *gpu;
     uint64_t n_compared, n_wrong;
 } job;
@@ -62,14 +66,38 @@ static void draw(job *j) {
     }
 }
 
-static thr_rank_problem *make_problem(const job *j, thr_context *context) {
+static void draw_entries(job *j) {
+    uint64_t rng = j->g->seed + 1;
+    const size_t d = j->n.n_features, n = (size_t)j->n.n_rows * d;
+    size_t n_entries = 0;
+    j->starts = test_array((size_t)j->n.n_rows + 1, sizeof *j->starts);
+    j->columns = test_array(n / SPARSE_SHARE * 2 + d, sizeof *j->columns);
+    j->entries = test_array(n / SPARSE_SHARE * 2 + d, sizeof *j->entries);
+    for (size_t i = 0; i < n; i++) {
+        if (i % d == 0)
+            j->starts[i / d] = n_entries;
+        if (thr_rng_below(&rng, SPARSE_SHARE) != 0 || n_entries == n / SPARSE_SHARE * 2 + d)
+            continue;
+        j->columns[n_entries] = (uint32_t)(i % d);
+        j->entries[n_entries++] = j->values[i];
+    }
+    j->starts[j->n.n_rows] = n_entries;
+}
+
+static thr_rank_problem *make_problem(const job *j, thr_context *context, bool sparse) {
+    const thr_csr rows = {.starts = j->starts,
+                          .columns = j->columns,
+                          .values = j->entries,
+                          .n_rows = j->n.n_rows,
+                          .n_columns = j->n.n_features};
     const thr_ranking_view view = {.n_rows = j->n.n_rows,
                                    .n_queries = j->n.n_queries,
                                    .n_features = j->n.n_features,
                                    .offsets = j->offsets,
                                    .queries = j->queries,
                                    .labels = j->labels,
-                                   .dense = j->values};
+                                   .dense = sparse ? NULL : j->values,
+                                   .sparse = sparse ? rows : (thr_csr){.values = NULL}};
     thr_rank_problem *problem = NULL;
     thr_error err;
     gcheck_must(thr_rank_problem_create(context, &view, NULL, &problem, &err), &err, "a ranking");
@@ -82,9 +110,12 @@ typedef struct solved {
     double *w, objective, seconds, copied, product;
 } solved;
 
+typedef enum way { TREES, SWEEPS, SPARSE } way;
+static const char *const WAYS[] = {"trees", "sweeps", "trees, of sparse rows"};
+
 /* From zeros, repeats times; the GPU's where the context has one. */
-static solved solve(const job *j, thr_context *context, bool sweep, int repeats) {
-    thr_rank_problem *problem = make_problem(j, context);
+static solved solve(const job *j, thr_context *context, way how, int repeats) {
+    thr_rank_problem *problem = make_problem(j, context, how == SPARSE);
     solved s = {.w = test_array(j->n.n_features, sizeof *s.w), .seconds = INFINITY, .product = INFINITY};
     thr_rank_solver solver;
     thr_error err;
@@ -95,7 +126,7 @@ static solved solve(const job *j, thr_context *context, bool sweep, int repeats)
     gcheck_must(thr_rank_solver_choose_device(&solver, &err), &err, "rows to the device");
     s.copied = thr_clock() - start;
     if (solver.device != NULL)
-        thr_rank_device_sweep(solver.device, sweep);
+        thr_rank_device_sweep(solver.device, how == SWEEPS);
     for (int i = 0; i < repeats; i++) {
         bool converged = false;
         const double begin = thr_clock();
@@ -111,51 +142,67 @@ static solved solve(const job *j, thr_context *context, bool sweep, int repeats)
     return s;
 }
 
-static void compare(job *j, const solved *wanted, const solved *got, bool bits) {
-    const bool same = bits ? memcmp(wanted->w, got->w, j->n.n_features * sizeof *got->w) == 0
-                           : fabs(wanted->objective - got->objective) <= CLOSE * wanted->objective;
+static void compare(job *j, const solved *wanted, const solved *got, way how) {
+    const bool same = how != SWEEPS ? memcmp(wanted->w, got->w, j->n.n_features * sizeof *got->w) == 0
+                                    : fabs(wanted->objective - got->objective) <= CLOSE * wanted->objective;
     j->n_compared++;
     j->n_wrong += same ? 0 : 1;
     if (!same)
-        (void)printf("FAIL ranking by %s: objective %.17g, the CPU's %.17g\n", bits ? "trees" : "sweeps",
-                     got->objective, wanted->objective);
+        (void)printf("FAIL ranking by %s: objective %.17g, the CPU's %.17g\n", WAYS[how], got->objective,
+                     wanted->objective);
+}
+
+static void report_times(gcheck *g, const char *name, const solved *s) {
+    gcheck_figure(g, s->seconds, "rank.%s_s", name);
+    gcheck_figure(g, s->product, "rank.%s_product_s", name);
+}
+
+/* Solve on the CPU, on the GPU and, of dense rows, by sweeps; compare, and report times if there are to be some. */
+static void solve_all(job *j, bool sparse, bool timed) {
+    const int repeats = timed ? j->n.repeats : 1;
+    solved cpu = solve(j, j->g->context, sparse ? SPARSE : TREES, repeats);
+    solved gpu = solve(j, j->gpu, sparse ? SPARSE : TREES, repeats);
+    compare(j, &cpu, &gpu, sparse ? SPARSE : TREES);
+    if (timed) {
+        report_times(j->g, sparse ? "sparse_cpu" : "cpu", &cpu);
+        report_times(j->g, sparse ? "sparse" : "trees", &gpu);
+        gcheck_figure(j->g, gpu.copied, sparse ? "rank.sparse_copied_s" : "rank.copied_s");
+    }
+    if (!sparse) {
+        solved swept = solve(j, j->gpu, SWEEPS, 1);
+        compare(j, &cpu, &swept, SWEEPS);
+        if (timed)
+            report_times(j->g, "sweeps", &swept);
+        free(swept.w);
+    }
+    free(cpu.w);
+    free(gpu.w);
 }
 
 void gcheck_rank(gcheck *g, bool timed) {
     job j = {.g = g, .n = SIZES[timed || g->effort == GCHECK_SMALL ? g->effort : GCHECK_QUICK]};
-    const int repeats = timed ? j.n.repeats : 1;
     thr_context_options options;
     thr_error err;
     gcheck_say("ranking: %llu rows of %u features, %llu queries", (unsigned long long)j.n.n_rows, j.n.n_features,
                (unsigned long long)j.n.n_queries);
     draw(&j);
+    draw_entries(&j);
     thr_context_options_init(&options);
     options.device = "cuda:0";
     gcheck_must(thr_context_create(&options, &j.gpu, &err), &err, "starting");
-    const solved cpu = solve(&j, g->context, false, repeats), gpu = solve(&j, j.gpu, false, repeats),
-                 swept = solve(&j, j.gpu, true, 1);
-    compare(&j, &cpu, &gpu, true);
-    compare(&j, &cpu, &swept, false);
+    solve_all(&j, false, timed);
+    solve_all(&j, true, timed);
     gcheck_figure(g, (double)j.n.n_rows, "rank.rows");
     gcheck_figure(g, j.n.n_features, "rank.features");
     gcheck_figure(g, (double)j.n_compared, "rank.compared");
     gcheck_figure(g, (double)j.n_wrong, "rank.wrong");
-    if (timed) {
-        gcheck_figure(g, cpu.seconds, "rank.cpu_s");
-        gcheck_figure(g, gpu.seconds, "rank.trees_s");
-        gcheck_figure(g, swept.seconds, "rank.sweeps_s");
-        gcheck_figure(g, cpu.product, "rank.cpu_product_s");
-        gcheck_figure(g, gpu.product, "rank.trees_product_s");
-        gcheck_figure(g, swept.product, "rank.sweeps_product_s");
-        gcheck_figure(g, gpu.copied, "rank.copied_s");
-    }
     g->n_failed += j.n_wrong;
     thr_context_free(j.gpu);
-    free(cpu.w);
-    free(gpu.w);
-    free(swept.w);
     free(j.values);
     free(j.labels);
     free(j.offsets);
     free(j.queries);
+    free(j.starts);
+    free(j.columns);
+    free(j.entries);
 }

@@ -428,11 +428,13 @@ function ranking(    i, n, kinds, words, text) {
     }
     print "| RankSVM, to 1e-5 of the first gradient | solving | a product with the Hessian |"
     print "|---|---|---|"
-    n = split("trees sweeps cpu", kinds, " ")
-    split("trees over levels|sweeps, as published|the CPU, all threads", words, "|")
+    n = split("trees sweeps cpu sparse sparse_cpu", kinds, " ")
+    split("trees over levels|sweeps, as published|the CPU, all threads|sparse rows, one number in ten|" \
+          "sparse rows, the CPU", words, "|")
     for (i = 1; i <= n; i++)
         printf "| %s | %s | %s |\n", words[i], seconds_of("rank." kinds[i] "_s"), micros("rank." kinds[i] "_product_s")
-    print "\nRows are copied to the device before, once: " seconds_of("rank.copied_s") "."
+    print "\nRows are copied to the device before, once: " seconds_of("rank.copied_s") ", sparse " \
+          seconds_of("rank.sparse_copied_s") "."
 }
 
 # ---------------------------------------------------------------------------------------------------- page

@@ -109,6 +109,8 @@ static void make_ties(test_ranking *made, double *w) {
     const thr_ranking_view *view = &made->view;
     for (uint64_t i = 0; i < view->n_rows * view->n_features; i++)
         made->dense[i] = rintf(made->dense[i]);
+    for (uint64_t e = 0; e < made->starts[view->n_rows]; e++)
+        made->values[e] = rintf(made->values[e]);
     for (uint32_t d = 0; d < view->n_features; d++)
         w[d] = rint(2 * w[d]) / 2;
 }
@@ -140,26 +142,53 @@ typedef struct shape {
     test_labels labels;
     double scale; /* of w */
     bool ties, weighted;
+    uint32_t sparse; /* 0: dense; else one of so many entries is kept */
 } shape;
 
 static const shape SHAPES[] = {
-    {1, 2, 1, TEST_LABELS_ALL, 1, false, false},        {5, 9, 3, TEST_LABELS_FEW, 0.1, false, true},
-    {6, 40, 8, TEST_LABELS_FEW, 1, true, false},        {7, 130, 17, TEST_LABELS_MANY, 0.1, false, false},
-    {12, 60, 9, TEST_LABELS_MIXED, 0.3, false, true},   {40, 12, 5, TEST_LABELS_MIXED, 1, true, true},
-    {3, 200, 19, TEST_LABELS_ALL, 3, false, false},     {4, 150, 7, TEST_LABELS_MANY, 0, false, true},
-    {2, 300, 66, TEST_LABELS_ALL, 0.01, false, true},   {30, 33, 4, TEST_LABELS_MIXED, 0.01, false, false},
-    {1, 2500, 3, TEST_LABELS_FEW, 0.3, false, false},   {1, 1500, 2, TEST_LABELS_ALL, 0.3, true, true},
-    {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false}, {300, 8, 2, TEST_LABELS_FEW, 0.3, false, false},
-    {20, 150, 3, TEST_LABELS_MIXED, 0.3, false, true},  {9, 100, 33, TEST_LABELS_FEW, 0.1, false, false},
+    {1, 2, 1, TEST_LABELS_ALL, 1, false, false, 0},        {5, 9, 3, TEST_LABELS_FEW, 0.1, false, true, 0},
+    {6, 40, 8, TEST_LABELS_FEW, 1, true, false, 0},        {7, 130, 17, TEST_LABELS_MANY, 0.1, false, false, 0},
+    {12, 60, 9, TEST_LABELS_MIXED, 0.3, false, true, 0},   {40, 12, 5, TEST_LABELS_MIXED, 1, true, true, 0},
+    {3, 200, 19, TEST_LABELS_ALL, 3, false, false, 0},     {4, 150, 7, TEST_LABELS_MANY, 0, false, true, 0},
+    {2, 300, 66, TEST_LABELS_ALL, 0.01, false, true, 0},   {30, 33, 4, TEST_LABELS_MIXED, 0.01, false, false, 0},
+    {1, 2500, 3, TEST_LABELS_FEW, 0.3, false, false, 0},   {1, 1500, 2, TEST_LABELS_ALL, 0.3, true, true, 0},
+    {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false, 0}, {300, 8, 2, TEST_LABELS_FEW, 0.3, false, false, 0},
+    {20, 150, 3, TEST_LABELS_MIXED, 0.3, false, true, 0},  {9, 100, 33, TEST_LABELS_FEW, 0.1, false, false, 0},
 };
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+/* Few entries a row, and features without any: no preconditioner's matrix for most. */
+static const shape SPARSE_SHAPES[] = {
+    {9, 40, 700, TEST_LABELS_MIXED, 1, false, false, 40}, {30, 33, 70, TEST_LABELS_MANY, 0.3, true, true, 9},
+    {3, 250, 90, TEST_LABELS_ALL, 0.3, false, true, 4},   {60, 9, 40, TEST_LABELS_FEW, 1, false, false, 30},
+    {1, 1200, 9, TEST_LABELS_FEW, 0.3, false, false, 3},
+};
+enum { N_SPARSE_SHAPES = sizeof SPARSE_SHAPES / sizeof *SPARSE_SHAPES };
+
+/* Keep one of `share` entries, and the matrix of all numbers the same. */
+static void thin_out(uint64_t *rng, test_ranking *made, uint32_t share) {
+    uint64_t kept = 0, e = 0;
+    for (uint64_t row = 0; row < made->view.n_rows; row++) {
+        for (; e < made->starts[row + 1]; e++) {
+            made->columns[kept] = made->columns[e];
+            made->values[kept] = made->values[e];
+            if (thr_rng_below(rng, share) == 0)
+                kept++;
+            else
+                made->dense[row * made->view.n_features + made->columns[e]] = 0;
+        }
+        made->starts[row + 1] = kept;
+    }
+}
 
 static test_ranking *make_ranking(uint64_t *rng, const shape *s) {
     test_ranking *made = NULL;
     do {
         test_ranking_free(made);
-        made = test_ranking_make(rng, s->n_queries, s->longest, s->n_features, s->labels, false);
+        made = test_ranking_make(rng, s->n_queries, s->longest, s->n_features, s->labels, s->sparse != 0);
     } while (test_pairs_count(made) == 0);
+    if (s->sparse > 1)
+        thin_out(rng, made, s->sparse);
     return made;
 }
 
@@ -250,15 +279,31 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
     test_ranking_free(made);
 }
 
-static void passes_have_the_bits_of_the_cpu(void **state) {
-    (void)state;
+static void check_shapes(const shape *shapes, int n, bool sparse) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {make_context("cpu", NULL), make_context("cuda:1", NULL)};
-    for (int i = 0; i < N_SHAPES; i++)
-        check_shape(contexts, thr_device_gpus_get(contexts[1]), &SHAPES[i], &rng, i);
-    assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
+    for (int i = 0; i < n; i++) {
+        shape s = shapes[i];
+        s.sparse = sparse && s.sparse == 0 ? 1 : s.sparse;
+        check_shape(contexts, thr_device_gpus_get(contexts[1]), &s, &rng, i);
+    }
     thr_context_free(contexts[0]);
     end(contexts[1]);
+}
+
+static void passes_have_the_bits_of_the_cpu(void **state) {
+    (void)state;
+    n_matrices = n_sampled = 0;
+    check_shapes(SHAPES, N_SHAPES, false);
+    assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
+}
+
+static void passes_of_sparse_rows_have_the_bits_of_the_cpu(void **state) {
+    (void)state;
+    n_matrices = n_sampled = 0;
+    check_shapes(SHAPES, N_SHAPES, true);
+    check_shapes(SPARSE_SHAPES, N_SPARSE_SHAPES, true);
+    assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
 }
 
 /* ------------------------------------------------------------------------------------------------ trainings */
@@ -324,13 +369,17 @@ static void assert_same_model(const trained *a, const trained *b) {
                           thr_rank_model_n_features(a->model)));
 }
 
-/* Both methods, with and without a matrix for the preconditioner, weights, costs a query, and a start. */
+/*
+ * Dense and sparse, both methods, with and without a matrix for the preconditioner, weights, costs a query, and a
+ * start.
+ */
 static void trainings_end_with_the_bits_of_the_cpu(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 1;
-    static const shape shapes[] = {{12, 30, 6, TEST_LABELS_MIXED, 0, false, false},
-                                   {4, 20, 40, TEST_LABELS_FEW, 0, false, true},
-                                   {300, 5, 3, TEST_LABELS_MIXED, 0, true, false}};
+    static const shape shapes[] = {
+        {12, 30, 6, TEST_LABELS_MIXED, 0, false, false, 0}, {4, 20, 40, TEST_LABELS_FEW, 0, false, true, 0},
+        {300, 5, 3, TEST_LABELS_MIXED, 0, true, false, 0},  {12, 30, 6, TEST_LABELS_MIXED, 0, false, true, 1},
+        {10, 20, 150, TEST_LABELS_FEW, 0, false, true, 10}, {300, 5, 30, TEST_LABELS_MIXED, 0, true, false, 10}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         test_ranking *made = make_ranking(&rng, &shapes[i]);
         double *row_weights = shapes[i].weighted ? random_weights(&rng, (size_t)made->view.n_rows) : NULL;
@@ -383,7 +432,7 @@ static double solve(thr_rank_problem *problem, const thr_devices *devices, bool 
 static void sweeps_come_to_the_same_least(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 2;
-    const shape s = {10, 40, 6, TEST_LABELS_MIXED, 0, false, false};
+    const shape s = {10, 40, 6, TEST_LABELS_MIXED, 0, false, false, 0};
     for (int round = 0; round < 2; round++) {
         test_ranking *made = make_ranking(&rng, &s);
         thr_context *context = make_context("cuda", NULL);
@@ -407,7 +456,7 @@ static void sweeps_come_to_the_same_least(void **state) {
 static void folds_are_judged_alike(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 3;
-    const shape s = {15, 12, 4, TEST_LABELS_FEW, 0, false, false};
+    const shape s = {15, 12, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const double cs[] = {0.01, 1};
     static const char *const devices[] = {"cpu", "cuda"};
     test_ranking *made = make_ranking(&rng, &s);
@@ -427,32 +476,30 @@ static void folds_are_judged_alike(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ what cannot be */
 
-static void sparse_rows_are_the_cpus(void **state) {
+/* Features that no row has an entry of are no reason to fail, but their gradient is 0. */
+static void rows_without_entries_are_refused_as_on_the_cpu(void **state) {
     (void)state;
-    uint64_t rng = test_seed() + 4;
-    test_ranking *made = NULL;
-    do {
-        test_ranking_free(made);
-        made = test_ranking_make(&rng, 6, 20, 5, TEST_LABELS_FEW, true);
-    } while (test_pairs_count(made) == 0);
-    trained cpu = train("cpu", made, NULL), chosen = train("auto", made, NULL);
-    assert_false(chosen.launched);
-    assert_same_model(&cpu, &chosen);
-    thr_context *context = make_context("cuda", NULL);
-    trained t = {.model = NULL};
-    assert_error(try_train(context, made, NULL, &t), THR_EUNSUPPORTED, &error,
-                 "GPUs learn from dense rows, and these are sparse: use the CPU, or, for few features, dense rows");
-    assert_null(t.model);
-    end(context);
-    thr_rank_model_free(cpu.model);
-    thr_rank_model_free(chosen.model);
-    test_ranking_free(made);
+    static const uint64_t starts[] = {0, 0, 0}, queries[] = {1, 1};
+    static const double labels[] = {0, 1};
+    static const char *const devices[] = {"cpu", "cuda"};
+    const thr_csr none = {.starts = starts, .n_rows = 2, .n_columns = 3};
+    for (int i = 0; i < 2; i++) {
+        thr_context *context = make_context(devices[i], NULL);
+        thr_ranking *ranking = NULL;
+        thr_rank_model *model = NULL;
+        assert_ok(thr_ranking_from_csr(context, &none, labels, queries, &ranking, &error), &error);
+        assert_error(thr_rank_train(context, ranking, NULL, &model, NULL, &error), THR_EINVAL, &error,
+                     "the features do not predict the labels");
+        assert_null(model);
+        thr_ranking_free(ranking);
+        end(context);
+    }
 }
 
 static void numbers_too_large_are_refused_as_on_the_cpu(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 5;
-    const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false};
+    const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const char *const devices[] = {"cpu", "cuda"};
     test_ranking *made = make_ranking(&rng, &s);
     thr_rank_options options;
@@ -472,24 +519,25 @@ static void numbers_too_large_are_refused_as_on_the_cpu(void **state) {
 static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 6;
-    const shape s = {6, 20, 4, TEST_LABELS_FEW, 0, false, false};
-    test_ranking *made = make_ranking(&rng, &s);
-    thr_context *context = make_context("auto", NULL);
-    trained t = {.model = NULL};
-    context->gpus->wake_up = 10;
-    assert_ok(try_train(context, made, NULL, &t), &error);
-    assert_false(t.launched);
-    thr_rank_model_free(t.model);
-    end(context);
-    test_ranking_free(made);
+    for (uint32_t sparse = 0; sparse < 2; sparse++) {
+        const shape s = {6, 20, 4, TEST_LABELS_FEW, 0, false, false, sparse};
+        test_ranking *made = make_ranking(&rng, &s);
+        thr_context *context = make_context("auto", NULL);
+        trained t = {.model = NULL};
+        context->gpus->wake_up = 10;
+        assert_ok(try_train(context, made, NULL, &t), &error);
+        assert_false(t.launched);
+        thr_rank_model_free(t.model);
+        end(context);
+        test_ranking_free(made);
+    }
 }
 
 /* Every allocation, copy and launch in turn, some of the later ones, until none is left to fail. */
-static void every_failure_is_reported_or_recovered(void **state) {
-    (void)state;
+static void fail_in_turn(uint32_t sparse) {
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     uint64_t rng = test_seed() + 7;
-    const shape s = {3, 9, 3, TEST_LABELS_FEW, 0, false, false};
+    const shape s = {3, 9, 3, TEST_LABELS_FEW, 0, false, false, sparse};
     test_ranking *made = make_ranking(&rng, &s);
     const trained right = train("cpu", made, NULL);
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
@@ -522,10 +570,15 @@ static void every_failure_is_reported_or_recovered(void **state) {
     test_ranking_free(made);
 }
 
-static void every_allocation_of_the_host_may_fail(void **state) {
+static void every_failure_is_reported_or_recovered(void **state) {
     (void)state;
+    fail_in_turn(0);
+    fail_in_turn(1);
+}
+
+static void refuse_allocations_in_turn(uint32_t sparse) {
     uint64_t rng = test_seed() + 8;
-    const shape s = {3, 9, 3, TEST_LABELS_MANY, 0, false, true};
+    const shape s = {3, 9, 3, TEST_LABELS_MANY, 0, false, true, sparse};
     test_ranking *made = make_ranking(&rng, &s);
     thr_rank_options options;
     thr_rank_options_init(&options);
@@ -551,13 +604,20 @@ static void every_allocation_of_the_host_may_fail(void **state) {
     test_ranking_free(made);
 }
 
+static void every_allocation_of_the_host_may_fail(void **state) {
+    (void)state;
+    refuse_allocations_in_turn(0);
+    refuse_allocations_in_turn(1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_have_the_bits_of_the_cpu),
+        cmocka_unit_test(passes_of_sparse_rows_have_the_bits_of_the_cpu),
         cmocka_unit_test(trainings_end_with_the_bits_of_the_cpu),
         cmocka_unit_test(sweeps_come_to_the_same_least),
         cmocka_unit_test(folds_are_judged_alike),
-        cmocka_unit_test(sparse_rows_are_the_cpus),
+        cmocka_unit_test(rows_without_entries_are_refused_as_on_the_cpu),
         cmocka_unit_test(numbers_too_large_are_refused_as_on_the_cpu),
         cmocka_unit_test(auto_takes_a_gpu_only_where_it_is_worth_it),
         cmocka_unit_test(every_failure_is_reported_or_recovered),

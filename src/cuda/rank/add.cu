@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accumulate rows into features: a thread handles a feature of a chunk of queries and adds row by row as kernel
+ * Accumulate dense rows into features: a thread handles a feature of a chunk of queries and adds row by row as kernel
  * add_wide does; a second kernel adds the chunks of a feature. Adjacent threads have adjacent features, and each
- * loads many rows ahead, because there are few threads: chunks times features.
+ * loads many rows ahead, because there are few threads: chunks times features. Sparse rows: add_sparse.cu.
  */
 #include "cuda/backend.cuh"
+#include "cuda/rank/add_sparse.cuh"
 #include "cuda/rank/query.cuh"
 
 static const uint32_t ADD_THREADS = 64;
@@ -16,17 +17,17 @@ static dim3 add_blocks(uint32_t n_chunks, uint32_t n_features) {
 static __global__ void __launch_bounds__(ADD_THREADS) add_rows(const thr_rank_add_op op) {
     const uint32_t chunk = blockIdx.x, d = blockIdx.y * ADD_THREADS + threadIdx.x;
     double sum = 0;
-    if (d >= op.n_features)
+    if (d >= op.x.n_features)
         return;
     for (uint32_t i = op.chunks[chunk]; i < op.chunks[chunk + 1]; i++) {
         const rank_query query = query_of(op.queries, i);
-        const float *x = op.x + query.first * op.n_features + d;
+        const float *x = op.x.dense + query.first * op.x.n_features + d;
         const double *force = op.force + query.first;
 #pragma unroll 16
         for (uint32_t row = 0; row < query.n; row++)
-            sum += force[row] * (double)x[(size_t)row * op.n_features];
+            sum += force[row] * (double)x[(size_t)row * op.x.n_features];
     }
-    op.partial[(size_t)chunk * op.n_features + d] = sum;
+    op.partial[(size_t)chunk * op.x.n_features + d] = sum;
     if (d == 0 && op.costs != nullptr)
         op.values[chunk] = add_up(op.costs + op.chunks[chunk], op.chunks[chunk + 1] - op.chunks[chunk]);
 }
@@ -35,7 +36,7 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_rows(const thr_rank_ad
 static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank_diagonal_op op) {
     const uint32_t chunk = blockIdx.x, d = blockIdx.y * ADD_THREADS + threadIdx.x;
     double total = 0;
-    if (d >= op.n_features)
+    if (d >= op.x.n_features)
         return;
     for (uint32_t i = op.chunks[chunk]; i < op.chunks[chunk + 1]; i++) {
         const rank_query query = query_of(op.queries, i);
@@ -45,7 +46,7 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank
             continue;
 #pragma unroll 8
         for (uint32_t u = 0; u < query.n; u++) {
-            const double x = (double)op.x[(query.first + op.queries.rows[query.first + u]) * op.n_features + d];
+            const double x = (double)op.x.dense[(query.first + op.queries.rows[query.first + u]) * op.x.n_features + d];
             const double part = counts[u] * x;
             sum += part;
             square += part * x;
@@ -53,7 +54,7 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank
         const double rest = square - sum * sum / all;
         total += rest > 0 ? 2 * op.queries.costs[query.number] * rest : 0;
     }
-    op.partial[(size_t)chunk * op.n_features + d] = total;
+    op.partial[(size_t)chunk * op.x.n_features + d] = total;
 }
 
 /* Start from v or, if it is NULL, from 1. */
@@ -77,15 +78,23 @@ static thr_status add_up_chunks(thr_stream *stream, const double *v, const doubl
 }
 
 thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_error *err) {
+    const uint32_t n_features = op->x.n_features;
     THR_TRY(thr_cuda_use(stream->device, err));
-    THR_LAUNCH(add_rows, add_blocks(op->n_chunks, op->n_features), ADD_THREADS, stream->stream, *op);
+    if (op->x.dense == nullptr)
+        thr_cuda_add_sparse_rows(stream, op);
+    else
+        THR_LAUNCH(add_rows, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream->stream, *op);
     THR_TRY(thr_cuda_launched(stream, "adding rows up", err));
-    return add_up_chunks(stream, op->v, op->partial, op->n_chunks, op->n_features, op->out, err);
+    return add_up_chunks(stream, op->v, op->partial, op->n_chunks, n_features, op->out, err);
 }
 
 thr_status thr_cuda_rank_diagonal(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err) {
+    const uint32_t n_features = op->x.n_features;
     THR_TRY(thr_cuda_use(stream->device, err));
-    THR_LAUNCH(add_squares, add_blocks(op->n_chunks, op->n_features), ADD_THREADS, stream->stream, *op);
+    if (op->x.dense == nullptr)
+        THR_TRY(thr_cuda_add_sparse_squares(stream, op, err));
+    else
+        THR_LAUNCH(add_squares, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream->stream, *op);
     THR_TRY(thr_cuda_launched(stream, "adding squares up", err));
-    return add_up_chunks(stream, nullptr, op->partial, op->n_chunks, op->n_features, op->out, err);
+    return add_up_chunks(stream, nullptr, op->partial, op->n_chunks, n_features, op->out, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sample's rows, centred and scaled, and the matrix of their products (rank/solver/precondition.h). One thread
- * computes each number of the matrix, adding row by row in float32 as kernel matmul does.
+ * computes each number of the matrix, adding row by row in float32 as kernel matmul does. Sparse rows are first written
+ * out into the panel, whose numbers are then centred and scaled in place.
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank/query.cuh"
@@ -24,8 +25,26 @@ __device__ __forceinline__ rank_query sampled_query(const thr_rank_sample_op &op
     return {first, (uint32_t)(op.queries.offsets[number + 1] - first), number};
 }
 
-__device__ __forceinline__ const float *sampled_row(const thr_rank_sample_op &op, const rank_query &query, uint64_t u) {
-    return op.x + (query.first + op.queries.rows[query.first + u]) * op.n_features;
+/* The number of row u, in the order of labels, of sampled query i. */
+__device__ __forceinline__ uint64_t row_number(const thr_rank_sample_op &op, const rank_query &query, uint64_t u) {
+    return query.first + op.queries.rows[query.first + u];
+}
+
+__device__ __forceinline__ const float *sampled_row(const thr_rank_sample_op &op, const rank_query &query, uint32_t i,
+                                                    uint64_t u) {
+    const uint64_t row = op.x.dense == nullptr ? op.starts[i] + u / op.row_step : row_number(op, query, u);
+    return (op.x.dense == nullptr ? op.panel : op.x.dense) + row * op.x.n_features;
+}
+
+/* Write the entries of a query's sampled rows into the panel, which is 0 elsewhere. */
+static __global__ void __launch_bounds__(SAMPLE_THREADS) write_rows_out(const thr_rank_sample_op op) {
+    const rank_query query = sampled_query(op, blockIdx.x);
+    float *out = op.panel + (size_t)op.starts[blockIdx.x] * op.x.n_features;
+    for (uint64_t u = 0; u < query.n; u += op.row_step, out += op.x.n_features) {
+        const uint64_t row = row_number(op, query, u);
+        for (uint64_t e = op.x.starts[row] + threadIdx.x; e < op.x.starts[row + 1]; e += SAMPLE_THREADS)
+            out[op.x.columns[e]] = op.x.values[e];
+    }
 }
 
 /* The count-weighted mean of a query; 0 if all counts are 0, since its rows then have no weight. */
@@ -33,29 +52,29 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS) find_means(const thr_ra
     const rank_query query = sampled_query(op, blockIdx.x);
     const uint32_t d = blockIdx.y * SAMPLE_THREADS + threadIdx.x;
     double all = 0, sum = 0;
-    if (d >= op.n_features)
+    if (d >= op.x.n_features)
         return;
 #pragma unroll 4
     for (uint64_t u = 0; u < query.n; u += op.row_step) {
         const double count = op.counts[query.first + u];
         all += count;
-        sum += count * (double)sampled_row(op, query, u)[d];
+        sum += count * (double)sampled_row(op, query, blockIdx.x, u)[d];
     }
-    op.means[(size_t)blockIdx.x * op.n_features + d] = all > 0 ? sum / all : 0;
+    op.means[(size_t)blockIdx.x * op.x.n_features + d] = all > 0 ? sum / all : 0;
 }
 
 /* The square root of the matrix's diagonal. */
 static __global__ void __launch_bounds__(SAMPLE_THREADS) find_scales(const thr_rank_sample_op op) {
     const uint32_t d = blockIdx.x * SAMPLE_THREADS + threadIdx.x;
     double sum = 1;
-    if (d >= op.n_features)
+    if (d >= op.x.n_features)
         return;
     for (uint32_t i = 0; i < op.n_sampled; i++) {
         const rank_query query = sampled_query(op, i);
-        const double weight = query_weight(op, query), mean = op.means[(size_t)i * op.n_features + d];
+        const double weight = query_weight(op, query), mean = op.means[(size_t)i * op.x.n_features + d];
 #pragma unroll 8
         for (uint64_t u = 0; u < query.n; u += op.row_step) {
-            const double x = (double)sampled_row(op, query, u)[d] - mean;
+            const double x = (double)sampled_row(op, query, i, u)[d] - mean;
             sum += weight * op.counts[query.first + u] * x * x;
         }
     }
@@ -65,14 +84,14 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS) find_scales(const thr_r
 static __global__ void __launch_bounds__(SAMPLE_THREADS) fill_panel(const thr_rank_sample_op op) {
     const rank_query query = sampled_query(op, blockIdx.x);
     const uint32_t d = blockIdx.y * SAMPLE_THREADS + threadIdx.x;
-    if (d >= op.n_features)
+    if (d >= op.x.n_features)
         return;
-    const double weight = query_weight(op, query), mean = op.means[(size_t)blockIdx.x * op.n_features + d];
+    const double weight = query_weight(op, query), mean = op.means[(size_t)blockIdx.x * op.x.n_features + d];
     const double scale = op.scales[d];
-    float *out = op.panel + (size_t)op.starts[blockIdx.x] * op.n_features + d;
-    for (uint64_t u = 0; u < query.n; u += op.row_step, out += op.n_features) {
+    float *out = op.panel + (size_t)op.starts[blockIdx.x] * op.x.n_features + d;
+    for (uint64_t u = 0; u < query.n; u += op.row_step, out += op.x.n_features) {
         const double root = sqrt(weight * op.counts[query.first + u]);
-        *out = (float)(root * ((double)sampled_row(op, query, u)[d] - mean) / scale);
+        *out = (float)(root * ((double)sampled_row(op, query, blockIdx.x, u)[d] - mean) / scale);
     }
 }
 
@@ -80,7 +99,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS) fill_panel(const thr_ra
 static __global__ void __launch_bounds__(EDGE *EDGE) multiply_panel(const thr_rank_sample_op op) {
     THR_SHARED(float, left, EDGE *EDGE);
     THR_SHARED(float, right, EDGE *EDGE);
-    const uint32_t i = threadIdx.x / EDGE, j = threadIdx.x % EDGE, n = op.n_features;
+    const uint32_t i = threadIdx.x / EDGE, j = threadIdx.x % EDGE, n = op.x.n_features;
     const uint32_t row = blockIdx.y * EDGE + i, column = blockIdx.x * EDGE + j, other = blockIdx.y * EDGE + j;
     const uint32_t n_rows = op.starts[op.n_sampled];
     float sum = 0;
@@ -101,9 +120,19 @@ static __global__ void __launch_bounds__(EDGE *EDGE) multiply_panel(const thr_ra
         op.matrix[(size_t)row * n + column] = sum;
 }
 
+static thr_status write_sparse_rows_out(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err) {
+    const size_t size = (size_t)op->n_panel_rows * op->x.n_features * sizeof(float);
+    THR_TRY(
+        thr_cuda_check(stream->device, cudaMemsetAsync(op->panel, 0, size, stream->stream), "clearing a panel", err));
+    THR_LAUNCH(write_rows_out, op->n_sampled, SAMPLE_THREADS, stream->stream, *op);
+    return thr_cuda_launched(stream, "writing sparse rows out", err);
+}
+
 thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err) {
-    const uint32_t strips = feature_blocks(op->n_features), edges = (op->n_features + EDGE - 1) / EDGE;
+    const uint32_t strips = feature_blocks(op->x.n_features), edges = (op->x.n_features + EDGE - 1) / EDGE;
     THR_TRY(thr_cuda_use(stream->device, err));
+    if (op->x.dense == nullptr && op->n_sampled != 0)
+        THR_TRY(write_sparse_rows_out(stream, op, err));
     if (op->n_sampled != 0)
         THR_LAUNCH(find_means, dim3(op->n_sampled, strips), SAMPLE_THREADS, stream->stream, *op);
     THR_LAUNCH(find_scales, strips, SAMPLE_THREADS, stream->stream, *op);

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * X v of the listed queries' rows, less the mean of each query. Eight lanes handle a row: lane l sums the dimensions
- * d with d mod 8 = l, in the order of kernel times_wide, so that they read 32 contiguous bytes.
+ * X v of the listed queries' rows, less the mean of each query. Eight lanes handle a row. Dense: lane l sums the
+ * dimensions d with d mod 8 = l, in the order of kernel times_wide, so that they read 32 contiguous bytes. Sparse: the
+ * entries are added one by one (sparse.cuh).
  */
 #include "cuda/backend.cuh"
 #include "cuda/rank/query.cuh"
+#include "cuda/rank/sparse.cuh"
 
-static const uint32_t ROW_LANES = 8, ROWS_AT_ONCE = QUERY_THREADS / ROW_LANES;
+static const uint32_t ROWS_AT_ONCE = QUERY_THREADS / ENTRY_LANES;
 
-__device__ __forceinline__ double product_of(const float *x, const double *v, uint32_t n, uint32_t lane) {
+__device__ __forceinline__ double dense_product(const float *x, const double *v, uint32_t n, uint32_t lane) {
     double sum = 0;
 #pragma unroll 8
-    for (uint32_t d = lane; d < n; d += ROW_LANES)
+    for (uint32_t d = lane; d < n; d += ENTRY_LANES)
         sum += (double)x[d] * v[d];
     return sum;
+}
+
+__device__ __forceinline__ double sparse_product(const thr_rank_matrix &x, const double *v, uint64_t row) {
+    return add_entries(x.starts[row], x.starts[row + 1],
+                       [&x, v](uint64_t e) { return (double)x.values[e] * v[x.columns[e]]; });
 }
 
 static __global__ void __launch_bounds__(QUERY_THREADS) score_rows(const thr_rank_scores_op op) {
     THR_SHARED(double, mean, 1);
     const rank_query query = query_of(op.queries, blockIdx.x);
-    const uint32_t t = threadIdx.x, lane = t % ROW_LANES;
+    const uint32_t t = threadIdx.x, lane = t % ENTRY_LANES, n_features = op.x.n_features;
     double *by_row = op.by_row + query.first;
     for (uint32_t from = 0; from < query.n; from += ROWS_AT_ONCE) {
-        const uint32_t row = from + t / ROW_LANES;
+        const uint32_t row = from + t / ENTRY_LANES;
         double sum = 0;
         if (row < query.n)
-            sum = product_of(op.x + (query.first + row) * op.n_features, op.v, op.n_features, lane);
-        for (uint32_t half = ROW_LANES / 2; half > 0; half /= 2)
+            sum = op.x.dense == nullptr
+                      ? sparse_product(op.x, op.v, query.first + row)
+                      : dense_product(op.x.dense + (query.first + row) * n_features, op.v, n_features, lane);
+        for (uint32_t half = op.x.dense == nullptr ? 0 : ENTRY_LANES / 2; half > 0; half /= 2)
             sum += __shfl_xor_sync(THR_ALL_LANES, sum, (int)half);
         if (row < query.n && lane == 0)
             by_row[row] = sum;

@@ -50,6 +50,8 @@ static thr_status list_queries(thr_rank_device *d, thr_error *err) {
     THR_TRY(d->backend->upload(d->stream, d->costs, d->known_costs, cost_bytes, err));
     THR_TRY(d->backend->upload(d->stream, d->listed, d->listing, d->n_listed * sizeof *d->listing, err));
     THR_TRY(d->backend->upload(d->stream, d->chunks, chunks, (p->n_chunks + 1) * sizeof *chunks, err));
+    if (d->x.dense == NULL) /* rank_add adds the forces of all rows; only those of listed queries are computed */
+        THR_TRY(d->backend->clear(d->stream, d->force, (size_t)p->view.n_rows * sizeof(double), err));
     THR_TRY(d->backend->wait(d->stream, err));
     d->is_listed = true;
     return THR_OK;
@@ -60,7 +62,6 @@ static thr_status find_scores(thr_rank_device *d, const double *v, bool zeros, t
     const thr_ranking_view *view = &d->problem->view;
     const thr_rank_scores_op op = {.queries = thr_rank_device_queries(d),
                                    .x = d->x,
-                                   .n_features = view->n_features,
                                    .v = zeros ? NULL : d->v,
                                    .by_row = d->sums,
                                    .scores = d->scores};
@@ -76,7 +77,6 @@ static thr_status add_rows(thr_rank_device *d, double *out, const double *costs,
     double *host_out = d->pinned + n, *host_values = d->pinned + 3 * n;
     const thr_rank_add_op op = {.queries = thr_rank_device_queries(d),
                                 .x = d->x,
-                                .n_features = p->view.n_features,
                                 .n_chunks = (uint32_t)p->n_chunks,
                                 .chunks = d->chunks,
                                 .force = d->force,
@@ -102,10 +102,10 @@ static thr_status find_diagonal(thr_rank_device *d, double *diagonal, thr_error 
     double *host = d->pinned + 2 * n;
     const thr_rank_diagonal_op op = {.queries = thr_rank_device_queries(d),
                                      .x = d->x,
-                                     .n_features = p->view.n_features,
                                      .n_chunks = (uint32_t)p->n_chunks,
                                      .chunks = d->chunks,
                                      .counts = d->counts,
+                                     .sums = d->sums,
                                      .partial = d->partial,
                                      .out = d->diagonal};
     THR_TRY(d->backend->rank_diagonal(d->stream, &op, err));

@@ -5,7 +5,7 @@
 
 #include "rank/device/problem.h"
 
-enum { THR_RANK_DEVICE_ARRAYS = 32 };
+enum { THR_RANK_DEVICE_ARRAYS = 40 };
 
 struct thr_rank_device {
     thr_rank_problem *problem;
@@ -15,7 +15,7 @@ struct thr_rank_device {
     void *arrays[THR_RANK_DEVICE_ARRAYS]; /* every allocation on the device, for freeing */
     uint32_t n_arrays;
     /* Device memory. */
-    float *x;
+    thr_rank_matrix x;
     uint64_t *offsets;
     uint32_t *rows, *levels, *leaves, *nodes, *listed, *chunks, *orders, *ranks, *spare, *all;
     thr_rank_op_node *tree;
@@ -40,6 +40,13 @@ struct thr_rank_device {
 /* Arguments that operations share. */
 thr_rank_queries thr_rank_device_queries(const thr_rank_device *device);
 thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *device);
+
+/* Allocate n elements on the device and enqueue their upload. THR_OK; THR_ENOMEM; THR_EDEVICE. */
+thr_status thr_rank_device_upload(thr_rank_device *device, const void *from, size_t n, size_t size, void *memory_out,
+                                  thr_error *err);
+
+/* Upload sparse rows, and their entries by chunk and feature. Synchronises. THR_OK; THR_ENOMEM; THR_EDEVICE. */
+thr_status thr_rank_device_copy_sparse(thr_rank_device *device, thr_error *err);
 
 /* Upload the trees' nodes by row and depth. THR_OK; THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_rank_device_copy_tree(thr_rank_device *device, thr_error *err);

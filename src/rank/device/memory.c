@@ -15,3 +15,11 @@ thr_status thr_rank_device_alloc(thr_rank_device *d, size_t n, size_t size, void
     memcpy(memory_out, &memory, sizeof memory);
     return THR_OK;
 }
+
+thr_status thr_rank_device_upload(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out,
+                                  thr_error *err) {
+    void *memory = NULL;
+    THR_TRY(thr_rank_device_alloc(d, n, size, &memory, err));
+    memcpy(memory_out, &memory, sizeof memory);
+    return d->backend->upload(d->stream, memory, from, n * size, err);
+}

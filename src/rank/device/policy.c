@@ -11,9 +11,10 @@
 
 /*
  * Estimates for the policy: readings of X in a training; numbers of X a second and thread on the CPU; seconds on a GPU
- * for each row of the longest query, whose sums are sequential.
+ * for each row of the longest query, whose sums are sequential; bytes to copy for each number of X.
  */
-static const double READINGS = 40, CPU_RATE = 1e9, ROW_SECONDS = 2e-8;
+static const double READINGS = 40, DENSE_RATE = 1e9, SPARSE_RATE = 6e8, ROW_SECONDS = 2e-8;
+static const double DENSE_BYTES = sizeof(float), SPARSE_BYTES = 2 * (sizeof(float) + sizeof(uint32_t));
 
 static thr_status copy_problem(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     thr_rank_device *device;
@@ -31,18 +32,14 @@ static const thr_device_copier PROBLEM = {.copy = copy_problem, .free = free_pro
 thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err) {
     thr_rank_problem *problem = solver->problem;
     thr_context *context = problem->context;
-    const double values = (double)problem->view.n_rows * (double)problem->view.n_features;
-    const double cpu = READINGS * values / CPU_RATE / (double)context->n_threads;
+    const bool dense = problem->view.dense != NULL;
+    const double values = (double)thr_rank_rows_values(&problem->view, 0, problem->view.n_rows);
+    const double cpu = READINGS * values / (dense ? DENSE_RATE : SPARSE_RATE) / (double)context->n_threads;
     const thr_device_use use = {.copier = &PROBLEM,
                                 .object = problem,
                                 .name = "a ranking",
-                                .bytes = values * sizeof(float),
+                                .bytes = values * (dense ? DENSE_BYTES : SPARSE_BYTES),
                                 .seconds = cpu - READINGS * ROW_SECONDS * (double)problem->longest};
-    if (problem->view.dense == NULL)
-        return thr_device_refuse(context,
-                                 "GPUs learn from dense rows, and these are sparse: use the CPU, or, for few features, "
-                                 "dense rows",
-                                 err);
     THR_TRY(thr_device_enter(&solver->on_device, &use, &solver->device, err));
     return solver->device == NULL
                ? THR_OK

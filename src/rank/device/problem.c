@@ -5,25 +5,23 @@
 #include "base/error.h"
 #include "rank/device/impl.h"
 
-/* Allocate n elements on the device and upload them. */
-static thr_status copy(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out, thr_error *err) {
-    void *memory = NULL;
-    THR_TRY(thr_rank_device_alloc(d, n, size, &memory, err));
-    memcpy(memory_out, &memory, sizeof memory);
-    return d->backend->upload(d->stream, memory, from, n * size, err);
+static thr_status copy_dense(thr_rank_device *d, thr_error *err) {
+    const thr_ranking_view *view = &d->problem->view;
+    size_t n_values = 0;
+    if (!thr_mul_size((size_t)view->n_rows, view->n_features, &n_values))
+        return thr_fail(err, THR_ENOMEM, "%zu rows of %u features: too many", (size_t)view->n_rows, view->n_features);
+    return thr_rank_device_upload(d, view->dense, n_values, sizeof(float), &d->x.dense, err);
 }
 
 static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries;
-    size_t n_values = 0;
-    if (!thr_mul_size(n, p->view.n_features, &n_values))
-        return thr_fail(err, THR_ENOMEM, "%zu rows of %u features: too many", n, p->view.n_features);
-    THR_TRY(copy(d, p->view.dense, n_values, sizeof(float), &d->x, err));
-    THR_TRY(copy(d, p->view.offsets, n_queries + 1, sizeof(uint64_t), &d->offsets, err));
-    THR_TRY(copy(d, p->rows, n, sizeof(uint32_t), &d->rows, err));
-    THR_TRY(copy(d, p->levels, n, sizeof(uint32_t), &d->levels, err));
-    return p->weights == NULL ? THR_OK : copy(d, p->weights, n, sizeof(double), &d->weights, err);
+    d->x.n_features = p->view.n_features;
+    THR_TRY((p->view.dense != NULL ? copy_dense : thr_rank_device_copy_sparse)(d, err));
+    THR_TRY(thr_rank_device_upload(d, p->view.offsets, n_queries + 1, sizeof(uint64_t), &d->offsets, err));
+    THR_TRY(thr_rank_device_upload(d, p->rows, n, sizeof(uint32_t), &d->rows, err));
+    THR_TRY(thr_rank_device_upload(d, p->levels, n, sizeof(uint32_t), &d->levels, err));
+    return p->weights == NULL ? THR_OK : thr_rank_device_upload(d, p->weights, n, sizeof(double), &d->weights, err);
 }
 
 /* Allocate the results of passes and their scratch memory. */

@@ -7,7 +7,7 @@
  * and sums stay on the device. Of several devices the first is used.
  *
  * Device memory: X, about 100 bytes a row and 12 more for each depth of the deepest tree, and the problem's arrays by
- * chunk.
+ * chunk. Sparse rows take 16 bytes an entry, since X' is there, too, and 8 a chunk and feature.
  *
  * Threads: one at a time.
  */
@@ -20,7 +20,7 @@
 typedef struct thr_rank_device thr_rank_device;
 
 /*
- * Copy a problem of dense rows to the first device. The problem and devices must outlive the copy. The problem's costs
+ * Copy a problem to the first device. The problem and devices must outlive the copy. The problem's costs
  * may change between evaluations.
  *
  * Returns THR_OK; THR_EUNSUPPORTED for 2^32 rows or more; THR_ENOMEM for memory of the host or the device (err names

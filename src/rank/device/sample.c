@@ -66,8 +66,8 @@ thr_status thr_rank_device_matrix(thr_rank_device *d, const thr_rank_sample *sam
     char *workspace = d->sample_memory;
     const thr_rank_sample_op op = {.queries = thr_rank_device_queries(d),
                                    .x = d->x,
-                                   .n_features = p->view.n_features,
                                    .n_sampled = d->n_sampled,
+                                   .n_panel_rows = n_rows,
                                    .row_step = sample->row_step,
                                    .share = (double)(sample->query_step * sample->row_step),
                                    .sampled = (uint32_t *)(void *)(workspace + l.sampled),

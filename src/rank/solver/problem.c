@@ -149,19 +149,20 @@ static void add_dense_diagonal(const thr_rank_problem *problem, uint64_t query, 
         close_feature(&sums[d], &squares[d], all, 2 * problem->costs[query], &total[d]);
 }
 
+/* In the order of rows, in which a device has a feature's entries. scratch->values gets the counts in that order. */
 static void add_sparse_diagonal(const thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch,
                                 double all, double *total) {
     const thr_csr *sparse = &problem->view.sparse;
     const uint64_t first = problem->view.offsets[query], end = problem->view.offsets[query + 1];
-    double *sums = scratch->features, *squares = sums + problem->view.n_features;
-    for (uint64_t u = first; u < end; u++) {
-        const uint64_t row = first + problem->rows[u];
+    double *sums = scratch->features, *squares = sums + problem->view.n_features, *counts = scratch->values;
+    for (uint64_t u = first; u < end; u++)
+        counts[problem->rows[u]] = problem->counts[u];
+    for (uint64_t row = first; row < end; row++)
         for (uint64_t e = sparse->starts[row]; e < sparse->starts[row + 1]; e++) {
-            const double x = (double)sparse->values[e], part = problem->counts[u] * x;
+            const double x = (double)sparse->values[e], part = counts[row - first] * x;
             sums[sparse->columns[e]] += part;
             squares[sparse->columns[e]] += part * x;
         }
-    }
     for (uint64_t e = sparse->starts[first]; e < sparse->starts[end]; e++)
         close_feature(&sums[sparse->columns[e]], &squares[sparse->columns[e]], all, 2 * problem->costs[query],
                       &total[sparse->columns[e]]);

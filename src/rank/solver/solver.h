@@ -53,7 +53,7 @@ void thr_rank_solver_end(thr_rank_solver *solver);
 
 /*
  * Evaluate and multiply on the context's GPU from now on, if the policy selects it (device/policy.h). THR_OK;
- * THR_EUNSUPPORTED for sparse rows with "cuda"; THR_ENOMEM; THR_EDEVICE.
+ * THR_EUNSUPPORTED for 2^32 rows or more, or no feature, with "cuda"; THR_ENOMEM; THR_EDEVICE.
  */
 thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err);
 
