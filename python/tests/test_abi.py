@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 from support import SOURCES, Case
-from thresher import _abi, _abi_sentences, _errors
+from thresher import _abi, _errors
 
 STRUCTS = {
     "thr_error": _abi.Error,
@@ -43,12 +43,12 @@ STRUCTS = {
     "thr_quality_options": _abi.QualityOptions,
     "thr_pair_quality": _abi.PairQuality,
     "thr_quality": _abi.Quality,
-    "thr_decoder": _abi_sentences.Decoder,
-    "thr_beam_options": _abi_sentences.BeamOptions,
-    "thr_beam_result": _abi_sentences.BeamResult,
-    "thr_bleu_texts": _abi_sentences.BleuTexts,
-    "thr_bleu_options": _abi_sentences.BleuOptions,
-    "thr_bleu_score": _abi_sentences.BleuScore,
+    "thr_decoder": _abi.Decoder,
+    "thr_beam_options": _abi.BeamOptions,
+    "thr_beam_result": _abi.BeamResult,
+    "thr_bleu_texts": _abi.BleuTexts,
+    "thr_bleu_options": _abi.BleuOptions,
+    "thr_bleu_score": _abi.BleuScore,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -85,10 +85,10 @@ def numbers() -> dict[str, int]:
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
         "THR_HEAD_AUTO": _abi.HEAD_AUTO,
         "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
-        "THR_BEAM_NO_WORD": _abi_sentences.BEAM_NO_WORD,
-        "THR_BEAM_MAX_LENGTH": _abi_sentences.BEAM_MAX_LENGTH,
-        "THR_BLEU_ORDER": _abi_sentences.BLEU_ORDER,
-        "THR_BLEU_SIGNATURE_SIZE": _abi_sentences.BLEU_SIGNATURE_SIZE,
+        "THR_BEAM_NO_WORD": _abi.BEAM_NO_WORD,
+        "THR_BEAM_MAX_LENGTH": _abi.BEAM_MAX_LENGTH,
+        "THR_BLEU_ORDER": _abi.BLEU_ORDER,
+        "THR_BLEU_SIGNATURE_SIZE": _abi.BLEU_SIGNATURE_SIZE,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
@@ -100,11 +100,11 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in _abi.RANK_SCALE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
-    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi_sentences.BEAM_PENALTY.items()})
-    wanted.update({f"THR_BEAM_STOP_{name.upper()}": number for name, number in _abi_sentences.BEAM_STOP.items()})
-    tokenisers = _abi_sentences.BLEU_TOKENISER
+    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi.BEAM_PENALTY.items()})
+    wanted.update({f"THR_BEAM_STOP_{name.upper()}": number for name, number in _abi.BEAM_STOP.items()})
+    tokenisers = _abi.BLEU_TOKENISER
     wanted.update({f"THR_BLEU_TOKENISER_{name.upper()}": number for name, number in tokenisers.items()})
-    smoothing = {name.upper().replace("-", "_"): number for name, number in _abi_sentences.BLEU_SMOOTHING.items()}
+    smoothing = {name.upper().replace("-", "_"): number for name, number in _abi.BLEU_SMOOTHING.items()}
     wanted.update({f"THR_BLEU_SMOOTHING_{name}": number for name, number in smoothing.items()})
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _abi_sentences, _arrays, _errors
+from . import _abi, _arrays, _errors
 from ._checks import choice, whole
 from ._head import Floats, Head, Words, _query_options, _words
 from ._jobs import Job, Progress, call_back
@@ -54,12 +54,12 @@ class _Calls:
         self._decoder, self._n_dims = decoder, n_dims
         if not callable(getattr(decoder, "step", None)):
             raise TypeError(f"decoder: {type(decoder).__name__} was given: expected an object with step(words)")
-        self._start = _abi_sentences.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
-        self._step = _abi_sentences.DecoderStep(self._call_step)
-        self._reorder = _abi_sentences.DecoderReorder(
+        self._start = _abi.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
+        self._step = _abi.DecoderStep(self._call_step)
+        self._reorder = _abi.DecoderReorder(
             lambda _self, rows, n, _err: self._call("reorder", lambda reorder: reorder(_copied(rows, n)))
         )
-        self.struct = _abi_sentences.Decoder(None, self._start, self._step, self._reorder)
+        self.struct = _abi.Decoder(None, self._start, self._step, self._reorder)
 
     def _call(self, name: str, call: Callable[[Any], object]) -> int:
         def act() -> int:
@@ -98,7 +98,7 @@ def _array(address: int | None, dtype: Any, n: int) -> npt.NDArray[Any]:
     return np.frombuffer(memoryview(room), dtype).copy()
 
 
-def _sentences(result: _abi_sentences.BeamResult) -> list[list[BeamSequence]]:
+def _sentences(result: _abi.BeamResult) -> list[list[BeamSequence]]:
     n = result.n_sequences
     firsts = _array(result.first_of, np.uint64, result.n_sentences + 1).tolist()
     offsets = _array(result.offsets, np.uint64, n + 1).tolist()
@@ -117,11 +117,11 @@ def _sentences(result: _abi_sentences.BeamResult) -> list[list[BeamSequence]]:
 def _max_lengths(given: int | Sequence[int], n_sentences: int) -> tuple[int, Words | None]:
     """The largest length, and an array with one a sentence."""
     if isinstance(given, (int, np.integer)):
-        return whole(given, "max_length", 1, _abi_sentences.BEAM_MAX_LENGTH), None
+        return whole(given, "max_length", 1, _abi.BEAM_MAX_LENGTH), None
     lengths = _words(given, "max_length")
     if len(lengths) != n_sentences:
         raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: expected one each")
-    return _abi_sentences.BEAM_MAX_LENGTH, lengths
+    return _abi.BEAM_MAX_LENGTH, lengths
 
 
 def beam_search(
@@ -175,17 +175,17 @@ def beam_search(
     options = defaults(
         "thr_beam_options_init",
         whole(start_word, "start_word", 0, _UINT32),
-        _abi_sentences.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
+        _abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
     )
     options.beam, options.n_best = whole(beam, "beam", 1, _UINT32), whole(n_best, "n_best", 1, _UINT32)
     options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
-    options.penalty = choice(penalty, "penalty", _abi_sentences.BEAM_PENALTY)
-    options.stop = choice(stop, "stop", _abi_sentences.BEAM_STOP)
+    options.penalty = choice(penalty, "penalty", _abi.BEAM_PENALTY)
+    options.stop = choice(stop, "stop", _abi.BEAM_STOP)
     options.alpha = alpha
     forbidden = _words([] if never is None else never, "never")
     options.never, options.n_never = (_arrays.address(forbidden) if forbidden.size else None), forbidden.size
     options.query = ctypes.addressof(query)
-    made, result, err = c_void_p(), _abi_sentences.BeamResult(), byref(_errors.slot.error)
+    made, result, err = c_void_p(), _abi.BeamResult(), byref(_errors.slot.error)
     _errors.call(lib.thr_beam_create, handle.pointer, byref(options), byref(made))
     try:
         with Job(progress) as job:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _abi_sentences, _arrays, _errors
+from . import _abi, _arrays, _errors
 from ._checks import choice
-from ._library import lib
+from ._library import lib, read
 
 
 class Bleu(NamedTuple):
@@ -52,17 +52,17 @@ class _Texts:
         self.offsets = np.zeros(len(pieces) + 1, np.uint64)
         np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
         self.bytes = b"".join(pieces)
-        self.struct = _abi_sentences.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
+        self.struct = _abi.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
 
 
 def _run(
     hypotheses: Any,
     references: Any,
-    options: _abi_sentences.BleuOptions,
+    options: _abi.BleuOptions,
     n: int,
     *,
     by_sentence: bool = False,
-) -> tuple[_abi_sentences.BleuScore, str, npt.NDArray[np.float64]]:
+) -> tuple[_abi.BleuScore, str, npt.NDArray[np.float64]]:
     """
     n: references a sentence, 0 for a single list of them. The last value is the score of each sentence, if by_sentence.
     """
@@ -70,8 +70,8 @@ def _run(
     scores = np.zeros(hyps.struct.n, np.float64)
     lists = [references] if n == 0 else references
     refs = [_Texts(texts, f"references[{i}]" if n else "references") for i, texts in enumerate(lists)]
-    views = (_abi_sentences.BleuTexts * len(refs))(*[ref.struct for ref in refs])
-    score, signature = _abi_sentences.BleuScore(), ctypes.create_string_buffer(_abi_sentences.BLEU_SIGNATURE_SIZE)
+    views = (_abi.BleuTexts * len(refs))(*[ref.struct for ref in refs])
+    score, signature = _abi.BleuScore(), ctypes.create_string_buffer(_abi.BLEU_SIGNATURE_SIZE)
     err = _errors.slot.error
     status = lib.thr_bleu(
         byref(hyps.struct),
@@ -91,13 +91,13 @@ def _run(
 
 def _options(
     tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
-) -> _abi_sentences.BleuOptions:
+) -> _abi.BleuOptions:
     if smooth_value is not None and not smooth_value > 0:
         raise ValueError(f"smooth_value is {smooth_value!r}: expected a number above 0")
-    return _abi_sentences.BleuOptions(
-        ctypes.sizeof(_abi_sentences.BleuOptions),
-        choice(tokenise, "tokenise", _abi_sentences.BLEU_TOKENISER),
-        choice(smooth, "smooth", _abi_sentences.BLEU_SMOOTHING),
+    return _abi.BleuOptions(
+        ctypes.sizeof(_abi.BleuOptions),
+        choice(tokenise, "tokenise", _abi.BLEU_TOKENISER),
+        choice(smooth, "smooth", _abi.BLEU_SMOOTHING),
         0.0 if smooth_value is None else smooth_value,
         lower_case,
         effective_order,
@@ -137,17 +137,8 @@ def bleu(
     """
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
     score, signature, _ = _run(hypotheses, references, options, _count_references(references))
-    return Bleu(
-        score.bleu,
-        tuple(score.precisions),
-        score.brevity_penalty,
-        score.hypothesis_length,
-        score.reference_length,
-        tuple(score.counts),
-        tuple(score.totals),
-        score.n_sentences,
-        signature,
-    )
+    tuples = {name: tuple(getattr(score, name)) for name in ("precisions", "counts", "totals")}
+    return read(Bleu, score, signature=signature, **tuples)
 
 
 def sentence_bleu(

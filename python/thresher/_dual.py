@@ -10,15 +10,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from . import _abi, _errors
-from ._checks import choice, encoded, encoded_path, whole
+from ._checks import choice, encoded, encoded_path
 from ._context import shared_context
 from ._handle import Handle, Model
 from ._jobs import Job, Progress
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 from ._texts import AT_ONCE, VectorArray, encode_texts
-from ._train import OnEpoch, number, tell_epochs
+from ._train import OnEpoch, set_options, tell_epochs
 
-_UINT32 = 2**32 - 1
 _ADAM_RATE = 0.002  # default embedding_rate of adam; the library's is FTRL's
 
 
@@ -77,50 +76,28 @@ class DualQuality(NamedTuple):
 # Options by type. The library checks their ranges.
 _CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
 _WHOLE = ("min_count", "n_epochs", "patience", "batch")
-_NUMBERS = (
-    "valid_share",
-    "rate",
-    "embedding_rate",
-    "hits_rate",
-    "l1",
-    "l2",
-    "adam_beta1",
-    "adam_beta2",
-    "adam_epsilon",
-)
+_ADAM = ("adam_beta1", "adam_beta2", "adam_epsilon")
+_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2", *_ADAM)
 
 
 def _train_options(given: dict[str, Any]) -> Any:
     """thr_dual_train_options of the arguments; None is the library's default."""
     options = defaults("thr_dual_train_options_init")
     wanted = {name: value for name, value in given.items() if value is not None}
-    for name in _CONFIG:
-        if name in wanted:
-            setattr(options.config, name, whole(wanted[name], name, 0, _UINT32))
-    for name in _WHOLE:
-        if name in wanted:
-            setattr(options, name, whole(wanted[name], name, 0, _UINT32))
     options.optimiser = choice(wanted["optimiser"], "optimiser", _abi.DUAL_OPTIMISER)
     if wanted["optimiser"] == "adam":
         options.embedding_rate = _ADAM_RATE
-    for name in _NUMBERS:
-        if name in wanted:
-            setattr(options, name, number(wanted[name], name))
-    if "valid" in wanted:
-        options.valid_path = encoded_path(wanted["valid"], "valid")
-    if "seed" in wanted:
-        options.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
+    set_options(options, wanted, _CONFIG, _WHOLE, _NUMBERS)
     options.config.hits = bool(wanted["hits"])
     options.loss = choice(wanted["loss"], "loss", _abi.DUAL_LOSS)
     options.value = choice(wanted["value"], "value", _abi.DUAL_VALUE)
-    options.resume = bool(wanted["resume"])
     return options
 
 
 def dual_info(pointer: int | None) -> DualInfo:
     """thr_dual_get_info."""
     i = lib.thr_dual_get_info(pointer)
-    return DualInfo(*(getattr(i if hasattr(i, name) else i.config, name) for name in DualInfo._fields))
+    return read(DualInfo, i, i.config)
 
 
 def encode_users(pointer: int | None, texts: Any) -> VectorArray:
@@ -162,9 +139,7 @@ class Dual(Model):
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
-        handle = self.handle()
-        assert isinstance(handle, DualHandle)
-        self.info = handle.info()
+        self.info: DualInfo = self.handle().info()
         self.report: DualReport | None = None
         """How the training went that made the model; None of one that was opened."""
 
@@ -247,7 +222,7 @@ class Dual(Model):
             )
             job.finish(status, files=True)
         dual = cls(path, threads=threads)
-        dual.report = DualReport(*(getattr(report, name) for name in DualReport._fields))
+        dual.report = read(DualReport, report)
         return dual
 
     @classmethod
@@ -305,7 +280,7 @@ class Dual(Model):
         with Job(progress) as job:
             status = lib.thr_dual_eval(handle.pointer, *names, byref(quality), byref(_errors.slot.error))
             job.finish(status, files=True)
-        return DualQuality(*(getattr(quality, name) for name in DualQuality._fields))
+        return read(DualQuality, quality)
 
     def __repr__(self) -> str:
         i = self.info

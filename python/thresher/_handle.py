@@ -46,11 +46,43 @@ _Self = TypeVar("_Self", bound="Opened")
 
 
 class Opened:
-    """What was opened from a path. Calls in progress keep the handle, so close() never waits for them."""
+    """
+    What was opened from a path. Calls in progress keep the handle, so close() never waits for them. A forked child
+    opens it again.
+    """
 
-    _path: bytes
-    _closed = False
-    _handle: Any
+    _kind: ClassVar[type[Handle]]
+    _noun: ClassVar[str] = "the model is"
+    """The beginning of messages."""
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
+        self._path = os.path.abspath(encoded_path(path, "path"))
+        self._threads = threads
+        self._device = device
+        self._closed = False
+        self._handle: Any = self._open()
+
+    def _open(self) -> Any:
+        return self._kind(self._path, self._threads, self._device)
+
+    def handle(self) -> Any:
+        """The open handle; opens it again in a forked child."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path}: {self._noun} closed")
+        if handle is None or handle.pointer is None:
+            handle = self._handle = self._open()
+        return handle
+
+    @property
+    def device(self) -> str:
+        """
+        Where an index's codes are screened, or posting lists searched: "cpu"; "cuda:0 (NVIDIA H200)"; with
+        device="auto" "cpu" until searches are worth a GPU, "cpu; REASON" if the GPU cannot be used, and
+        "cuda:0 (...); REASON" if another object of its context fell back.
+        """
+        device: str = self.handle().device
+        return device
 
     @property
     def path(self) -> str:
@@ -70,27 +102,10 @@ class Opened:
 
 
 class Model(Opened):
-    """An open model file. A forked child opens it again; a pickle holds its path."""
-
-    _kind: ClassVar[type[Handle]]
+    """An open model file. A pickle holds its path."""
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
-        self._path = os.path.abspath(encoded_path(path, "path"))
-        self._threads = threads
-        self._handle: Handle | None = self._open()
-        self._closed = False
-
-    def _open(self) -> Handle:
-        return self._kind(self._path, self._threads)
-
-    def handle(self) -> Handle:
-        """The open model; opens it again in a forked child."""
-        handle = self._handle
-        if self._closed:
-            raise ValueError(f"{self.path}: the model is closed")
-        if handle is None or handle.pointer is None:
-            handle = self._handle = self._open()
-        return handle
+        super().__init__(path, threads=threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_open_again, (type(self), self.path, self._threads))

@@ -16,12 +16,11 @@ from ._checks import choice, encoded, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
 from ._jobs import Job
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 from ._steps import in_steps
 
 _UINT32 = 2**32 - 1
 _ROUND = 16  # states that the library scores at once
-_DTYPES = {number: name for name, number in _abi.DTYPE.items()}
 
 Words = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float32]
@@ -84,8 +83,7 @@ class HeadHandle(Handle):
 
     def info(self) -> HeadInfo:
         i = lib.thr_head_get_info(self.pointer).info
-        fields = {name: getattr(i, name) for name in HeadInfo._fields}
-        return HeadInfo(**{**fields, "dtype": _DTYPES[i.dtype]})
+        return read(HeadInfo, i, dtype=_abi.DTYPE_NAME[i.dtype])
 
 
 class MadeHandle(HeadHandle):
@@ -160,12 +158,10 @@ class Head(Model):
     """
 
     _kind = HeadHandle
-    _handle: HeadHandle | None
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
-        assert self._handle is not None
-        self.info = self._handle.info()
+        self.info: HeadInfo = self.handle().info()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Head:
@@ -392,7 +388,7 @@ class Head(Model):
             byref(options),
             byref(found),
         )
-        return HeadLoss(*(getattr(found, name) for name in HeadLoss._fields))
+        return read(HeadLoss, found)
 
     def verify(self) -> None:
         """Read every byte and compare all checksums. Raises FormatError for a damaged file."""
@@ -402,7 +398,7 @@ class Head(Model):
 
     def handle(self) -> HeadHandle:
         """The open head; opens it again in a forked child."""
-        handle = self._handle
+        handle: HeadHandle | None = self._handle
         if self._closed:
             raise ValueError(f"{self.path or 'a head in memory'}: the head is closed")
         if handle is None or handle.pointer is None:

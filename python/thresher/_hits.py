@@ -18,7 +18,7 @@ from ._context import own, shared_context
 from ._filters import Filter
 from ._handle import Handle, Opened
 from ._jobs import Job
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 from ._notes import note
 from ._tables import are_words, note_weighed, rows_of, words_table
 
@@ -150,14 +150,11 @@ class Hits(Opened):
     Lists with changes are searched on the CPU.
     """
 
+    _noun = "the posting lists are"
+
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
-        self._path = os.path.abspath(encoded_path(path, "path"))
-        self._threads = threads
-        self._device = device
-        self._handle: HitsHandle | None = HitsHandle(self._path, threads, device)
-        self._closed = False
+        super().__init__(path, threads=threads, device=device)
         self._changing = threading.Lock()
-        self.info = self._handle.info()
 
     @classmethod
     def build(
@@ -396,19 +393,9 @@ class Hits(Opened):
         except (TypeError, ValueError):
             return False
 
-    @property
-    def device(self) -> str:
-        """Where lists are searched, in the form of Index.device."""
-        return self.handle().device
-
-    def handle(self) -> HitsHandle:
-        """The open file; opens it again in a forked child."""
-        handle = self._handle
-        if self._closed:
-            raise ValueError(f"{self.path}: the posting lists are closed")
-        if handle is None or handle.pointer is None:
-            handle = self._handle = HitsHandle(self._path, self._threads, self._device)
-            self.info = handle.info()
+    def _open(self) -> HitsHandle:
+        handle = HitsHandle(self._path, self._threads, self._device)
+        self.info = handle.info()
         return handle
 
     def __repr__(self) -> str:
@@ -428,7 +415,7 @@ class IndexHits(Hits):
 
     def handle(self) -> HitsHandle:
         """The lists of the index's current handle."""
-        return HitsView(self._index.opened())
+        return HitsView(self._index.handle())
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(
@@ -506,24 +493,7 @@ class HitsHandle(Handle):
     def info(self) -> HitsInfo:
         i = lib.thr_hits_get_info(self.pointer).info
         orders = {code: name for name, code in _abi.HITS_ORDER.items()}
-        return HitsInfo(
-            n_items=i.n_items,
-            n_features=i.n_features,
-            n_postings=i.n_postings,
-            n_ids=i.n_ids,
-            n_runs=i.n_runs,
-            n_bitmaps=i.n_bitmaps,
-            list_bytes=i.list_bytes,
-            file_bytes=i.file_bytes,
-            order=orders[i.order],
-            has_ids=i.has_ids,
-            has_names=i.has_names,
-            has_words=i.has_words,
-            n_rows=i.n_rows,
-            n_added=i.n_added,
-            n_removed=i.n_removed,
-            model=i.model,
-        )
+        return read(HitsInfo, i, order=orders[i.order])
 
 
 class UpdatedHandle(HitsHandle):

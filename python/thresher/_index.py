@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
-from ._checks import encoded, encoded_path, whole
+from ._checks import encoded, whole
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids
 from ._handle import Opened
@@ -37,13 +37,11 @@ class Index(Opened):
     scores are ordered by the smaller row.
     """
 
+    _kind, _noun = IndexHandle, "the index is"
+
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
-        self._path = os.path.abspath(encoded_path(path, "path"))
-        self._threads = threads
-        self._device = device
-        self._closed = False
-        self._handle: IndexHandle | None = IndexHandle(self._path, threads, device)
-        self.info = self._handle.info()
+        super().__init__(path, threads=threads, device=device)
+        self.info: IndexInfo = self.handle().info()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Index:
@@ -118,27 +116,7 @@ class Index(Opened):
         the model); ExistsError; FileError; DeviceError, before the build; CanceledError; and exceptions of progress and
         of the iterable.
         """
-        build(
-            path,
-            vectors,
-            metric=metric,
-            bits=bits,
-            keep=keep,
-            ids=ids,
-            replace=replace,
-            sample_rows=sample_rows,
-            segment_rows=segment_rows,
-            lead_bits=lead_bits,
-            rotate=rotate,
-            calibration_queries=calibration_queries,
-            model=model,
-            features=features,
-            multipliers=multipliers,
-            offsets=offsets,
-            threads=threads,
-            device=device,
-            progress=progress,
-        )
+        build(**{name: value for name, value in locals().items() if name != "cls"})
         return cls(path, threads=threads, device=device)
 
     # ------------------------------------------------------------------------------------------- search
@@ -237,7 +215,7 @@ class Index(Opened):
         """
         handle = self._handle
         if handle is None or handle.pointer is None:
-            handle = self.opened()
+            handle = self.handle()
         options: Any = None
         if not (
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
@@ -314,7 +292,7 @@ class Index(Opened):
         Raises ArgumentError, ValueError or TypeError (queries or options, such as a least_score above 0 for "l2");
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
-        handle = self.opened()
+        handle = self.handle()
         options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
         if are_texts(queries):
             queries = self._encoded(handle, queries)
@@ -323,7 +301,7 @@ class Index(Opened):
     @property
     def model(self) -> TowerInfo | DualInfo | None:
         """The TowerInfo or DualInfo of the index's model; None without a model."""
-        handle = self.opened()
+        handle = self.handle()
         tower = lib.thr_index_tower(handle.pointer)
         dual = lib.thr_index_dual(handle.pointer)
         return tower_info(tower) if tower is not None else dual_info(dual) if dual is not None else None
@@ -331,7 +309,7 @@ class Index(Opened):
     @property
     def hits(self) -> IndexHits | None:
         """The posting lists of the items' features, with words, values and explanations; None without features."""
-        handle = self.opened()
+        handle = self.handle()
         return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
 
     def _lists(self) -> IndexHits:
@@ -379,7 +357,7 @@ class Index(Opened):
         Raises NotFoundError (an unknown id); FormatError (bytes that are not a Roaring bitmap); ValueError or
         TypeError.
         """
-        handle = self.opened()
+        handle = self.handle()
         return filter_of_ids(handle.pointer, self.info.n_items, ids)
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
@@ -392,7 +370,7 @@ class Index(Opened):
         Raises ArgumentError, ValueError or TypeError (wrong or too few queries); UnsupportedError (the index is so
         small that searches are exact); ExistsError (a build is running in its directory); FileError; CanceledError.
         """
-        self.opened()
+        self.handle()
         array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
         tuned = IndexHandle(self._path, self._threads, self._device)  # no other thread searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
@@ -413,13 +391,13 @@ class Index(Opened):
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
         out = np.empty(self.info.n_dims, np.float32)
-        handle = self.opened()
+        handle = self.handle()
         _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out))
         return out
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id; None if there is no such item, or the index has no names."""
-        handle = self.opened()  # keeps it open during the call
+        handle = self.handle()  # keeps it open during the call
         found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
@@ -435,7 +413,7 @@ class Index(Opened):
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
         found = c_uint64()
-        handle = self.opened()
+        handle = self.handle()
         _errors.call(lib.thr_index_find, handle.pointer, encoded(name, "name"), byref(found))
         return found.value
 
@@ -453,7 +431,7 @@ class Index(Opened):
 
     def _row(self, id: int) -> int | None:
         row = c_uint64()
-        handle = self.opened()
+        handle = self.handle()
         return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
 
     def __contains__(self, item: object) -> bool:
@@ -477,32 +455,14 @@ class Index(Opened):
 
         Raises FormatError naming the file, section and offset; FileError; CanceledError.
         """
-        handle = self.opened()
+        handle = self.handle()
         with Job(progress) as job:
             job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
 
     @property
     def threads(self) -> int:
         """The number of threads of a search."""
-        return self.opened().threads
-
-    @property
-    def device(self) -> str:
-        """
-        Where codes are screened: "cpu"; "cuda:0 (NVIDIA H200)"; with device="auto" "cpu" until searches are worth a
-        GPU, "cpu; REASON" if the GPU cannot be used, and "cuda:0 (...); REASON" if another object of its context fell
-        back.
-        """
-        return self.opened().device
-
-    def opened(self) -> IndexHandle:
-        """The handle of the open index; opens it again in a forked child."""
-        handle = self._handle
-        if self._closed:
-            raise ValueError(f"{self.path}: the index is closed")
-        if handle is None or handle.pointer is None:
-            handle = self._handle = IndexHandle(self._path, self._threads, self._device)
-        return handle
+        return int(self.handle().threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path; loading it opens the index again."""

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from . import _abi
 from ._handle import Handle
-from ._library import lib
+from ._library import lib, read
 
 _METRICS = {code: name for name, code in _abi.METRIC.items()}
-_DTYPES = {code: name for name, code in _abi.DTYPE.items()}
 
 
 class IndexInfo(NamedTuple):
@@ -50,22 +49,4 @@ class IndexHandle(Handle):
 
     def info(self) -> IndexInfo:
         i = lib.thr_index_get_info(self.pointer).info
-        return IndexInfo(
-            n_items=i.n_items,
-            n_dims=i.n_dims,
-            metric=_METRICS[i.metric],
-            bits=i.item_bits,
-            keep=_DTYPES[i.keep],
-            n_segments=i.n_segments,
-            format_version=i.format_version,
-            code_bytes=i.code_bytes,
-            vector_bytes=i.vector_bytes,
-            file_bytes=i.file_bytes,
-            has_ids=i.has_ids,
-            has_names=i.has_names,
-            lead_bits=i.lead_bits,
-            rotated=i.rotated,
-            centred=i.centred,
-            tuned_queries=i.tuned_queries,
-            has_features=i.has_features,
-        )
+        return read(IndexInfo, i, metric=_METRICS[i.metric], bits=i.item_bits, keep=_abi.DTYPE_NAME[i.keep])

@@ -7,9 +7,9 @@ import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from . import _abi, _abi_sentences
+from . import _abi
 
 # The names this package calls: what they return, and what they take.
 _ERR = c_void_p  # thr_error *: byref() of one
@@ -126,7 +126,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_dual_train_options_init": _abi.DualTrainOptions,
     "thr_ranking_options_init": _abi.RankingOptions,
     "thr_rank_options_init": _abi.RankOptions,
-    "thr_bleu_options_init": _abi_sentences.BleuOptions,
+    "thr_bleu_options_init": _abi.BleuOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
     "thr_search_options_init": _abi.SearchOptions,
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
@@ -187,7 +187,7 @@ def _check_sizes(library: ctypes.CDLL, place: str) -> None:
 
 
 _MADE_FROM: dict[str, type[ctypes.Structure]] = {
-    "thr_beam_options_init": _abi_sentences.BeamOptions,
+    "thr_beam_options_init": _abi.BeamOptions,
     "thr_quality_options_init": _abi.QualityOptions,
 }
 """Those whose function takes further arguments."""
@@ -201,6 +201,16 @@ def defaults(init: str, *arguments: int) -> Any:
     made = struct.from_buffer_copy(room)
     made.size = ctypes.sizeof(struct)
     return made
+
+
+_Tuple = TypeVar("_Tuple")
+
+
+def read(kind: type[_Tuple], *structs: Any, **others: Any) -> _Tuple:
+    """The NamedTuple `kind` of others, and of the fields of the first struct that has one by the name."""
+    named: Any = kind
+    own = [name for name in named._fields if name not in others]
+    return kind(**{name: next(getattr(s, name) for s in structs if hasattr(s, name)) for name in own}, **others)
 
 
 lib, path = _load()

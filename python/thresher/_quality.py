@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._checks import choice, whole
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 
 
 class RankQuality(NamedTuple):
@@ -101,19 +101,14 @@ def rank_quality(
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, ties)
     answer = _abi.Quality()
     _errors.call(lib.thr_rank_quality, byref(judged.struct), byref(options), byref(answer))
-    return RankQuality(
-        answer.ndcg,
-        answer.map,
-        answer.mrr,
-        answer.err,
-        answer.precision,
-        answer.pair_accuracy,
-        answer.pairs.n_pairs,
-        answer.pairs.n_right,
-        answer.pairs.n_tied,
-        answer.n_rows,
-        answer.n_queries,
-        answer.n_without_gain,
+    pairs = answer.pairs
+    return read(
+        RankQuality,
+        answer,
+        pairs,
+        n_pairs_right=pairs.n_right,
+        n_pairs_tied=pairs.n_tied,
+        n_queries_without_gain=answer.n_without_gain,
     )
 
 

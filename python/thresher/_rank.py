@@ -16,7 +16,7 @@ from ._checks import choice, encoded_path, whole
 from ._context import shared_context
 from ._feature_names import check_names, keep_names, names_of
 from ._jobs import Job, Progress, call_back
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 from ._quality import rank_quality
 from ._ranking import Ranking, column, features_of
 from ._train import number
@@ -63,7 +63,7 @@ def _tell_steps(options: Any, on_step: OnStep | None) -> None:
     tell = on_step
 
     def told(_user: int | None, step: Any) -> None:
-        point = RankStep(*(getattr(step.contents, name) for name in RankStep._fields))
+        point = read(RankStep, step.contents)
         call_back(lambda: tell(point), None)
 
     options.on_step = _abi.RankStepFn(told)
@@ -255,7 +255,7 @@ class RankSVM:
         finally:
             lib.thr_rank_model_free(model)
             lib.thr_rank_model_free(start)
-        self.report_ = RankReport(*(getattr(report, name) for name in RankReport._fields))
+        self.report_ = read(RankReport, report)
         self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
         keep_names(self, names)
         return self

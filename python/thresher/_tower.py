@@ -12,7 +12,7 @@ from . import _abi
 from ._checks import choice, encoded_path
 from ._handle import Handle, Model
 from ._jobs import Progress
-from ._library import lib
+from ._library import lib, read
 from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options
 
@@ -34,15 +34,7 @@ class TowerInfo(NamedTuple):
 
 def tower_info(pointer: int | None) -> TowerInfo:
     i = lib.thr_tower_get_info(pointer)
-    return TowerInfo(
-        n_dims=i.config.n_dims,
-        query_bits=i.config.query_bits,
-        item_bits=i.config.item_bits,
-        n_grams=i.n_grams,
-        n_parameters=i.n_parameters,
-        file_bytes=i.file_bytes,
-        fingerprint=i.fingerprint,
-    )
+    return read(TowerInfo, i, i.config)
 
 
 def are_texts(thing: object) -> bool:

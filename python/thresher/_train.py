@@ -11,7 +11,7 @@ from . import _abi, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import shared_context
 from ._jobs import Job, Progress, call_back
-from ._library import defaults, lib
+from ._library import defaults, lib, read
 
 _UINT32 = 2**32 - 1
 
@@ -94,32 +94,31 @@ _CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_wo
 _FLAGS = ("shared_words", "shared_steps", "plain_weights")
 
 
-def train_options(given: dict[str, Any]) -> Any:
-    """thr_tower_train_options of the arguments; None is the library's default."""
-    options = defaults("thr_tower_train_options_init")
-    wanted = {name: value for name, value in given.items() if value is not None}
-    for name in _WHOLE:
-        if name in wanted:
-            setattr(options, name, whole(wanted[name], name, 0, _UINT32))
-    for name in _NUMBERS:
-        if name in wanted:
-            setattr(options, name, number(wanted[name], name))
-    for name in _CONFIG:
-        if name in wanted:
-            setattr(options.config, name, whole(wanted[name], name, 0, _UINT32))
-    for name in _FLAGS:
-        setattr(options.config, name, bool(wanted.get(name)))
+def set_options(
+    options: Any, wanted: dict[str, Any], config: tuple[str, ...], wholes: tuple[str, ...], numbers: tuple[str, ...]
+) -> None:
+    """Set the options that are wanted: whole numbers of options.config and of options, numbers, and what all share."""
+    for names, struct in ((config, options.config), (wholes, options)):
+        for name in filter(wanted.__contains__, names):
+            setattr(struct, name, whole(wanted[name], name, 0, _UINT32))
+    for name in filter(wanted.__contains__, numbers):
+        setattr(options, name, number(wanted[name], name))
     if "valid" in wanted:
         options.valid_path = encoded_path(wanted["valid"], "valid")
     if "seed" in wanted:
         options.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
-    options.estimator = choice(wanted.get("estimator", "variant"), "estimator", _abi.ESTIMATOR)
     options.resume = bool(wanted.get("resume"))
+
+
+def train_options(given: dict[str, Any]) -> Any:
+    """thr_tower_train_options of the arguments; None is the library's default."""
+    options = defaults("thr_tower_train_options_init")
+    wanted = {name: value for name, value in given.items() if value is not None}
+    set_options(options, wanted, _CONFIG, _WHOLE, _NUMBERS)
+    for name in _FLAGS:
+        setattr(options.config, name, bool(wanted.get(name)))
+    options.estimator = choice(wanted.get("estimator", "variant"), "estimator", _abi.ESTIMATOR)
     return options
-
-
-def _epoch_of(struct: Any) -> TowerEpoch:
-    return TowerEpoch(*(getattr(struct, name) for name in TowerEpoch._fields))
 
 
 def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
@@ -129,7 +128,7 @@ def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
     tell = on_epoch
 
     def told(_user: int | None, epoch: Any) -> None:
-        point = _epoch_of(epoch.contents)
+        point = read(TowerEpoch, epoch.contents)
         call_back(lambda: tell(point), None)
 
     options.on_epoch = _abi.EpochFn(told)
@@ -155,7 +154,7 @@ def train(
             context.pointer, from_file, path, byref(options), byref(report), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
-    return TowerReport(*(getattr(report, name) for name in TowerReport._fields))
+    return read(TowerReport, report)
 
 
 def judge(
@@ -167,4 +166,4 @@ def judge(
     with Job(progress) as job:
         status = lib.thr_tower_eval(pointer, from_file, byref(pairs_format), byref(quality), byref(_errors.slot.error))
         job.finish(status, files=True)
-    return TowerQuality(*(getattr(quality, name) for name in TowerQuality._fields))
+    return read(TowerQuality, quality)

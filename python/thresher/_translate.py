@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
-from . import _abi, _abi_sentences, _errors
+from . import _abi, _errors
 from ._checks import choice, encoded, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
@@ -94,7 +94,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi_sentences.BEAM_PENALTY}
+_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi.BEAM_PENALTY}
 
 
 class Translator(Model):
@@ -175,9 +175,8 @@ class Translator(Model):
     @property
     def times(self) -> TranslationTimes:
         """Where the time of the last call went."""
-        handle = self.handle()
-        assert isinstance(handle, _TranslatorHandle)
-        return handle.times
+        times: TranslationTimes = self.handle().times
+        return times
 
     def translate(self, texts: str | Iterable[str]) -> Any:
         """The best translation of a text, or a list of them for several; "" for a text without words."""
@@ -189,7 +188,6 @@ class Translator(Model):
         given = [texts] if isinstance(texts, str) else list(texts)
         texts_of = [encoded(text, f"text {number}", "surrogatepass") for number, text in enumerate(given)]
         handle = self.handle()
-        assert isinstance(handle, _TranslatorHandle)
         made: list[list[Translation]] = []
         step = self._batch * _BATCHES
         with handle.lock:
