@@ -28,10 +28,14 @@ extern "C" {
 
 typedef struct thr_rank_model thr_rank_model;
 
-/* How the length of a Newton step is limited. Both methods converge to the same minimum. */
+/*
+ * How the length of a Newton step is limited, and how a step sums over pairs. All methods converge to the same minimum.
+ * SWEEP serves comparisons: it takes time in proportion to the square of a query's rows.
+ */
 typedef enum thr_rank_method {
-    THR_RANK_LINE_SEARCH = 0, /* with a preconditioner: better if features differ in scale */
-    THR_RANK_TRUST_REGION = 1 /* the paper's method */
+    THR_RANK_LINE_SEARCH = 0,  /* with a preconditioner: better if features differ in scale */
+    THR_RANK_TRUST_REGION = 1, /* RankSVM, algorithm 1 */
+    THR_RANK_SWEEP = 2         /* TRUST_REGION whose sums over pairs are RankSVM's algorithm 2, P-SWX */
 } thr_rank_method;
 
 /* What C multiplies. Weights count as in the definition of f. */

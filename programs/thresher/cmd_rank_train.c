@@ -25,7 +25,7 @@ typedef struct train_values {
     prog_rank_values reading;
 } train_values;
 
-static const char *const methods[] = {"line-search", "trust-region", NULL};
+static const char *const methods[] = {"line-search", "trust-region", "sweep", NULL};
 static const char *const scales[] = {"pair", "query", "mean", NULL};
 
 static const prog_argument arguments[] = {
@@ -54,8 +54,10 @@ static const prog_option options[] = {
                         "the loss that C multiplies: pair, each pair's; query, the mean of a query's pairs; mean, "
                         "the mean of all pairs"),
      .fallback = "pair"},
-    {PROG_CHOICE_OPTION("method", "line-search|trust-region", methods, offsetof(train_values, method),
-                        "how Newton steps are limited; both give the same minimum"),
+    {PROG_CHOICE_OPTION("method", "line-search|trust-region|sweep", methods, offsetof(train_values, method),
+                        "line-search: preconditioned Newton steps, the fastest; trust-region: the paper's; sweep: "
+                        "trust-region with the paper's sums over pairs (P-SWX), slow for long queries. All give the "
+                        "same minimum"),
      .fallback = "line-search"},
     {PROG_COUNT_OPTION("steps", "N", offsetof(train_values, steps), "most Newton steps"), .least = 1, .most = 1000000,
      .fallback = "200"},

@@ -125,7 +125,8 @@ class RankSVM:
     C           cost of a pair in the wrong order, above 0
     epsilon     stop when the gradient's norm is this share of its norm at 0
     max_iter    most Newton steps
-    method      "line_search" or "trust_region" (the paper's); both give the same minimum
+    method      "line_search", "trust_region" (the paper's), or "sweep", which is trust_region with the
+                paper's sums over pairs, slow for long queries; all give the same minimum
     scale       what C multiplies: "pair", the loss of each pair; "query", the mean loss of a query's pairs; "mean", the
                 mean loss of all pairs
     warm_start  fit starts at coef_, if there is one

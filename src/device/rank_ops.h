@@ -7,8 +7,8 @@
  * a row, a query's entries begin at its first row and are in order of u, except where the comment states "in the order
  * of rows".
  *
- * All sums but those of a sweep use the order of the CPU's, operation by operation, and so have the same bits. Scores
- * that are NaN give meaningless sums but no invalid access.
+ * All sums use the order of the CPU's, operation by operation, and so have the same bits. Scores that are NaN give
+ * meaningless sums but no invalid access.
  */
 #ifndef THR_DEVICE_RANK_OPS_H
 #define THR_DEVICE_RANK_OPS_H
@@ -61,9 +61,9 @@ typedef struct thr_rank_queries {
 
 /*
  * The active pairs, computed by thr_rank_order_op. With sweep, orders is one order of all rows of a query, and pairs
- * are found by RankSVM's algorithm 2: the reference. Otherwise each depth of the tree has an order, and nodes[depth *
- * n_rows + row] is the number of the row's node, the same for all u in it; THR_RANK_OP_NONE for rows that are in no
- * node with two parts.
+ * are found by RankSVM's algorithm 2 (rank/solver/pair_sweep.h). Otherwise each depth of the tree has an order, and
+ * nodes[depth * n_rows + row] is the number of the row's node, the same for all u in it; THR_RANK_OP_NONE for rows that
+ * are in no node with two parts.
  */
 typedef struct thr_rank_pairs {
     const uint32_t *levels;

@@ -97,6 +97,10 @@ tail -n +6 trust.txt | paste - line.txt >/dev/null
 tail -n +6 line.txt >line.w
 tail -n +6 trust.txt | paste -d ' ' - line.w |
     awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "both methods end elsewhere"
+works "$THRESHER" rank train train.svm -o sweep.txt --method sweep -e 1e-9
+tail -n +6 sweep.txt | paste -d ' ' - line.w |
+    awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "sweeps end elsewhere"
+fails 2 'sweeps.*sweep' "$THRESHER" rank train train.svm -o never.txt --method sweeps
 works "$THRESHER" rank train train.svm -o warm.txt -e 1e-6 --start line.txt
 says '; 0 Newton steps, 0 products' err
 same warm.txt line.txt

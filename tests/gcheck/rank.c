@@ -125,13 +125,13 @@ static solved solve(const job *j, thr_context *context, way how, int repeats) {
     const double start = thr_clock();
     gcheck_must(thr_rank_solver_choose_device(&solver, &err), &err, "rows to the device");
     s.copied = thr_clock() - start;
-    if (solver.device != NULL)
-        thr_rank_device_sweep(solver.device, how == SWEEPS);
     for (int i = 0; i < repeats; i++) {
         bool converged = false;
         const double begin = thr_clock();
         memset(solver.w, 0, solver.n * sizeof *solver.w);
-        gcheck_must(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &err), &err, "solving");
+        gcheck_must(
+            thr_rank_solver_run(&solver, how == SWEEPS ? THR_RANK_SWEEP : THR_RANK_LINE_SEARCH, &converged, &err), &err,
+            "solving");
         s.seconds = fmin(s.seconds, thr_clock() - begin);
         s.product = fmin(s.product, solver.product_seconds / (double)solver.n_products);
     }

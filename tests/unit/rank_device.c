@@ -82,6 +82,12 @@ static void take_counts(const thr_rank_problem *problem, answers *a) {
             a->counts[u] = problem->n_pairs[q] != 0 && problem->costs[q] > 0 ? problem->counts[u] : 0;
 }
 
+static void ask_cpu(thr_rank_problem *problem, const double *w, const double *v, answers *a) {
+    a->value = thr_rank_evaluate(problem, w, a->gradient, a->diagonal);
+    thr_rank_product(problem, v, a->product);
+    take_counts(problem, a);
+}
+
 static void ask_device(thr_rank_device *device, thr_rank_problem *problem, const double *w, const double *v,
                        answers *a) {
     assert_ok(thr_rank_device_evaluate(device, w, a->gradient, a->diagonal, &a->value, &error), &error);
@@ -93,6 +99,19 @@ static void ask_device(thr_rank_device *device, thr_rank_problem *problem, const
 
 static bool same_bits(const double *a, const double *b, size_t n) {
     return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+/* What has other bits; NULL: nothing. */
+static const char *other_bits(const answers *a, const answers *b, const thr_ranking_view *view) {
+    if (!same_bits(&a->value, &b->value, 1))
+        return "value";
+    if (!same_bits(a->counts, b->counts, (size_t)view->n_rows))
+        return "count";
+    if (!same_bits(a->gradient, b->gradient, view->n_features))
+        return "gradient";
+    if (!same_bits(a->diagonal, b->diagonal, view->n_features))
+        return "diagonal";
+    return same_bits(a->product, b->product, view->n_features) ? NULL : "product";
 }
 
 static double distance(const double *a, const double *b, size_t n) {
@@ -215,18 +234,42 @@ static void check_naive(const test_ranking *made, const double *costs, const dou
     free(wanted);
 }
 
+/* Sweeps have the same bits on both, and the trees' answers up to rounding. */
+static void check_sweeps(thr_rank_problem *problems[2], thr_rank_device *device, const double *w, const double *v,
+                         const answers *trees, int number) {
+    const thr_ranking_view *view = &problems[0]->view;
+    const size_t n = view->n_features, n_rows = (size_t)view->n_rows;
+    answers cpu = answers_make(view), gpu = answers_make(view);
+    for (int i = 0; i < 2; i++)
+        assert_ok(thr_rank_problem_sweep(problems[i], true, &error), &error);
+    ask_cpu(problems[0], w, v, &cpu);
+    ask_device(device, problems[1], w, v, &gpu);
+    for (int i = 0; i < 2; i++)
+        assert_ok(thr_rank_problem_sweep(problems[i], false, &error), &error);
+    const char *what = other_bits(&cpu, &gpu, view);
+    assert_case(what == NULL, "shape %d: sweeps have another %s on a GPU", number, what);
+    assert_case(problems[0]->weights != NULL || same_bits(trees->counts, gpu.counts, n_rows),
+                "shape %d: sweeps count others", number);
+    assert_case(
+        fabs(gpu.value - trees->value) <= 1e-11 * trees->value && distance(gpu.gradient, trees->gradient, n) < 1e-10 &&
+            distance(gpu.product, trees->product, n) < 1e-10 && distance(gpu.counts, trees->counts, n_rows) < 1e-12,
+        "shape %d: sweeps come to %.17g, not %.17g", number, gpu.value, trees->value);
+    answers_free(&cpu);
+    answers_free(&gpu);
+}
+
 static void check_shape(thr_context *contexts[2], const thr_devices *devices, const shape *s, uint64_t *rng,
                         int number) {
     test_ranking *made = make_long_ranking(rng, s);
     const thr_ranking_view *view = &made->view;
-    const size_t n = view->n_features, n_rows = (size_t)view->n_rows;
+    const size_t n = view->n_features;
     double *there = random_vector(rng, n, s->scale), *w = test_array(n, sizeof *w), *v = random_vector(rng, n, 1);
     if (s->ties)
         make_ties(made, there);
-    double *weights = s->weighted ? random_weights(rng, n_rows) : NULL;
+    double *weights = s->weighted ? random_weights(rng, (size_t)view->n_rows) : NULL;
     thr_rank_problem *problems[2];
     thr_rank_device *device = NULL;
-    answers cpu = answers_make(view), gpu = answers_make(view), swept = answers_make(view);
+    answers cpu = answers_make(view), gpu = answers_make(view);
     for (int i = 0; i < 2; i++)
         assert_ok(thr_rank_problem_create(contexts[i], view, weights, &problems[i], &error), &error);
     assert_ok(thr_rank_device_create(problems[1], devices, &device, &error), &error);
@@ -236,42 +279,21 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
                 s->n_queries == 1 ? 0.5 : (double)thr_rng_below(rng, 4) * 0.3;
         for (size_t d = 0; d < n; d++)
             w[d] = round == 0 ? 0 : there[d];
-        cpu.value = thr_rank_evaluate(problems[0], w, cpu.gradient, cpu.diagonal);
-        thr_rank_product(problems[0], v, cpu.product);
-        take_counts(problems[0], &cpu);
+        ask_cpu(problems[0], w, v, &cpu);
         ask_device(device, problems[1], w, v, &gpu);
-        const char *what = NULL;
-        if (!same_bits(&cpu.value, &gpu.value, 1))
-            what = "value";
-        else if (!same_bits(cpu.counts, gpu.counts, n_rows))
-            what = "counts";
-        else if (!same_bits(cpu.gradient, gpu.gradient, n))
-            what = "gradient";
-        else if (!same_bits(cpu.diagonal, gpu.diagonal, n))
-            what = "diagonal";
-        else if (!same_bits(cpu.product, gpu.product, n))
-            what = "product";
+        const char *what = other_bits(&cpu, &gpu, view);
         assert_case(what == NULL, "seed %llu, shape %d, round %d: another %s", (unsigned long long)test_seed(), number,
                     round, what);
         if (!s->weighted)
             check_naive(made, problems[1]->costs, w, v, &gpu);
         check_matrix(problems[0], problems[1], device, number);
-        thr_rank_device_sweep(device, true);
-        ask_device(device, problems[1], w, v, &swept);
-        thr_rank_device_sweep(device, false);
-        assert_case(s->weighted || same_bits(cpu.counts, swept.counts, n_rows), "shape %d: sweeps count others",
-                    number);
-        assert_case(
-            fabs(swept.value - gpu.value) <= 1e-11 * gpu.value && distance(swept.gradient, gpu.gradient, n) < 1e-10 &&
-                distance(swept.product, gpu.product, n) < 1e-10 && distance(swept.counts, gpu.counts, n_rows) < 1e-12,
-            "shape %d, round %d: sweeps come to %.17g, not %.17g", number, round, swept.value, gpu.value);
+        check_sweeps(problems, device, w, v, &gpu, number);
     }
     thr_rank_device_free(device);
     for (int i = 0; i < 2; i++)
         thr_rank_problem_free(problems[i]);
     answers_free(&cpu);
     answers_free(&gpu);
-    answers_free(&swept);
     free(weights);
     free(there);
     free(w);
@@ -370,7 +392,7 @@ static void assert_same_model(const trained *a, const trained *b) {
 }
 
 /*
- * Dense and sparse, both methods, with and without a matrix for the preconditioner, weights, costs a query, and a
+ * Dense and sparse, all methods, with and without a matrix for the preconditioner, weights, costs a query, and a
  * start.
  */
 static void trainings_end_with_the_bits_of_the_cpu(void **state) {
@@ -391,7 +413,7 @@ static void trainings_end_with_the_bits_of_the_cpu(void **state) {
         options.query_weights = i == 1 ? NULL : query_weights;
         trained first = {.model = NULL};
         for (int round = 0; round < 2; round++) {
-            options.method = (thr_rank_method)((i + (size_t)round) % 2);
+            options.method = (thr_rank_method)((i + (size_t)round) % 3);
             trained cpu = train("cpu", made, &options), gpu = train(round == 0 ? "cuda:1" : "auto", made, &options);
             assert_true(!cpu.launched && gpu.launched && strncmp(gpu.device, "cuda:", 5) == 0);
             assert_same_model(&cpu, &gpu);
@@ -418,9 +440,8 @@ static double solve(thr_rank_problem *problem, const thr_devices *devices, bool 
     if (devices != NULL) {
         assert_ok(thr_rank_solver_choose_device(&solver, &error), &error);
         assert_non_null(solver.device);
-        thr_rank_device_sweep(solver.device, sweep);
     }
-    assert_ok(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &error), &error);
+    assert_ok(thr_rank_solver_run(&solver, sweep ? THR_RANK_SWEEP : THR_RANK_LINE_SEARCH, &converged, &error), &error);
     assert_true(converged);
     const double value = solver.value;
     *accuracy = (double)thr_rank_right_pairs(problem, solver.w, NULL, &n_pairs) / (double)n_pairs;
@@ -438,13 +459,14 @@ static void sweeps_come_to_the_same_least(void **state) {
         thr_context *context = make_context("cuda", NULL);
         const thr_devices *devices = thr_device_gpus_get(context);
         thr_rank_problem *problem = NULL;
-        double accuracies[3];
+        double accuracies[4];
         assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &error), &error);
         for (uint64_t q = 0; q < made->view.n_queries; q++)
             problem->costs[q] = 0.05;
         const double least = solve(problem, NULL, false, &accuracies[0]);
         assert_true(solve(problem, devices, false, &accuracies[1]) == least);
         const double swept = solve(problem, devices, true, &accuracies[2]);
+        assert_true(solve(problem, NULL, true, &accuracies[3]) == swept && accuracies[2] == accuracies[3]);
         assert_case(fabs(swept - least) <= 1e-10 * least, "%.17g, not %.17g", swept, least);
         assert_true(accuracies[0] == accuracies[1] && accuracies[0] == accuracies[2]);
         thr_rank_problem_free(problem);

@@ -64,6 +64,32 @@ static void free_scene(scene *s) {
     free(s->b);
 }
 
+static void sweep(thr_rank_problem *problem, bool on) {
+    thr_error err;
+    assert_ok(thr_rank_problem_sweep(problem, on, &err), &err);
+}
+
+static void check_scene(scene *s) {
+    const double *costs = s->problem->costs;
+    double diagonal[20];
+    const double value = thr_rank_evaluate(s->problem, s->w, s->a, diagonal);
+    const double wanted = test_pairs_value(s->ranking, costs, s->w);
+    assert_case(fabs(value - wanted) <= 1e-11 * wanted, "value %.17g is not %.17g", value, wanted);
+    test_pairs_gradient(s->ranking, costs, s->w, s->b);
+    assert_close(s->a, s->b, s->n, 1e-10, "gradient");
+    thr_rank_product(s->problem, s->v, s->a);
+    test_pairs_product(s->ranking, costs, s->w, s->v, s->b);
+    assert_close(s->a, s->b, s->n, 1e-10, "product");
+    test_pairs_diagonal(s->ranking, costs, s->w, s->b);
+    for (uint32_t d = 0; d < s->n; d++)
+        assert_case(s->b[d] <= 2 * diagonal[d] * (1 + 1e-9) && diagonal[d] >= 1, "diagonal %u: %g for %g", d,
+                    diagonal[d], s->b[d]);
+    uint64_t n_pairs = 0;
+    assert_int_equal(thr_rank_right_pairs(s->problem, s->w, NULL, &n_pairs), test_pairs_right(s->ranking, s->w));
+    assert_int_equal(n_pairs, test_pairs_count(s->ranking));
+}
+
+/* By trees and by sweeps, which are set and unset between evaluations. */
 static void all_is_what_sums_over_pairs_are(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -73,23 +99,10 @@ static void all_is_what_sums_over_pairs_are(void **state) {
         if (labels == TEST_LABELS_EQUAL)
             continue;
         scene s = make_scene(context, &rng, labels, round / TEST_LABELS_KINDS % 2 != 0);
-        const double *costs = s.problem->costs;
-        double diagonal[20];
-        const double value = thr_rank_evaluate(s.problem, s.w, s.a, diagonal);
-        const double wanted = test_pairs_value(s.ranking, costs, s.w);
-        assert_case(fabs(value - wanted) <= 1e-11 * wanted, "value %.17g is not %.17g", value, wanted);
-        test_pairs_gradient(s.ranking, costs, s.w, s.b);
-        assert_close(s.a, s.b, s.n, 1e-10, "gradient");
-        thr_rank_product(s.problem, s.v, s.a);
-        test_pairs_product(s.ranking, costs, s.w, s.v, s.b);
-        assert_close(s.a, s.b, s.n, 1e-10, "product");
-        test_pairs_diagonal(s.ranking, costs, s.w, s.b);
-        for (uint32_t d = 0; d < s.n; d++)
-            assert_case(s.b[d] <= 2 * diagonal[d] * (1 + 1e-9) && diagonal[d] >= 1, "diagonal %u: %g for %g", d,
-                        diagonal[d], s.b[d]);
-        uint64_t n_pairs = 0;
-        assert_int_equal(thr_rank_right_pairs(s.problem, s.w, NULL, &n_pairs), test_pairs_right(s.ranking, s.w));
-        assert_int_equal(n_pairs, test_pairs_count(s.ranking));
+        for (unsigned i = 0; i < 3; i++) {
+            sweep(s.problem, i == 1);
+            check_scene(&s);
+        }
         free_scene(&s);
     }
     thr_context_free(context);
@@ -140,6 +153,7 @@ static void threads_do_not_change_bits(void **state) {
             thr_error err;
             assert_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, NULL, &problem, &err), &err);
             assert_true(problem->n_chunks > 8);
+            sweep(problem, round >= 4);
             values[i] = thr_rank_evaluate(problem, w, gradients[i], diagonals[i]);
             thr_rank_product(problem, v, products[i]);
             right[i] = thr_rank_right_pairs(problem, w, NULL, &n_pairs);
@@ -170,6 +184,7 @@ static void long_queries_are_summed_right(void **state) {
         double w[2] = {0.3, 0.01}, v[2] = {1, -1}, got[2], wanted[2];
         assert_ok(thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err), &err);
         assert_true(ranking->view.n_rows > 2048);
+        sweep(problem, kind == TEST_LABELS_MANY);
         const double value = thr_rank_evaluate(problem, w, got, NULL), by_pairs = test_pairs_value(ranking, NULL, w);
         assert_case(fabs(value - by_pairs) <= 1e-11 * by_pairs, "value %.17g is not %.17g", value, by_pairs);
         test_pairs_gradient(ranking, NULL, w, wanted);
@@ -212,8 +227,11 @@ static void every_allocation_may_fail(void **state) {
         thr_rank_problem *problem = NULL;
         thr_error err;
         test_oom_arm(&oom);
-        const thr_status status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
-        assert_int_equal(problem != NULL, test_oom_check(&oom, status, &err, NULL));
+        thr_status status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
+        if (status == THR_OK)
+            status = thr_rank_problem_sweep(problem, true, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
+        assert_true(status == THR_OK || problem == NULL || !problem->sweeps);
         thr_rank_problem_free(problem);
     }
     test_ranking_free(ranking);

@@ -10,7 +10,9 @@
 
 #include "rank/solver/solver.h"
 
-enum { ROUNDS = 24 };
+enum { ROUNDS = 24, N_METHODS = 3 };
+
+static const char *const METHODS[N_METHODS] = {"line search", "trust region", "sweep"};
 
 /* The ranking as thr_ranking_from_matrix or _csr has it. */
 static thr_ranking *open_ranking(thr_context *context, const test_ranking *made) {
@@ -64,7 +66,7 @@ static void the_least_is_that_of_a_naive_solver(void **state) {
         for (uint64_t q = 0; q < made->view.n_queries; q++)
             costs[q] = cs[round % 3];
         const double least = test_pairs_solve(made, costs, w);
-        for (unsigned method = 0; method < 2; method++) {
+        for (unsigned method = 0; method < N_METHODS; method++) {
             thr_rank_options options;
             thr_rank_model *model = NULL;
             thr_rank_report report;
@@ -78,7 +80,7 @@ static void the_least_is_that_of_a_naive_solver(void **state) {
             assert_case(report.converged && report.gradient_norm <= 1e-8 * report.first_gradient_norm,
                         "method %u: gradient %g of %g after %u steps", method, report.gradient_norm,
                         report.first_gradient_norm, report.n_steps);
-            assert_least(&report, least, method == 0 ? "line search" : "trust region");
+            assert_least(&report, least, METHODS[method]);
             const double own = test_pairs_value(made, costs, thr_rank_model_weights(model));
             assert_case(fabs(report.objective - own) <= 1e-10 * own, "reported %.17g, is %.17g", report.objective, own);
             assert_int_equal(report.n_pairs, test_pairs_count(made));
@@ -185,7 +187,7 @@ static void every_step_is_reported(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
     thr_ranking *ranking = open_ranking(context, made);
-    for (unsigned method = 0; method < 2; method++) {
+    for (unsigned method = 0; method < N_METHODS; method++) {
         static told_steps told;
         thr_rank_options options;
         thr_rank_report report, until;
@@ -446,7 +448,7 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_training(o.epsilon = 0, "epsilon is 0");
     refuse_training(o.epsilon = 1, "epsilon is 1");
     refuse_training(o.most_steps = 0, "no Newton steps");
-    refuse_training(o.method = (thr_rank_method)2, "2 is no thr_rank_method");
+    refuse_training(o.method = (thr_rank_method)3, "3 is no thr_rank_method");
     refuse_training(o.scale = (thr_rank_scale)3, "3 is no thr_rank_scale");
     refuse_training(o.query_weights = negative, "query 1 of 3 has a weight of -1");
     refuse_training(o.query_weights = none, "weight of zero");
@@ -527,19 +529,22 @@ static void every_allocation_may_fail(void **state) {
     test_ranking *made = test_ranking_make(&rng, 6, 9, 4, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
     const double cs[] = {0.1, 1};
-    for (unsigned job = 0; job < 2; job++) {
+    for (unsigned job = 0; job < 4; job++) { /* each by trees and by sweeps */
         test_oom oom = test_oom_start(&memory);
+        thr_rank_options options;
+        thr_rank_options_init(&options);
+        options.method = job < 2 ? THR_RANK_LINE_SEARCH : THR_RANK_SWEEP;
         while (test_oom_next(&oom)) {
             thr_rank_model *model = NULL;
             double accuracies[2];
             thr_error err;
             test_oom_arm(&oom);
-            const thr_status status =
-                job == 0
-                    ? thr_rank_train(context, ranking, NULL, &model, NULL, &err)
-                    : thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, accuracies, 2, 1, 3}, &err);
+            const thr_status status = job % 2 == 0
+                                          ? thr_rank_train(context, ranking, &options, &model, NULL, &err)
+                                          : thr_rank_cross_validate(context, ranking, &options,
+                                                                    &(thr_rank_folds){cs, accuracies, 2, 1, 3}, &err);
             const bool succeeded = test_oom_check(&oom, status, &err, NULL);
-            assert_int_equal(model != NULL, succeeded && job == 0);
+            assert_int_equal(model != NULL, succeeded && job % 2 == 0);
             thr_rank_model_free(model);
         }
     }

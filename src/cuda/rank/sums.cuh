@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums.cuh - sums over active pairs for each row of a query: those of rank/solver/pair_tree.h in its order, and those
- * of the reference, RankSVM's algorithm 2, which sweeps the order of scores for each row.
+ * sums.cuh - sums over active pairs for each row of a query, by trees (rank/solver/pair_tree.h) and by sweeps over the
+ * order of scores (rank/solver/pair_sweep.h, RankSVM's algorithm 2), in their orders.
  */
 #ifndef THR_CUDA_RANK_SUMS_CUH
 #define THR_CUDA_RANK_SUMS_CUH
@@ -110,7 +110,7 @@ __device__ __forceinline__ void sum_block(const rank_sums &sums, const uint8_t *
     sums.low[u] += low;
 }
 
-/* The reference: sum over better rows from the lowest score up, and over worse ones from the highest down. */
+/* Sum over better rows from the lowest score up, and over worse ones from the highest down. */
 __device__ __forceinline__ void sweep_row(const rank_sums &sums, const uint32_t *levels, const uint32_t *order,
                                           uint32_t n, const thr_rank_op_counts &counts, uint32_t u) {
     double low = 0, high = 0;

@@ -22,7 +22,7 @@ thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *d) {
                             .nodes = d->nodes,
                             .leaves = d->leaves,
                             .n_depths = d->n_depths,
-                            .sweep = d->swept,
+                            .sweep = d->sweeps,
                             .orders = d->orders,
                             .ranks = d->ranks,
                             .masks = d->masks,
@@ -121,7 +121,7 @@ thr_status thr_rank_device_evaluate(thr_rank_device *d, const double *w, double 
     double squares = 0, costs = 0;
     for (uint32_t i = 0; i < n; i++)
         squares += w[i] * w[i];
-    d->swept = d->sweep;
+    d->sweeps = d->problem->sweeps;
     THR_TRY(list_queries(d, err));
     THR_TRY(find_scores(d, w, !(squares > 0), err));
     const thr_rank_order_op order = {.queries = thr_rank_device_queries(d),

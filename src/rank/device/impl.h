@@ -24,7 +24,7 @@ struct thr_rank_device {
     double *weights; /* or NULL */
     double *costs, *query_costs, *scores, *sums, *force, *counts, *v, *out, *diagonal, *partial, *values;
     uint32_t n_depths;
-    bool sweep, swept; /* setting for the next evaluation; setting of the last one */
+    bool sweeps; /* the problem's setting at the last evaluation */
     /* Host memory. */
     double *known_costs; /* n_queries: costs when the list was made; n_listed of them are positive */
     uint32_t *listing;   /* n_queries, then n_chunks + 1 */

@@ -106,7 +106,3 @@ void thr_rank_device_free(thr_rank_device *d) {
     thr_release(context, d->known_costs);
     thr_release(context, d);
 }
-
-void thr_rank_device_sweep(thr_rank_device *d, bool sweep) {
-    d->sweep = sweep;
-}

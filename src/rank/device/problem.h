@@ -30,9 +30,6 @@ thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *
                                   thr_error *err);
 void thr_rank_device_free(thr_rank_device *device);
 
-/* From the next evaluation on, find and sum over pairs by sweeps (RankSVM, algorithm 2), for tests and comparisons. */
-void thr_rank_device_sweep(thr_rank_device *device, bool sweep);
-
 /* As thr_rank_evaluate, with f in *value, and thr_rank_product. THR_OK; THR_EDEVICE; THR_ENOMEM. */
 thr_status thr_rank_device_evaluate(thr_rank_device *device, const double *w, double *gradient, double *diagonal,
                                     double *value, thr_error *err);

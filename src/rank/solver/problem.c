@@ -8,6 +8,8 @@
 #include "parallel/pool.h"
 #include "rank/workspace.h"
 
+static const double MARGIN = 1.0;
+
 static thr_pair_tree tree_of(const thr_rank_problem *problem, uint64_t query) {
     const uint64_t first = problem->view.offsets[query];
     const size_t node = problem->node_starts[query];
@@ -18,6 +20,15 @@ static thr_pair_tree tree_of(const thr_rank_problem *problem, uint64_t query) {
                            .ranks = problem->ranks + problem->rank_starts[query],
                            .masks = problem->masks + first,
                            .all = problem->all + query};
+}
+
+/* Needs thr_rank_problem_sweep. */
+static thr_pair_sweep sweep_of(const thr_rank_problem *problem, uint64_t query) {
+    const uint64_t first = problem->view.offsets[query];
+    return (thr_pair_sweep){.n = (uint32_t)(problem->view.offsets[query + 1] - first),
+                            .levels = problem->levels + first,
+                            .order = problem->orders + first,
+                            .counts = problem->pair_counts + first};
 }
 
 /* A pass over all queries. A chunk's sums go to the chunk's own arrays. */
@@ -56,8 +67,8 @@ static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, con
 }
 
 /*
- * Find the active pairs of the scores in scratch->sorted. If no two scores differ by the margin all pairs are active,
- * and no order is needed.
+ * Find the active pairs of the scores in scratch->sorted by the tree. If no two scores differ by the margin all pairs
+ * are active, and no order is needed.
  */
 static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_scratch *scratch) {
     double least = scratch->sorted[0], most = least;
@@ -73,6 +84,26 @@ static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_
         thr_rank_pair_tree_order(tree, scratch->rows, scratch->spare, margin, scratch->counts);
 }
 
+/* The same by sweeps. */
+static void sweep_pairs(const thr_pair_sweep *sweep, double margin, const thr_rank_scratch *scratch) {
+    for (uint32_t u = 0; u < sweep->n; u++)
+        scratch->rows[u] = (thr_scored_row){.score = scratch->sorted[u], .row = u};
+    thr_rank_pair_sweep_order(sweep, scratch->rows, scratch->spare, margin);
+    memcpy(scratch->counts, sweep->counts, sweep->n * sizeof *sweep->counts);
+}
+
+/* Sum values over the active pairs of a query into scratch->low and high, which may be low, too. */
+static void sum_pairs(const thr_rank_problem *problem, uint64_t query, const double *values, double *high,
+                      const thr_rank_scratch *scratch) {
+    if (problem->sweeps) {
+        const thr_pair_sweep sweep = sweep_of(problem, query);
+        thr_rank_pair_sweep_sums(&sweep, values, scratch->low, high);
+        return;
+    }
+    const thr_pair_tree tree = tree_of(problem, query);
+    thr_rank_pair_tree_sums(&tree, values, scratch->low, high, scratch->prefixes);
+}
+
 /* Multiply scratch->sorted by the rows' weights. */
 static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scratch) {
     for (uint32_t u = 0; u < n && weights != NULL; u++)
@@ -82,10 +113,11 @@ static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scr
 /* ------------------------------------------------------------------------------------------------ costs */
 
 /* b^- and b^+ to scratch->low and ->high; without weights they are the counts. */
-static void set_counts(const thr_pair_tree *tree, const double *weights, const thr_rank_scratch *scratch) {
+static void set_counts(const thr_rank_problem *problem, uint64_t query, const double *weights, uint32_t n,
+                       const thr_rank_scratch *scratch) {
     if (weights != NULL)
-        thr_rank_pair_tree_sums(tree, weights, scratch->low, scratch->high, scratch->prefixes);
-    for (uint32_t u = 0; u < tree->n && weights == NULL; u++) {
+        sum_pairs(problem, query, weights, scratch->high, scratch);
+    for (uint32_t u = 0; u < n && weights == NULL; u++) {
         scratch->low[u] = scratch->counts[u].low;
         scratch->high[u] = scratch->counts[u].high;
     }
@@ -98,23 +130,29 @@ static void set_counts(const thr_pair_tree *tree, const double *weights, const t
 static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch) {
     const thr_pair_tree tree = tree_of(problem, query);
     const uint64_t first = problem->view.offsets[query];
+    const uint32_t n = tree.n;
     const uint32_t *rows = problem->rows + first;
     const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
     double *counts = problem->counts + first, *force = scratch->values;
     const double cost = problem->costs[query];
     double slack = 0, product = 0; /* sum of 1 - (s_i - s_j) over active pairs; r s / 2 c_q */
-    find_pairs(&tree, 1.0, scratch);
-    set_counts(&tree, weights, scratch);
-    for (uint32_t u = 0; u < tree.n; u++) {
+    if (problem->sweeps) {
+        const thr_pair_sweep sweep = sweep_of(problem, query);
+        sweep_pairs(&sweep, MARGIN, scratch);
+    } else {
+        find_pairs(&tree, MARGIN, scratch);
+    }
+    set_counts(problem, query, weights, n, scratch);
+    for (uint32_t u = 0; u < n; u++) {
         const double s = scratch->sorted[u], low = scratch->low[u], high = scratch->high[u];
         const double weight = weights != NULL ? weights[u] : 1;
         counts[u] = weight * (low + high);
         force[rows[u]] = (low + high) * s - (low - high);
         slack += weight * (low * (1.0 - s) + high * s);
     }
-    weigh(weights, tree.n, scratch);
-    thr_rank_pair_tree_sums(&tree, scratch->sorted, scratch->low, scratch->low, scratch->prefixes);
-    for (uint32_t u = 0; u < tree.n; u++) {
+    weigh(weights, n, scratch);
+    sum_pairs(problem, query, scratch->sorted, scratch->low, scratch);
+    for (uint32_t u = 0; u < n; u++) {
         const double rest = force[rows[u]] - scratch->low[u], weight = weights != NULL ? weights[u] : 1;
         product += rest * scratch->sorted[u];
         force[rows[u]] = 2 * cost * weight * rest;
@@ -195,21 +233,21 @@ static void evaluate_query(const rank_pass *pass, uint64_t query, const thr_rank
 static void multiply_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     const thr_rank_problem *problem = pass->problem;
     const thr_ranking_view *view = &problem->view;
-    const thr_pair_tree tree = tree_of(problem, query);
     const uint64_t first = view->offsets[query];
+    const uint32_t n = (uint32_t)(view->offsets[query + 1] - first);
     const uint32_t *rows = problem->rows + first;
     const double *counts = problem->counts + first;
     const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
     const double twice = 2 * problem->costs[query];
     double *sums = scratch->low, *values = scratch->values;
-    multiply_rows(pass, query, tree.n, scratch);
-    for (uint32_t u = 0; u < tree.n; u++)
+    multiply_rows(pass, query, n, scratch);
+    for (uint32_t u = 0; u < n; u++)
         scratch->high[u] = counts[u] * scratch->sorted[u];
-    weigh(weights, tree.n, scratch);
-    thr_rank_pair_tree_sums(&tree, scratch->sorted, sums, sums, scratch->prefixes);
-    for (uint32_t u = 0; u < tree.n; u++)
+    weigh(weights, n, scratch);
+    sum_pairs(problem, query, scratch->sorted, sums, scratch);
+    for (uint32_t u = 0; u < n; u++)
         values[rows[u]] = twice * (scratch->high[u] - (weights != NULL ? weights[u] : 1) * sums[u]);
-    thr_rank_rows_add(problem->context->kernels, view, first, tree.n, values,
+    thr_rank_rows_add(problem->context->kernels, view, first, n, values,
                       problem->partial_sums + chunk * view->n_features);
 }
 

@@ -27,7 +27,7 @@
 #define THR_RANK_SOLVER_PROBLEM_H
 
 #include "base/memory.h"
-#include "rank/solver/pair_tree.h"
+#include "rank/solver/pair_sweep.h"
 #include "rank/row_products.h"
 
 typedef struct thr_rank_problem {
@@ -47,6 +47,10 @@ typedef struct thr_rank_problem {
     bool *all;
     thr_pair_node *nodes;
     uint16_t *ranks;
+    /* By row, of sweeps; NULL before thr_rank_problem_sweep first asks for them. */
+    bool sweeps;
+    uint32_t *orders;
+    thr_pair_counts *pair_counts;
     /* Chunk c has the queries chunks[c] to chunks[c + 1] - 1. */
     size_t n_chunks;
     uint64_t *chunks;
@@ -66,6 +70,12 @@ typedef struct thr_rank_problem {
 thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
                                    thr_rank_problem **problem, thr_error *err);
 void thr_rank_problem_free(thr_rank_problem *problem);
+
+/*
+ * Whether evaluations and products from the next evaluation on find and sum pairs by sweeps (pair_sweep.h) instead of
+ * trees, on the CPU and on a device. Takes 12 bytes a row when first set. THR_OK; THR_ENOMEM.
+ */
+thr_status thr_rank_problem_sweep(thr_rank_problem *problem, bool sweep, thr_error *err);
 
 /* The sum of o_i o_j over a query's pairs; without weights their number. */
 double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query);

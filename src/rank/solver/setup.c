@@ -207,6 +207,16 @@ thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view 
     return status;
 }
 
+thr_status thr_rank_problem_sweep(thr_rank_problem *problem, bool sweep, thr_error *err) {
+    const size_t n = (size_t)problem->view.n_rows;
+    if (sweep && problem->orders == NULL)
+        THR_TRY(thr_alloc(problem->context, n, sizeof(uint32_t), &problem->orders, "orders of scores", err));
+    if (sweep && problem->pair_counts == NULL)
+        THR_TRY(thr_alloc(problem->context, n, sizeof(thr_pair_counts), &problem->pair_counts, "counts of pairs", err));
+    problem->sweeps = sweep;
+    return THR_OK;
+}
+
 void thr_rank_problem_free(thr_rank_problem *problem) {
     if (problem == NULL)
         return;
@@ -223,6 +233,8 @@ void thr_rank_problem_free(thr_rank_problem *problem) {
     thr_release(context, problem->all);
     thr_release(context, problem->nodes);
     thr_release(context, problem->ranks);
+    thr_release(context, problem->orders);
+    thr_release(context, problem->pair_counts);
     thr_release(context, problem->chunks);
     thr_release(context, problem->partial_sums);
     thr_release(context, problem->partial_squares);

@@ -152,6 +152,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     solver->n_products = solver->n_readings = 0;
     solver->product_seconds = 0;
     *converged = false;
+    THR_TRY(thr_rank_problem_sweep(solver->problem, method == THR_RANK_SWEEP, err));
     THR_TRY(evaluate_first(solver, searches, err));
     report_step(solver);
     if (searches && !warm)
