@@ -140,6 +140,15 @@ typedef struct thr_index_info {
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
+ * The number of rows, each of which has a bit in filters. Equal to info.n_items unless the index was changed
+ * (index_change.h): rows of removed items have no item, nor have some between segments.
+ */
+THR_API uint64_t thr_index_n_rows(const thr_index *index);
+
+/* The number of changes since the build. */
+THR_API uint64_t thr_index_n_commits(const thr_index *index);
+
+/*
  * Read every byte, compare all checksums and recompute derived values: block norms and inverse norms match the codes
  * and vectors, vectors and factors are finite, no code is longer than the bound that certification uses, padding is
  * zero, ids are distinct, and the features belong to the same items. Also verifies the posting lists and the model.
@@ -205,7 +214,7 @@ typedef struct thr_search_options {
                                k-th best estimate (XFBQ 3.6), in units of the score. Negative: off */
     bool exact;             /* score every stored vector exactly, without codes */
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
-    uint64_t filter_bits;   /* n_items, if filter is given */
+    uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
      * Wanted share of the true best k, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
      * Below, the errors of each query's estimates are measured, and an item is dropped only if it is unlikely enough to

@@ -16,6 +16,7 @@
 #include <thresher/head.h>
 #include <thresher/hits.h>
 #include <thresher/index.h>
+#include <thresher/index_change.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
 #include <thresher/output.h>

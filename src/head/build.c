@@ -52,7 +52,7 @@ static thr_status set_target(thr_head *head, thr_error *err) {
     head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
     head->target = (thr_scan_target){.segments = &head->segment,
                                      .n_segments = 1,
-                                     .n_items = c->n_words,
+                                     .n_rows = c->n_words,
                                      .quantiser = &head->quantiser,
                                      .metric = THR_METRIC_IP,
                                      .keep = THR_DTYPE_NONE,

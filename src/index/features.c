@@ -86,7 +86,7 @@ thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_
         status = thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
     else if ((*hits)->view.file.size != manifest->hits.file_bytes ||
              (*hits)->view.file.checksum != manifest->hits.header_checksum ||
-             (*hits)->info.n_items != manifest->n_items || (*hits)->view.contents.rows != NULL)
+             (*hits)->info.n_items != manifest->n_rows || (*hits)->view.contents.rows != NULL)
         status =
             thr_fail(err, THR_ECORRUPT,
                      "%s: is not the file that the index was built with: restore it or build the index again", path);

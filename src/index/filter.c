@@ -32,7 +32,7 @@ static thr_status allow_all(const thr_index *index, const uint64_t *ids, size_t 
 static thr_status allow_rows(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
                              thr_error *err) {
     const uint64_t largest = container->first + container->last;
-    if (largest >= index->manifest.n_items)
+    if (largest >= index->manifest.n_rows)
         return not_held(index, largest, err);
     thr_select_roaring_fill(container, words + container->first / THR_WORD_BITS);
     return THR_OK;
@@ -66,7 +66,7 @@ static thr_status allow_roaring(const thr_index *index, const void *bytes, size_
 /* Clear the bitmap after an error. */
 static thr_status done(const thr_index *index, thr_status status, uint64_t *words) {
     if (status != THR_OK)
-        memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);
+        memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     return status;
 }
 
@@ -74,7 +74,7 @@ thr_status thr_bitmap_from_ids(const thr_index *index, const uint64_t *ids, size
                                thr_error *err) {
     if (index == NULL || (ids == NULL && n_ids > 0) || words == NULL)
         return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, ids and memory for its words");
-    memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);
+    memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
     return done(index, allow_all(index, ids, n_ids, words, err), words);
 }
@@ -83,7 +83,7 @@ thr_status thr_bitmap_from_roaring_ids(const thr_index *index, const void *bytes
                                        thr_error *err) {
     if (index == NULL || (bytes == NULL && size > 0) || words == NULL)
         return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, bytes and memory for its words");
-    memset(words, 0, thr_bitmap_words(index->manifest.n_items) * sizeof *words);
+    memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
     return done(index, allow_roaring(index, bytes, size, words, err), words);
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/idle.h"
 #include "device/policy.h"
+#include "index/live.h"
 #include "index/model.h"
 #include "index/feature_scores.h"
 #include "index/segment_file.h"
@@ -29,17 +30,19 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as views for the scan */
     thr_scan_target target; /* without a store */
-    thr_hits *hits;         /* NULL unless the manifest names posting lists */
-    thr_index_model model;  /* zero unless the manifest names a model */
+    thr_live live;
+    thr_hits *hits;        /* NULL unless the manifest names posting lists */
+    thr_index_model model; /* zero unless the manifest names a model */
 
     thr_device_policy codes; /* its copy is a thr_store */
     thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
     thr_idle scans;           /* thr_scan */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
+    thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
 };
 
-/* The index of the segment that holds a row below n_items. */
+/* The index of the segment that holds a row below n_rows. */
 uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
 
 /* THR_ECHANGED if a segment file was changed on disk. */
@@ -66,8 +69,18 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
                           const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err);
 
+/* The id of a row that has an item. */
+uint64_t thr_index_id_of(const thr_index *index, uint64_t row);
+
 /* Replace n rows by the ids of their items; THR_NO_ID is kept. */
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
+
+/*
+ * Restrict the options' filter to rows with an item. *filter, a workspace or NULL, holds the joined filter; return it
+ * with thr_idle_put to index->filters after the search, whatever this returns. THR_ENOMEM.
+ */
+thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err);
+void thr_index_filter_free(void *filter);
 
 /* Check queries as thr_index_search documents. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);

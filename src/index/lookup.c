@@ -10,16 +10,18 @@
 #include <string.h>
 
 bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
-    if (!index->manifest.has_ids) {
-        *row = id;
-        return id < index->manifest.n_items;
-    }
+    *row = id;
+    if (!index->manifest.has_ids)
+        return id < index->manifest.n_rows && thr_live_has(&index->live, id);
     for (uint32_t i = 0; i < index->n_segments; i++) {
-        uint32_t item;
-        if (thr_index_segment_find_id(&index->mapped[i].view, id, &item)) {
-            *row = index->segments[i].first_row + item;
+        const uint64_t first_id = index->manifest.segments[i].first_id;
+        uint32_t item = (uint32_t)(id - first_id);
+        const bool found = index->mapped[i].view.ids != NULL
+                               ? thr_index_segment_find_id(&index->mapped[i].view, id, &item)
+                               : id >= first_id && id - first_id < index->segments[i].n_items;
+        *row = index->segments[i].first_row + item;
+        if (found && thr_live_has(&index->live, *row))
             return true;
-        }
     }
     return false;
 }
@@ -38,10 +40,11 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
     if (index == NULL || (names == NULL && n != 0))
         return thr_fail(err, THR_EINVAL, "reading names needs an index and memory for them");
     THR_TRY(thr_index_check_unchanged(index, err));
-    const uint64_t n_items = index->manifest.n_items;
+    const uint64_t n_rows = index->manifest.n_rows;
     for (size_t i = 0; i < n; i++) {
         names[i] = NULL;
-        if (!index->manifest.has_names || first >= n_items || i >= n_items - first)
+        if (!index->manifest.has_names || first >= n_rows || i >= n_rows - first ||
+            !thr_live_has(&index->live, first + i))
             continue;
         const thr_segment_view *view = &index->mapped[thr_index_segment_of(index, first + i)].view;
         names[i] = thr_index_segment_item_name(view, (uint32_t)(first + i - view->scan.first_row));
@@ -79,9 +82,10 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
             if (view->names.offsets[i + 1] - view->names.offsets[i] != size)
                 continue;
             const char *candidate = thr_index_segment_item_name(view, i);
-            if (candidate == NULL || memcmp(candidate, name, size) != 0)
+            const uint64_t row = index->segments[s].first_row + i;
+            if (candidate == NULL || memcmp(candidate, name, size) != 0 || !thr_live_has(&index->live, row))
                 continue;
-            *id = view->ids != NULL ? view->ids[i] : index->segments[s].first_row + i;
+            *id = thr_index_id_of(index, row);
             return THR_OK;
         }
     }

@@ -75,6 +75,14 @@ bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **e
     return strncmp(name, "features-", 9) == 0 && build_parse(name + 9, ".hits", build, end);
 }
 
+void thr_index_live_name_print(uint32_t build, char name[THR_INDEX_LIVE_NAME_SIZE]) {
+    (void)snprintf(name, THR_INDEX_LIVE_NAME_SIZE, "live-%08" PRIx32 ".bits", build);
+}
+
+bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **end) {
+    return strncmp(name, "live-", 5) == 0 && build_parse(name + 5, ".bits", build, end);
+}
+
 /* C's hex floats are printed and parsed here, because printf and strtof follow the locale's decimal point. */
 enum { RANGE_SIZE = 24 };
 static const uint32_t MANTISSA = 0x7fffff;
@@ -298,6 +306,30 @@ static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
     return THR_OK;
 }
 
+/*
+ * "commits N", "next ID", and "live FILE CHECKSUM" if not every row has an item: the lines of an index that was
+ * changed.
+ */
+static thr_status change_lines(parser *p, thr_manifest *m) {
+    static const char expected[] = "'live', a file name and its checksum";
+    char name[THR_INDEX_LIVE_NAME_SIZE] = {0};
+    const char *end;
+    THR_TRY(number_line(p, "commits", 1, UINT64_MAX - 1, &m->n_commits));
+    THR_TRY(number_line(p, "next", 1, THR_NO_ID, &m->next_id));
+    if (!take(p, "live "))
+        return THR_OK;
+    p->line++;
+    if (p->end - p->next < THR_INDEX_LIVE_NAME_SIZE)
+        return wrong(p, expected);
+    memcpy(name, p->next, THR_INDEX_LIVE_NAME_SIZE - 1);
+    p->next += THR_INDEX_LIVE_NAME_SIZE - 1;
+    if (!thr_index_live_name_parse(name, &m->live.build, &end) || !take(p, " ") ||
+        !take_hex(p, 16, &m->live.checksum) || !take(p, "\n"))
+        return wrong(p, expected);
+    m->live.there = true;
+    return THR_OK;
+}
+
 /* Whether the fields agree with the model line: with a model's codes, nothing is learnt from vectors. */
 static bool model_fits(const thr_manifest *m) {
     bool plain = m->metric == THR_METRIC_COSINE && m->keep == THR_DTYPE_NONE && m->lead == m->quantiser.item_bits &&
@@ -321,7 +353,12 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
     p->next += THR_SEGMENT_NAME_SIZE - 1;
     if (!thr_index_segment_name_parse(name, &segment->number, &segment->build, &end) || !take(p, " ") ||
         !take_number(p, &n_items) || !take(p, " ") || !take_number(p, &segment->file_bytes) || !take(p, " ") ||
-        !take_hex(p, 16, &segment->header_checksum) || !take(p, "\n"))
+        !take_hex(p, 16, &segment->header_checksum))
+        return wrong(p, expected);
+    segment->has_ids = p->version < 3 || take(p, " ids"); /* before: what the line 'ids' has */
+    if (!segment->has_ids && (!take(p, " from ") || !take_number(p, &segment->first_id)))
+        return wrong(p, "'ids', or 'from' and the first id");
+    if (!take(p, "\n"))
         return wrong(p, expected);
     if (n_items < 1 || n_items > THR_MAX_SEGMENT_ITEMS)
         return wrong(p, "a segment of 1 to 2^31 items");
@@ -332,6 +369,7 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
 /* The lines after "segments N". Memory is allocated only if the file is long enough to hold them. */
 static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t sum = 0;
+    const bool changed = m->version > 2;
     if (m->n_segments > (size_t)(p->end - p->next) / SEGMENT_LINE_MIN)
         return wrong(p, "as many 'segment' lines as the 'segments' line has");
     THR_TRY(thr_alloc(context, m->n_segments, sizeof *m->segments, &m->segments, "the manifest's segments", p->err));
@@ -340,11 +378,22 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
         THR_TRY(segment_line(p, segment));
         if (i > 0 && segment->number <= segment[-1].number)
             return wrong(p, "segment numbers that ascend");
-        if (i + 1 < m->n_segments && segment->n_items % THR_BLOCK_ITEMS != 0)
+        if (!changed && i + 1 < m->n_segments && segment->n_items % THR_BLOCK_ITEMS != 0)
             return wrong(p, "a multiple of 64 items in every segment but the last");
-        sum += segment->n_items; /* at most 10^6 times 2^31 */
+        m->n_rows = (m->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+        if (!changed) {
+            segment->has_ids = m->has_ids;
+            segment->first_id = m->n_rows;
+        }
+        if (changed && !segment->has_ids &&
+            (segment->n_items > m->next_id || segment->first_id > m->next_id - segment->n_items))
+            return wrong(p, "ids below that of the 'next' line");
+        m->n_rows += segment->n_items; /* at most 10^6 times 2^31 */
+        sum += segment->n_items;
     }
-    return sum == m->n_items ? THR_OK : wrong(p, "segments whose items add up to the 'items' line");
+    if (m->live.there ? sum < m->n_items : sum != m->n_items)
+        return wrong(p, "segments whose items add up to the 'items' line");
+    return m->live.there || m->n_rows == m->n_items ? THR_OK : wrong(p, "'live': some rows have no item");
 }
 
 /* The length of a key, a word of lower-case letters, at the start of a line. */
@@ -360,9 +409,9 @@ static size_t key_length(const char *line, const char *end) {
  * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {"metric", "dims",   "bits",     "lead",     "keep",     "items",
-                                       "ranges", "centre", "rotation", "errors",   "tuning",   "recall",
-                                       "ids",    "names",  "model",    "features", "segments", "segment"};
+    static const char *const keys[] = {"metric", "dims",     "bits",     "lead",    "keep",    "items", "ranges",
+                                       "centre", "rotation", "errors",   "tuning",  "recall",  "ids",   "names",
+                                       "model",  "features", "segments", "segment", "commits", "next",  "live"};
     uint32_t number = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -392,7 +441,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     if (m->version > 1)
         THR_TRY(number_line(p, "lead", 1, bits, &lead));
     THR_TRY(keep_line(p, &m->keep));
-    THR_TRY(number_line(p, "items", 1, UINT64_MAX - 1, &m->n_items));
+    THR_TRY(number_line(p, "items", m->version > 2 ? 0 : 1, UINT64_MAX - 1, &m->n_items));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
     THR_TRY(flag_line(p, "centre", &m->centred));
     if (m->version > 1) {
@@ -407,6 +456,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
         THR_TRY(model_line(p, &m->model));
         THR_TRY(hits_line(p, &m->hits));
     }
+    if (m->version > 2)
+        THR_TRY(change_lines(p, m));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE;
@@ -555,13 +606,25 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
         add_model(&out, &m->model);
     if (m->hits.there)
         add_hits(&out, &m->hits);
+    if (m->version > 2)
+        add(&out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
+    if (m->live.there) {
+        char name[THR_INDEX_LIVE_NAME_SIZE];
+        thr_index_live_name_print(m->live.build, name);
+        add(&out, "live %s %016" PRIx64 "\n", name, m->live.checksum);
+    }
     add(&out, "segments %" PRIu32 "\n", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];
         thr_index_segment_name_print(segment->number, segment->build, name);
-        add(&out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64 "\n", name, segment->n_items, segment->file_bytes,
+        add(&out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64, name, segment->n_items, segment->file_bytes,
             segment->header_checksum);
+        if (m->version > 2 && segment->has_ids)
+            add(&out, " ids");
+        else if (m->version > 2)
+            add(&out, " from %" PRIu64, segment->first_id);
+        add(&out, "\n");
     }
     uint64_t checksum = thr_checksum_of(out.text, out.used);
     add(&out, "checksum %016" PRIx64 "\n", checksum);

@@ -14,11 +14,14 @@
 #include <thresher/index.h>
 
 enum {
-    THR_FORMAT_VERSION = 2,
+    THR_FORMAT_VERSION = 3, /* the newest; of an index that was changed after its build */
+    THR_BUILD_VERSION = 2,
+    THR_SEGMENT_VERSION = 2,
     THR_MAX_SEGMENTS = 1000000,     /* six digits */
     THR_SEGMENT_NAME_SIZE = 20,     /* "000000-5f3a91c2.seg" and a zero byte */
     THR_INDEX_MODEL_NAME_SIZE = 27, /* "model-5f3a91c2.safetensors" and a zero byte */
-    THR_INDEX_HITS_NAME_SIZE = 23   /* "features-5f3a91c2.hits" and a zero byte */
+    THR_INDEX_HITS_NAME_SIZE = 23,  /* "features-5f3a91c2.hits" and a zero byte */
+    THR_INDEX_LIVE_NAME_SIZE = 19   /* "live-5f3a91c2.bits" and a zero byte */
 };
 
 /* At most 2^31 items, so that row numbers within a segment leave a bit unused. */
@@ -26,7 +29,9 @@ enum {
 
 typedef struct thr_manifest_segment {
     uint32_t number, build; /* both are part of the file's name */
-    uint32_t n_items;
+    uint32_t n_items;       /* including removed ones */
+    bool has_ids;           /* the file has a section of ids; else item i has the id first_id + i */
+    uint64_t first_id;
     uint64_t file_bytes;
     uint64_t header_checksum;
 } thr_manifest_segment;
@@ -47,6 +52,13 @@ typedef struct thr_manifest_hits {
     uint32_t build; /* part of the file's name */
     uint64_t file_bytes, header_checksum;
 } thr_manifest_hits;
+
+/* The bitmap of rows with an item that was not removed. */
+typedef struct thr_manifest_live {
+    bool there;     /* else every row has one */
+    uint32_t build; /* part of the file's name */
+    uint64_t checksum;
+} thr_manifest_live;
 
 /* The recalls and numbers of results for which an index is calibrated. */
 enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
@@ -72,8 +84,12 @@ typedef struct thr_manifest {
     thr_tuning tuning;
     thr_manifest_model model;
     thr_manifest_hits hits;
-    uint64_t n_items;
-    bool centred, has_ids, has_names; /* centred: the segments hold the centre */
+    uint64_t n_items;                 /* not removed */
+    uint64_t n_rows;                  /* a segment's first row is a multiple of 64 */
+    bool centred, has_ids, has_names; /* centred: the segments hold the centre; has_ids: ids are not row numbers */
+    uint64_t n_commits;               /* after the build */
+    uint64_t next_id;                 /* the id of the next item that is added without one */
+    thr_manifest_live live;
     uint32_t n_segments;
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
@@ -97,6 +113,10 @@ bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **
 /* The same for "features-5f3a91c2.hits". */
 void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]);
 bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end);
+
+/* The same for "live-5f3a91c2.bits". */
+void thr_index_live_name_print(uint32_t build, char name[THR_INDEX_LIVE_NAME_SIZE]);
+bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
  * Parse a manifest of untrusted bytes; name is for messages. Free with thr_index_manifest_free.

@@ -28,6 +28,7 @@ static void unload(thr_index *index) {
     thr_release(index->context, index->mapped);
     thr_release(index->context, index->segments);
     thr_index_manifest_free(index->context, &index->manifest);
+    thr_index_live_close(index->context, &index->live);
     index->mapped = NULL;
     index->segments = NULL;
     index->n_segments = 0;
@@ -43,6 +44,7 @@ void thr_index_free(thr_index *index) {
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
+    thr_idle_end(&index->filters, thr_index_filter_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -57,7 +59,7 @@ void thr_index_free(thr_index *index) {
 static thr_status map_segment(thr_index *index, const char *dir, const thr_manifest_segment *listed, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     thr_mapped *mapped = &index->mapped[index->n_segments];
-    thr_segment_shape shape = {.version = m->version,
+    thr_segment_shape shape = {.version = m->version < THR_SEGMENT_VERSION ? m->version : THR_SEGMENT_VERSION,
                                .n_items = listed->n_items,
                                .n_dims = m->quantiser.n_dims,
                                .bits = m->quantiser.item_bits,
@@ -65,7 +67,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
                                .metric = m->metric,
                                .keep = m->keep,
                                .centred = m->centred,
-                               .has_ids = m->has_ids,
+                               .has_ids = listed->has_ids,
                                .has_names = m->has_names};
     char name[THR_SEGMENT_NAME_SIZE];
     *mapped = (thr_mapped){.map.fd = -1};
@@ -106,7 +108,7 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         THR_TRY(take_centre(index, view, err));
         view->scan.first_row = first_row;
         index->segments[i] = view->scan;
-        first_row += view->shape.n_items;
+        first_row += thr_padded_items(view->shape.n_items);
         index->info.file_bytes += view->file.size;
         static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
                                                          THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
@@ -123,6 +125,8 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
 /* Open all files that the manifest names. */
 static thr_status open_files(thr_index *index, const char *dir, thr_error *err) {
     THR_TRY(map_segments(index, dir, err));
+    THR_TRY(thr_index_live_open(index->context, dir, &index->manifest, &index->live, err));
+    index->info.file_bytes += index->live.map.size;
     if (index->manifest.hits.there) {
         index->info.file_bytes += index->manifest.hits.file_bytes;
         THR_TRY(thr_index_hits_open(index->context, dir, &index->manifest, &index->hits, err));
@@ -210,7 +214,7 @@ static void describe(thr_index *index) {
     info->has_names = m->has_names;
     index->target = (thr_scan_target){.segments = index->segments,
                                       .n_segments = index->n_segments,
-                                      .n_items = m->n_items,
+                                      .n_rows = m->n_rows,
                                       .quantiser = &m->quantiser,
                                       .metric = m->metric,
                                       .keep = m->keep,
@@ -233,6 +237,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
     memcpy(index->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
@@ -268,6 +273,14 @@ thr_index_info thr_index_get_info(const thr_index *index) {
     return index->info;
 }
 
+uint64_t thr_index_n_rows(const thr_index *index) {
+    return index->manifest.n_rows;
+}
+
+uint64_t thr_index_n_commits(const thr_index *index) {
+    return index->manifest.n_commits;
+}
+
 const thr_tower *thr_index_tower(const thr_index *index) {
     return index->model.tower;
 }
@@ -295,5 +308,7 @@ uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
+    if (index->live.words != NULL)
+        THR_TRY(thr_map_check(&index->live.map, index->live.path, err));
     return index->hits == NULL ? THR_OK : thr_hits_check_unchanged(index->hits, err);
 }

@@ -67,20 +67,21 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
     const thr_tuning *tuning = &index->manifest.tuning;
     const size_t r = recall_row(options->recall);
     const uint64_t n_items = index->manifest.n_items;
+    const bool filtered = options->filter != NULL && options->filter != index->live.words;
     const bool kept = index->manifest.keep != THR_DTYPE_NONE;
     uint64_t survivors = SURVIVORS_TIMES * thr_search_candidates(k), candidates = thr_search_candidates(k);
     if (tuning->n_queries > 0) {
         const size_t row = r < THR_TUNED_RECALLS ? r : THR_TUNED_RECALLS - 1;
-        const uint64_t allowed = thr_scan_count_allowed(&index->target, options->filter);
+        const uint64_t allowed = filtered ? thr_scan_count_allowed(&index->target, options->filter) : n_items;
         const double share = (double)(allowed > 0 ? allowed : 1) / (double)n_items;
         const uint64_t *s = tuning->at[row].survivors, *c = tuning->at[row].candidates;
-        survivors = options->filter != NULL ? count_of_share(s, k, share) : count_for(s, k);
-        candidates = options->filter != NULL ? count_of_share(c, k, share) : count_for(c, k);
+        survivors = filtered ? count_of_share(s, k, share) : count_for(s, k);
+        candidates = filtered ? count_of_share(c, k, share) : count_for(c, k);
     }
     const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
     const bool counted = options->n_candidates != 0 || options->extra >= 0;
-    const bool many = options->filter == NULL && n_items >= LEAST_TO_CHOOSE &&
-                      exact_is_cheaper(index, (double)survivors, (double)candidates);
+    const bool many =
+        !filtered && n_items >= LEAST_TO_CHOOSE && exact_is_cheaper(index, (double)survivors, (double)candidates);
     if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))
         options->exact = true;
     if (counted || options->n_survivors != 0) {

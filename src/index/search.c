@@ -23,9 +23,9 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
             err, THR_EUNSUPPORTED,
             "%s: holds codes only: for exact searches build it with vectors kept, as float32, float16 or int8",
             index->dir);
-    if (o->filter != NULL && o->filter_bits != index->manifest.n_items)
-        return thr_fail(err, THR_EINVAL, "a filter of %" PRIu64 " bits for an index of %" PRIu64 " items",
-                        o->filter_bits, index->manifest.n_items);
+    if (o->filter != NULL && o->filter_bits != index->manifest.n_rows)
+        return thr_fail(err, THR_EINVAL, "a filter of %" PRIu64 " bits for an index of %" PRIu64 " rows",
+                        o->filter_bits, index->manifest.n_rows);
     return THR_OK;
 }
 
@@ -56,12 +56,17 @@ thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err
     return status;
 }
 
+uint64_t thr_index_id_of(const thr_index *index, uint64_t row) {
+    const uint32_t s = thr_index_segment_of(index, row);
+    const uint64_t item = row - index->segments[s].first_row;
+    const uint64_t *ids = index->mapped[s].view.ids;
+    return ids != NULL ? ids[item] : index->manifest.segments[s].first_id + item;
+}
+
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
     for (size_t i = 0; index->manifest.has_ids && i < n; i++)
-        if (ids[i] != THR_NO_ID) {
-            uint32_t s = thr_index_segment_of(index, ids[i]);
-            ids[i] = index->mapped[s].view.ids[ids[i] - index->segments[s].first_row];
-        }
+        if (ids[i] != THR_NO_ID)
+            ids[i] = thr_index_id_of(index, ids[i]);
 }
 
 static thr_status search_vectors(thr_index *index, const thr_matrix *queries, thr_search_options *options,
@@ -104,8 +109,13 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
         return THR_OK;
     const thr_answers answers = {.k = k, .ids = ids, .scores = scores, .certified = complete.certified};
     const bool hits = complete.features != NULL || complete.target != NULL;
-    const thr_status status = hits ? search_with_hits(index, queries, &complete, &answers, err)
-                                   : search_vectors(index, queries, &complete, NULL, &answers, err);
+    void *filter;
+    thr_status status = thr_index_restrict(index, &complete, &filter, err);
+    if (status == THR_OK)
+        status = hits ? search_with_hits(index, queries, &complete, &answers, err)
+                      : search_vectors(index, queries, &complete, NULL, &answers, err);
+    if (filter != NULL)
+        thr_idle_put(&index->filters, filter);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;

@@ -81,6 +81,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     owned_result *owned = NULL;
     thr_found *found = NULL;
     thr_scan *scan = NULL;
+    void *filter = NULL;
     thr_status status = THR_OK;
     if (index == NULL || queries == NULL || result == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a pointer for the result");
@@ -94,6 +95,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     owned->shown.n_queries = queries->n_rows;
     THR_TRY_OUT(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *found, &found, "the result", err));
     if (queries->n_rows > 0) {
+        THR_TRY_OUT(thr_index_restrict(index, &complete, &filter, err));
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
         status = thr_scan_radius(scan, &index->target, queries, least_score, &complete, found, err);
         thr_idle_put(&index->scans, scan);
@@ -105,6 +107,8 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
         owned = NULL;
     }
 out:
+    if (filter != NULL)
+        thr_idle_put(&index->filters, filter);
     for (uint64_t q = 0; found != NULL && q < queries->n_rows; q++)
         thr_scan_found_free(index->context, &found[q]);
     thr_release(index->context, found);

@@ -15,7 +15,7 @@ static const char *const section_names[THR_SECTION_LAST + 1] = {
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
-                                        .newest = THR_FORMAT_VERSION,
+                                        .newest = THR_SEGMENT_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,

@@ -77,9 +77,13 @@ static inline thr_record_shape thr_shape_records(const thr_segment_shape *shape)
     return thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, thr_shape_has_offsets(shape));
 }
 
-/* The number of items, padded to whole blocks. */
+/* A number of rows or items, padded to whole blocks. */
+static inline uint64_t thr_padded_rows(uint64_t n_rows) {
+    return (n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+}
+
 static inline uint64_t thr_padded_items(uint32_t n_items) {
-    return ((uint64_t)n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+    return thr_padded_rows(n_items);
 }
 
 /*

@@ -5,7 +5,7 @@
 #include "select/bitmap.h"
 
 uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
-    return filter == NULL ? target->n_items : thr_select_bitmap_count_range(filter, 0, target->n_items);
+    return filter == NULL ? target->n_rows : thr_select_bitmap_count_range(filter, 0, target->n_rows);
 }
 
 /* Whether margins can keep a recall: codes need factors, and their errors say nothing of added scores. */
@@ -21,7 +21,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, c
     job.query_bits = options->query_bits != 0  ? options->query_bits
                      : target->query_bits != 0 ? target->query_bits
                                                : THR_QUERY_BITS;
-    job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    job.n_blocks = (target->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(target, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
     /* A margin is measured from the k-th best; without vectors more candidates are of no use. */

@@ -101,7 +101,7 @@ static bool enough(const thr_collector *collector, float margin, float threshold
 
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
     THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
-    for (uint64_t row = 0; row < job->target->n_items && lane->collector.n < job->wanted; row++)
+    for (uint64_t row = 0; row < job->target->n_rows && lane->collector.n < job->wanted; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
             thr_select_collector_reserve(&lane->collector);
             thr_collector_push(&lane->collector, row, 0.0f, 0);

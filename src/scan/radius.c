@@ -86,7 +86,7 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
 /* A query without direction has cosine and inner product 0 with all rows. */
 static thr_status find_all(const radius_search *s, thr_lane *lane, thr_error *err) {
     const uint64_t *filter = s->job->options->filter;
-    for (uint64_t row = 0; row < s->job->target->n_items && s->radius.least_score <= 0; row++)
+    for (uint64_t row = 0; row < s->job->target->n_rows && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
             const thr_candidate item = {.row = row};
             THR_TRY(thr_scan_found_append(s->job->context, &lane->part, &item, 1, err));

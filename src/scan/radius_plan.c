@@ -45,7 +45,7 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     }
     lane->collector.n = 0;
     lane->collector.threshold = -INFINITY;
-    const double allowed = (double)job->n_allowed / (double)job->target->n_items;
+    const double allowed = (double)job->n_allowed / (double)job->target->n_rows;
     return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
 }
 
@@ -57,7 +57,7 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
                           thr_radius_plan *plan) {
     const double sine = thr_scan_residual_sine(query, (double)radius->least_score);
     thr_margin margin;
-    if (job->target->n_items < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
+    if (job->target->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
         return false;
     const double least = thr_scan_margin_least(query, radius->least_score);
     if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))

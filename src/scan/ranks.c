@@ -106,7 +106,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     const thr_answers answers = {.k = 1};
     thr_job job = thr_scan_job_make(context, target, &options, &answers);
     /* Collect all survivors, whether or not vectors are kept to refine them. */
-    job.survivors = job.wanted = (size_t)(n_survivors < target->n_items ? n_survivors : target->n_items);
+    job.survivors = job.wanted = (size_t)(n_survivors < target->n_rows ? n_survivors : target->n_rows);
     ranking r = {.rows = standing->rows, .n_rows = standing->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;

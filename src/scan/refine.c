@@ -145,5 +145,5 @@ bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *fi
         return false;
     const double row = ROW_NS + (double)thr_row_size(target) / ROW_BYTES_A_NS;
     const double block = BLOCK_NS + (double)thr_block_size(target->quantiser->n_dims, target->lead) / BLOCK_BYTES_A_NS;
-    return (double)n_allowed * row < touched_blocks(filter, target->n_items) * block;
+    return (double)n_allowed * row < touched_blocks(filter, target->n_rows) * block;
 }

@@ -32,7 +32,7 @@ enum { THR_QUERY_BITS = 4 };
 typedef struct thr_scan_target {
     const thr_segment *segments; /* in row order */
     size_t n_segments;
-    uint64_t n_items; /* in all segments */
+    uint64_t n_rows; /* in all segments, and between them: a segment begins at a multiple of 64 */
     const thr_quantiser *quantiser;
     thr_metric metric;
     thr_dtype keep;      /* F32, F16, I8 or NONE */
@@ -51,7 +51,7 @@ void thr_scan_free(thr_scan *scan);
 
 /*
  * Search for all queries (any dtype; the caller checks that they have the target's dimensions). The caller also checks
- * the options: query_bits in 0..8, k >= 1, a filter of n_items bits, exact only with vectors. n_survivors and
+ * the options: query_bits in 0..8, k >= 1, a filter of n_rows bits, exact only with vectors. n_survivors and
  * n_candidates give the numbers of rows that go on, at least k in any case. With a recall between 0 and 1, with vectors
  * and factors, and without hits or extra, margins keep the recall whatever these numbers (margin.h), which then decide
  * the time.

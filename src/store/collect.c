@@ -32,7 +32,7 @@ enum {
 /* The number of a part's rows that pass the filter. The search has already counted those of all rows. */
 static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
-    if (n == job->target->n_items)
+    if (n == job->target->n_rows)
         return job->n_allowed;
     return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
 }

@@ -62,7 +62,7 @@ static thr_status open_part(thr_store *store, const thr_scan_target *target, thr
     const uint64_t first_row = part->first_block * THR_BLOCK_ITEMS, n_rows = (uint64_t)part->n_blocks * THR_BLOCK_ITEMS;
     part->n_tiles = (part->n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
     part->codes =
-        (thr_device_codes){.n_items = target->n_items - first_row < n_rows ? target->n_items - first_row : n_rows,
+        (thr_device_codes){.n_items = target->n_rows - first_row < n_rows ? target->n_rows - first_row : n_rows,
                            .n_dims = target->quantiser->n_dims,
                            .n_planes = target->lead,
                            .lead_offsets = target->segments->lead_offsets};
@@ -75,14 +75,14 @@ static thr_status open_part(thr_store *store, const thr_scan_target *target, thr
 
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,
                             thr_store **store_out, thr_error *err) {
-    const uint64_t n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    const uint64_t n_blocks = (target->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     const uint64_t n_tiles = (n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
     const uint32_t n_parts = n_tiles < devices->n ? (uint32_t)n_tiles : devices->n;
     thr_store *store = NULL;
     *store_out = NULL;
     if (n_parts == 0 || (n_tiles + n_parts - 1) / n_parts >= (UINT64_C(1) << 32) / THR_DEVICE_TILE)
         return thr_fail(err, THR_EUNSUPPORTED, "%llu items on %u GPUs: each must hold less than 2^32",
-                        (unsigned long long)target->n_items, devices->n);
+                        (unsigned long long)target->n_rows, devices->n);
     THR_TRY(thr_alloc_zero(context, 1, sizeof *store + n_parts * sizeof *store->parts, &store, "a store", err));
     store->context = context;
     store->backend = devices->backend;

@@ -230,8 +230,8 @@ n=0
 scores >wanted
 while [ $n -lt "$THR_ROUNDS" ]; do
     index -o raced.index --force --bits 2 >out.one 2>err.one &
-    index -o raced.index --force --bits 3 >out 2>err || says 'another build is at work' err
-    wait $! || says 'another build is at work' err.one
+    index -o raced.index --force --bits 3 >out 2>err || says 'another writer is at work' err
+    wait $! || says 'another writer is at work' err.one
     works "$THRESHER" index verify raced.index
     rm -f rows.svm.thr-cache
     "$THRESHER" rank predict x.model rows.svm --cache >got.one 2>err.one &

@@ -127,7 +127,7 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_targe
                             const char *what) {
     const uint32_t n_dims = target->quantiser->n_dims;
     static const int forced[] = {-1, THR_WAY_XOR, THR_WAY_TILE};
-    const uint64_t words = (target->n_items + 63) / 64, affordable = sizes->work / target->n_items + 1;
+    const uint64_t words = (target->n_rows + 63) / 64, affordable = sizes->work / target->n_rows + 1;
     for (int way = 0; way < 4; way++) {
         const uint64_t n_queries =
             way == 0 ? 1 : spread(rng, 1, sizes->queries < affordable ? sizes->queries : affordable);
@@ -143,10 +143,10 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_targe
             options.extra = target->metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
         if (way == 3) {
             options.filter = filter;
-            options.filter_bits = target->n_items;
+            options.filter_bits = target->n_rows;
             const uint64_t one_in = spread(rng, 2, 3000);
-            for (uint64_t i = 0; i < target->n_items / one_in + 1; i++) {
-                const uint64_t row = thr_rng_below(rng, target->n_items);
+            for (uint64_t i = 0; i < target->n_rows / one_in + 1; i++) {
+                const uint64_t row = thr_rng_below(rng, target->n_rows);
                 filter[row / 64] |= UINT64_C(1) << row % 64;
             }
         }

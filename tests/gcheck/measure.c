@@ -134,7 +134,7 @@ void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, u
     const double start = thr_clock();
     gcheck_put(g, &g->one, target);
     gcheck_figure(g, thr_clock() - start, "%s.upload_s", name);
-    gcheck_figure(g, (double)target->n_items, "%s.items", name);
+    gcheck_figure(g, (double)target->n_rows, "%s.items", name);
     gcheck_figure(g, (double)code_bytes, "%s.code_bytes", name);
 }
 

@@ -204,7 +204,7 @@ static void make_segments(const making *m, gcheck_planes *p) {
     }
     p->scan = (thr_scan_target){.segments = p->segments,
                                 .n_segments = n,
-                                .n_items = p->shape.n_items,
+                                .n_rows = p->shape.n_items,
                                 .quantiser = &p->quantiser,
                                 .metric = p->shape.metric,
                                 .keep = THR_DTYPE_NONE,
@@ -235,7 +235,7 @@ void gcheck_planes_cut(gcheck_planes *planes, uint64_t n_items) {
         ;
     planes->segments[s].n_items = (uint32_t)(n_items - planes->segments[s].first_row);
     planes->scan.n_segments = s + 1;
-    planes->scan.n_items = planes->shape.n_items = n_items;
+    planes->scan.n_rows = planes->shape.n_items = n_items;
 }
 
 void gcheck_planes_free(gcheck *g, gcheck_planes *planes) {

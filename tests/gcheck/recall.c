@@ -57,7 +57,7 @@ static double recall_of(const trial *t, uint64_t first, uint64_t end, uint64_t s
 
 /* The fewest survivors with which so many candidates are enough; 0 where none are. */
 static uint64_t fewest_survivors(const trial *t, uint64_t candidates) {
-    const uint64_t n = t->c.target->n_items;
+    const uint64_t n = t->c.target->n_rows;
     uint64_t fewest = 0;
     if (t->c.target->lead == t->c.target->quantiser->item_bits)
         return recall_of(t, 0, t->n_learn, candidates, candidates) >= RESERVE ? candidates : 0;

@@ -129,7 +129,7 @@ static void make_target(gcheck_coded *coded, const thr_segment_shape *shape, con
                                    .inverse_norms = coded->arrays[INVERSE_NORMS].memory};
     coded->scan = (thr_scan_target){.segments = &coded->segment,
                                     .n_segments = 1,
-                                    .n_items = shape->n_items,
+                                    .n_rows = shape->n_items,
                                     .quantiser = &coded->quantiser,
                                     .metric = shape->metric,
                                     .keep = shape->keep,
@@ -145,7 +145,7 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
     thr_error err;
     *coded = (gcheck_coded){.code_bytes = 0};
     train(g, vectors, bits, &coded->quantiser);
-    const thr_segment_shape shape = {.version = THR_FORMAT_VERSION,
+    const thr_segment_shape shape = {.version = THR_SEGMENT_VERSION,
                                      .n_items = (uint32_t)vectors->n_items,
                                      .n_dims = vectors->n_dims,
                                      .bits = bits,

@@ -389,7 +389,7 @@ static void make_segments(test_target *target) {
     }
     target->scan = (thr_scan_target){.segments = target->segments,
                                      .n_segments = n,
-                                     .n_items = shape->n_items,
+                                     .n_rows = shape->n_items,
                                      .quantiser = &target->quantiser,
                                      .metric = shape->metric,
                                      .keep = shape->keep,

@@ -114,7 +114,7 @@ static void a_damaged_index_can_be_replaced_but_not_a_newer_one(void **state) {
     test_write_text("index-build/MANIFEST", "thresher-index 1\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
     options.replace = true;
-    test_write_text("index-build/MANIFEST", "thresher-index 3\n");
+    test_write_text("index-build/MANIFEST", "thresher-index 4\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EVERSION);
     test_write_text("index-build/MANIFEST", "somebody else's\n");
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
@@ -169,7 +169,7 @@ static void a_second_build_in_the_same_directory_waits_its_turn(void **state) {
     int fd = open(DIR_A, O_RDONLY);
     assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
-    assert_non_null(strstr(error.text, "another build"));
+    assert_non_null(strstr(error.text, "another writer"));
     (void)close(fd);
     expect_index(*state, 1);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));

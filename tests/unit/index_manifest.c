@@ -33,8 +33,16 @@ static thr_manifest example(thr_manifest_segment segments[2], uint32_t version) 
                 m.tuning.at[r].survivors[k] = 100 * (1 + 10 * r + k);
             }
     }
-    segments[0] = (thr_manifest_segment){0, 0xdeadbeef, 64, 1234, 0x0123456789abcdefu};
-    segments[1] = (thr_manifest_segment){7, 1, 36, 56, 0};
+    m.n_rows = m.n_items;
+    if (version > 2) {
+        m.n_items = 97;
+        m.has_ids = true;
+        m.n_commits = 12;
+        m.next_id = 500;
+        m.live = (thr_manifest_live){true, 0x0badcafe, 0x1122334455667788u};
+    }
+    segments[0] = (thr_manifest_segment){0, 0xdeadbeef, 64, false, 0, 1234, 0x0123456789abcdefu};
+    segments[1] = (thr_manifest_segment){7, 1, 36, version > 2, version > 2 ? 0 : 64, 56, 0};
     return m;
 }
 
@@ -237,7 +245,7 @@ static void wrong_lines_are_refused(void **state) {
     };
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments, THR_FORMAT_VERSION);
+    thr_manifest m = example(segments, THR_BUILD_VERSION);
     char *text;
     size_t size;
     expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
@@ -246,6 +254,36 @@ static void wrong_lines_are_refused(void **state) {
             fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
         assert_non_null(strstr(error.text, "MANIFEST: line "));
     }
+    thr_release(context, text);
+}
+
+static void the_lines_of_changes_are_strict(void **state) {
+    static const char *const changes[][2] = {
+        {"commits 12\n", ""},
+        {"commits 12\n", "commits 0\n"},
+        {"next 500\n", "next 0\n"},
+        {"next 500\n", "next 63\n"}, /* the first segment has ids up to 63 */
+        {"items 97\n", "items 101\n"},
+        {"live live-0badcafe.bits ", "live live-0badcafe.bit "},
+        {"live live-0badcafe.bits 1122334455667788\n", ""},
+        {" 1122334455667788", " 112233445566778"},
+        {" ids\n", "\n"},
+        {" from 0\n", " from\n"},
+        {" from 0\n", " from 01\n"},
+        {" from 0\n", " from 437\n"},
+    };
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments, THR_FORMAT_VERSION);
+    char *text;
+    size_t size;
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
+    assert_non_null(strstr(text, "\ncommits 12\nnext 500\nlive live-0badcafe.bits 1122334455667788\nsegments 2\n"));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        if (parse_changed(context, text, changes[i][0], changes[i][1]) != THR_ECORRUPT)
+            fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
+    expect_ok(parse_changed(context, text, " from 0\n", " from 436\n"));
+    expect_ok(parse_changed(context, text, "items 97\n", "items 0\n"));
     thr_release(context, text);
 }
 
@@ -331,7 +369,7 @@ static void the_features_line_is_strict(void **state) {
 static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments, THR_FORMAT_VERSION), back;
+    thr_manifest m = example(segments, THR_BUILD_VERSION), back;
     char *text;
     size_t size;
     expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
@@ -349,11 +387,11 @@ static void every_changed_or_missing_byte_is_refused(void **state) {
 }
 
 static void newer_foreign_and_empty_files_have_errors_of_their_own(void **state) {
-    static const char newer[] = "thresher-index 3\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
+    static const char newer[] = "thresher-index 4\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
     thr_context *context = *state;
     thr_manifest m;
     expect_status(thr_index_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
-    assert_string_equal(error.text, "M: written by a newer Thresher (format 3; this one reads 2): update Thresher");
+    assert_string_equal(error.text, "M: written by a newer Thresher (format 4; this one reads 3): update Thresher");
     expect_status(thr_index_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_index_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_index_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
@@ -368,7 +406,7 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     } cases[] = {
         {"metric l2", "metrics l2", THR_EVERSION,
          "MANIFEST: line 2: written by a newer Thresher: 'metrics' is unknown here (file: format 2; this version reads "
-         "up to format 2): update Thresher"},
+         "up to format 3): update Thresher"},
         {"checksum ", "more 1\nchecksum ", THR_EVERSION, "'more' is unknown here (file: format 2;"},
         {"bits 3\n", "bits 3\ngroups\n", THR_EVERSION, "line 5: written by a newer Thresher"},
         {"segments 2", "parts 2\nsegments 2", THR_EVERSION, "'parts' is unknown here"},
@@ -376,7 +414,7 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
         {"bits 3\n", "bits 3\nBits 3\n", THR_ECORRUPT, "line 5"}};
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments, THR_FORMAT_VERSION);
+    thr_manifest m = example(segments, THR_BUILD_VERSION);
     char *text;
     size_t size;
     expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
@@ -443,6 +481,7 @@ int main(void) {
         cmocka_unit_test(each_version_has_its_own_lines),
         cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
+        cmocka_unit_test(the_lines_of_changes_are_strict),
         cmocka_unit_test(the_models_line_is_strict),
         cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),

@@ -9,22 +9,16 @@
 #include <thresher/index.h>
 
 #include "base/error.h"
-#include "base/progress.h"
-#include "code/encode.h"
-#include "index/build/directory.h"
-#include "index/build/gather.h"
-#include "index/build/ids.h"
 #include "index/features.h"
 #include "index/model.h"
-#include "index/build/keep_vectors.h"
-#include "index/build/row_source.h"
+#include "index/build/segment_stream.h"
 #include "index/build/calibrate.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30, MANY_DIMS = 128 };
+enum { MANY_DIMS = 128 };
 
 typedef struct builder {
     thr_context *context;
@@ -33,15 +27,10 @@ typedef struct builder {
     thr_ids ids;
     thr_row_source source;
     thr_index_model_source model;
-    thr_gather gather;
-    thr_keeper keeper;
-    thr_section_writer writer;
-    thr_progress progress;
     thr_manifest manifest;
-    size_t segments_capacity;
-    uint64_t n_listed;      /* items that have features */
-    char *names_path;       /* the table of features, if items take their names from it */
-    uint64_t segment_items; /* most items of a segment, a multiple of 64 */
+    thr_segment_stream stream;
+    uint64_t n_listed; /* items that have features */
+    char *names_path;  /* the table of features, if items take their names from it */
 } builder;
 
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
@@ -66,25 +55,6 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return THR_OK;
-}
-
-static uint64_t round_to_blocks(uint64_t rows) {
-    return rows / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
-}
-
-static uint64_t at_least_a_block(uint64_t rows) {
-    return rows < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : round_to_blocks(rows);
-}
-
-/* segment_rows of the options is rounded up to whole blocks, the limits are rounded down. */
-static uint64_t choose_segment_items(const thr_index_build_options *o, uint32_t n_dims) {
-    uint64_t blocks = SEGMENT_CODE_BYTES / thr_block_size(n_dims, o->item_bits);
-    uint64_t items = blocks * THR_BLOCK_ITEMS;
-    if (items > THR_MAX_SEGMENT_ITEMS)
-        items = THR_MAX_SEGMENT_ITEMS;
-    if (o->segment_rows != 0 && o->segment_rows <= items - THR_BLOCK_ITEMS)
-        items = round_to_blocks(o->segment_rows + THR_BLOCK_ITEMS - 1);
-    return items;
 }
 
 /* Make an error message with the row's number in the file instead of the sample. */
@@ -156,131 +126,19 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
     return THR_OK;
 }
 
+/* Complete the manifest, except for the segments, and open their stream. */
 static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
-    const thr_reader_shape *rows = &b->source.shape;
-    b->segment_items = choose_segment_items(o, rows->n_dims);
-    uint64_t segments = rows->n_rows / b->segment_items;
-    if (rows->n_rows != THR_ROWS_UNKNOWN && segments >= THR_MAX_SEGMENTS)
-        return thr_fail(err, THR_EINVAL,
-                        "%" PRIu64 " rows in segments of %" PRIu64 " are too many files: raise segment_rows",
-                        rows->n_rows, b->segment_items);
-    uint64_t chunk = at_least_a_block(CHUNK_BYTES / (rows->n_dims * sizeof(float)));
-    if (chunk > rows->n_rows)
-        chunk = round_to_blocks(rows->n_rows + THR_BLOCK_ITEMS - 1);
-    thr_segment_shape shape = {.version = THR_FORMAT_VERSION,
-                               .n_dims = rows->n_dims,
-                               .bits = o->item_bits,
-                               .lead = o->lead_bits != 0 ? o->lead_bits : choose_lead(o->item_bits, rows->n_dims),
-                               .metric = o->metric,
-                               .keep = o->keep,
-                               .centred = b->manifest.quantiser.centre != NULL,
-                               .has_ids = b->ids.n != 0 && b->ids.offsets == NULL,
-                               .has_names = b->ids.offsets != NULL};
-    b->manifest.version = shape.version;
-    b->manifest.lead = shape.lead;
-    b->manifest.metric = o->metric;
-    b->manifest.keep = o->keep;
-    b->manifest.centred = shape.centred;
-    b->manifest.has_ids = shape.has_ids;
-    b->manifest.has_names = shape.has_names;
-    THR_TRY(thr_index_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
-    return thr_index_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
-}
-
-/* Encode one chunk of the segment, and write its kept vectors. slab has room for it. */
-static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, uint64_t first_row, thr_error *err) {
-    thr_error why = {0};
-    thr_gather *gather = &b->gather;
-    uint64_t at = slab->n_items;
-    thr_status status = thr_code_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
-                                               thr_index_gather_codes(gather, slab), &gather->measures, &why);
-    if (status != THR_OK)
-        return thr_fail(err, status, "%s: %s", b->source.name, why.text);
-    thr_index_gather_add(gather, slab, rows->n_rows);
-    if (gather->shape.keep == THR_DTYPE_NONE)
-        return THR_OK;
-    thr_kept_rows kept = {.scales = slab->scales == NULL ? NULL : slab->scales + at,
-                          .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at};
-    THR_TRY(thr_index_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, &kept, err));
-    size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
-    return thr_sections_write(&b->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
-}
-
-/* Add rows until the segment is full or the stream ends. *n_items is 0 if no row was left. */
-static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, thr_error *err) {
-    char *path = NULL;
-    thr_status status = THR_OK;
-    *n_items = 0;
-    while (*n_items < b->segment_items) {
-        thr_slab *slab;
-        thr_matrix rows;
-        uint64_t room, left = b->segment_items - *n_items, first_row = b->manifest.n_items + *n_items;
-        THR_TRY_OUT(thr_index_gather_room(&b->gather, &slab, &room, err));
-        THR_TRY_OUT(thr_index_row_source_next(&b->source, room < left ? room : left, &rows, err));
-        if (rows.n_rows == 0)
-            break;
-        if (*n_items == 0) {
-            if (number == THR_MAX_SEGMENTS) {
-                status = thr_fail(err, THR_EINVAL, "%s: too many rows for segments of %" PRIu64 ": raise segment_rows",
-                                  b->source.name, b->segment_items);
-                goto out;
-            }
-            THR_TRY_OUT(thr_index_build_dir_segment_path(&b->dir, number, &path, err));
-            THR_TRY_OUT(thr_sections_open(b->context, path, &b->writer, err));
-            if (b->gather.shape.keep != THR_DTYPE_NONE)
-                THR_TRY_OUT(thr_sections_begin(&b->writer, THR_SECTION_VECTORS, err));
-        }
-        if (b->ids.n != 0 && first_row + rows.n_rows > b->ids.n)
-            THR_TRY_OUT(thr_index_ids_check_count(&b->ids, first_row + rows.n_rows, b->source.name, err));
-        THR_TRY_OUT(add_rows(b, slab, &rows, first_row, err));
-        *n_items += rows.n_rows;
-        THR_TRY_OUT(thr_progress_step(&b->progress, first_row + rows.n_rows, err));
-    }
-out:
-    thr_release(b->context, path);
-    return status;
-}
-
-/* Write the sections after the vectors, publish the file, and fill in the segment's line of the manifest. */
-static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr_error *err) {
     thr_manifest *m = &b->manifest;
-    thr_manifest_segment listed = {.number = number, .build = b->dir.build};
-    thr_segment_shape shape = b->gather.shape;
-    shape.n_items = n_items;
-    if (shape.keep != THR_DTYPE_NONE)
-        thr_sections_end(&b->writer);
-    THR_TRY(thr_index_gather_write(&b->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &b->writer, err));
-    THR_TRY(thr_index_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
-    if (shape.centred) {
-        THR_TRY(thr_sections_begin(&b->writer, THR_SECTION_CENTRE, err));
-        THR_TRY(thr_sections_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
-        thr_sections_end(&b->writer);
-    }
-    THR_TRY(thr_index_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
-    THR_TRY(thr_index_segment_write_finish(&b->writer, &shape, &listed, err));
-    THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments + 1, sizeof *m->segments,
-                     "the manifest's segments", err));
-    m->segments[m->n_segments++] = listed;
-    m->n_items += n_items;
-    thr_index_gather_restart(&b->gather);
-    return THR_OK;
-}
-
-static thr_status write_segments(builder *b, thr_error *err) {
-    uint64_t total = b->source.shape.n_rows == THR_ROWS_UNKNOWN ? 0 : b->source.shape.n_rows;
-    b->progress = thr_progress_start(b->context, "build", total);
-    for (uint32_t number = 0;; number++) {
-        uint64_t n_items;
-        THR_TRY(fill_segment(b, number, &n_items, err));
-        if (n_items == 0)
-            break;
-        THR_TRY(end_segment(b, number, (uint32_t)n_items, err));
-        if (n_items < b->segment_items)
-            break;
-    }
-    THR_TRY(thr_index_ids_check_count(&b->ids, b->manifest.n_items, b->source.name, err));
-    return thr_progress_end(&b->progress, b->manifest.n_items, err);
+    m->version = THR_BUILD_VERSION;
+    m->lead = o->lead_bits != 0 ? o->lead_bits : choose_lead(o->item_bits, b->source.shape.n_dims);
+    m->metric = o->metric;
+    m->keep = o->keep;
+    m->centred = m->quantiser.centre != NULL;
+    m->has_ids = b->ids.n != 0 && b->ids.offsets == NULL;
+    m->has_names = b->ids.offsets != NULL;
+    b->stream.segment_items = thr_index_segment_items(b->source.shape.n_dims, o->item_bits, o->segment_rows);
+    return thr_index_segment_stream_open(&b->stream, err);
 }
 
 /* If items have neither ids nor names of their own, take those of the table of features. */
@@ -331,7 +189,13 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_index_build_options_init(&complete);
     builder b = {.context = context, .options = &complete};
     b.dir.fd = b.model.map.fd = -1;
-    b.source.context = b.ids.context = b.gather.context = b.keeper.context = b.writer.out.context = context;
+    b.source.context = b.ids.context = context;
+    b.stream = (thr_segment_stream){.context = context,
+                                    .title = "build",
+                                    .dir = &b.dir,
+                                    .ids = &b.ids,
+                                    .source = &b.source,
+                                    .manifest = &b.manifest};
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and a reader of vectors");
@@ -350,18 +214,16 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     if (complete.model != NULL)
         THR_TRY_OUT(thr_index_model_copy(&b.model, &b.dir, &b.manifest.model, err));
     THR_TRY_OUT(build_hits(&b, err));
-    THR_TRY_OUT(write_segments(&b, err));
+    THR_TRY_OUT(thr_index_segment_stream_write(&b.stream, 0, err));
     if (b.manifest.hits.there)
         THR_TRY_OUT(thr_index_hits_check_count(b.n_listed, b.manifest.n_items, b.source.name, err));
-    b.manifest.errors = b.gather.errors;
+    b.manifest.errors = b.stream.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
     THR_TRY_OUT(thr_index_build_dir_publish(&b.dir, &b.manifest, err));
 out:
-    thr_sections_drop(&b.writer);
+    thr_index_segment_stream_close(&b.stream);
     if (b.dir.context != NULL)
         thr_index_build_dir_close(&b.dir);
-    thr_index_keeper_close(&b.keeper);
-    thr_index_gather_close(&b.gather);
     thr_index_row_source_close(&b.source);
     thr_index_model_source_close(&b.model);
     thr_index_ids_close(&b.ids);

@@ -165,7 +165,7 @@ static double reserve_factor(const tuner *t, size_t k, double recall) {
 
 static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
     const double more = ceil((double)count * factor);
-    return more < (double)t->index->target.n_items ? (uint64_t)more : t->index->target.n_items;
+    return more < (double)t->index->target.n_rows ? (uint64_t)more : t->index->target.n_rows;
 }
 
 /* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
@@ -175,7 +175,7 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
     const double row_ns =
         kept ? CANDIDATE_NS + (double)(target->quantiser->n_dims * thr_dtype_size(target->keep)) / BYTES_A_NS : 0;
     double least = INFINITY;
-    *survivors = *candidates = target->n_items;
+    *survivors = *candidates = target->n_rows;
     for (size_t a = 0; a < t->n_counts; a++)
         for (size_t b = nested ? 0 : a; b <= a; b++) {
             const double cost = (nested ? SURVIVOR_NS * (double)t->counts[a] : 0) + row_ns * (double)t->counts[b];
@@ -194,7 +194,7 @@ static uint64_t in_proportion(uint64_t count, size_t k, uint64_t n_items) {
 }
 
 static void choose_all(const tuner *t, thr_tuning *tuning) {
-    const uint64_t n_items = t->index->target.n_items;
+    const uint64_t n_items = t->index->target.n_rows;
     tuning->n_queries = t->queries->rows.n_rows;
     for (size_t r = 0; r < THR_TUNED_RECALLS; r++) {
         uint64_t *survivors = tuning->at[r].survivors, *candidates = tuning->at[r].candidates;
@@ -217,7 +217,7 @@ static uint64_t rows_to_rank(uint64_t n_items) {
 thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning,
                                      thr_error *err) {
     thr_context *context = index->context;
-    const uint64_t n_items = index->target.n_items;
+    const uint64_t n_items = index->target.n_rows;
     tuner t = {.index = index, .queries = queries, .err = err};
     thr_status status = THR_OK;
     t.ranked = rows_to_rank(n_items);

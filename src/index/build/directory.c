@@ -22,7 +22,7 @@ static const char MANIFEST[] = "MANIFEST";
 
 /* The parts of a file name. */
 typedef struct own_name {
-    enum { SEGMENT, MODEL, HITS, LIST /* MANIFEST under construction, of no build */ } kind;
+    enum { SEGMENT, MODEL, HITS, LIVE, LIST /* MANIFEST under construction, of no build */ } kind;
     bool temporary;  /* under construction */
     uint32_t number; /* of a segment */
     uint32_t build;
@@ -44,6 +44,8 @@ static bool is_ours(const char *name, own_name *own) {
         own->kind = MODEL;
     } else if (thr_index_hits_name_parse(name, &own->build, &end)) {
         own->kind = HITS;
+    } else if (thr_index_live_name_parse(name, &own->build, &end)) {
+        own->kind = LIVE;
     } else if (thr_index_segment_name_parse(name, &own->number, &own->build, &end)) {
         own->kind = SEGMENT;
     } else if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0) {
@@ -148,21 +150,27 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     /* On a file system without locks the build goes on without one. */
     if (flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         dir->made = false; /* another build holds it: it must not be removed */
-        return thr_fail(err, THR_EEXIST, "%s: another build is at work in this directory: wait until it has ended",
+        return thr_fail(err, THR_EEXIST, "%s: another writer is at work in this directory: wait until it has ended",
                         dir->path);
     }
     return THR_OK;
 }
 
-static thr_status open_locked(thr_build_dir *dir, bool replace, thr_error *err) {
-    survey found;
+/* Lock the directory, look at what is in it, and choose the build's number. */
+static thr_status lock_and_look(thr_build_dir *dir, survey *found, thr_error *err) {
     THR_TRY(lock(dir, err));
     do {
-        memset(&found, 0, sizeof found);
-        found.build = choose_build();
-        THR_TRY(visit_all(dir, look, &found, err));
-    } while (found.taken);
-    dir->build = found.build;
+        memset(found, 0, sizeof *found);
+        found->build = choose_build();
+        THR_TRY(visit_all(dir, look, found, err));
+    } while (found->taken);
+    dir->build = found->build;
+    return THR_OK;
+}
+
+static thr_status open_locked(thr_build_dir *dir, bool replace, thr_error *err) {
+    survey found;
+    THR_TRY(lock_and_look(dir, &found, err));
     if (found.has_manifest)
         return check_old_index(dir, replace, err);
     if (found.foreign[0] != '\0')
@@ -197,6 +205,15 @@ out:
     return status;
 }
 
+thr_status thr_index_build_dir_change(thr_context *context, const char *path, thr_build_dir *dir, thr_error *err) {
+    survey found;
+    *dir = (thr_build_dir){.context = context, .path = path, .fd = -1};
+    const thr_status status = lock_and_look(dir, &found, err);
+    if (status != THR_OK)
+        thr_index_build_dir_close(dir);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------ publish */
 
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err) {
@@ -217,6 +234,12 @@ thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, 
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
+thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, thr_error *err) {
+    char name[THR_INDEX_LIVE_NAME_SIZE];
+    thr_index_live_name_print(dir->build, name);
+    return thr_path_join(dir->context, dir->path, name, path, err);
+}
+
 typedef struct sweep {
     const thr_manifest *keep; /* NULL: delete all files of this build, and only these */
     uint32_t build;
@@ -228,6 +251,8 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
         return manifest->model.there && manifest->model.build == own->build;
     if (own->kind == HITS)
         return manifest->hits.there && manifest->hits.build == own->build;
+    if (own->kind == LIVE)
+        return manifest->live.there && manifest->live.build == own->build;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (manifest->segments[middle].number < own->number)

@@ -28,6 +28,12 @@ typedef struct thr_build_dir {
 thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
                                     thr_error *err);
 
+/*
+ * Lock the existing directory of an index, to change the index: every change is a build that keeps most files.
+ * THR_EEXIST if another build is running there; THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_build_dir_change(thr_context *context, const char *path, thr_build_dir *dir, thr_error *err);
+
 /* The path of this build's segment `number`. The caller releases it, as those below. */
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
 
@@ -37,7 +43,10 @@ thr_status thr_index_build_dir_model_path(const thr_build_dir *dir, char **path,
 /* The path of this build's posting lists. */
 thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err);
 
-/* Write and publish the manifest, then delete all segments, models and posting lists that it does not name. */
+/* The path of this build's bitmap of live rows. */
+thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* Write and publish the manifest, then delete all files of builds that it does not name. */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 
 /* Unlock the directory. Unless the build was published, delete its files, and the directory if the build created it. */

@@ -69,6 +69,13 @@ void thr_index_gather_close(thr_gather *gather) {
     *gather = (thr_gather){.context = gather->context};
 }
 
+void thr_index_code_errors_join(thr_code_errors *errors, const thr_code_errors *others) {
+    errors->lead_error = fmaxf(errors->lead_error, others->lead_error);
+    errors->lead_length = fmaxf(errors->lead_length, others->lead_length);
+    errors->full_error = fmaxf(errors->full_error, others->full_error);
+    errors->full_length = fmaxf(errors->full_length, others->full_length);
+}
+
 void thr_index_gather_restart(thr_gather *gather) {
     gather->n_full = 0;
     for (size_t i = 0; i < gather->n_slabs; i++)

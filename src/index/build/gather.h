@@ -44,6 +44,9 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
                                  uint64_t most_items, thr_gather *gather, thr_error *err);
 void thr_index_gather_close(thr_gather *gather);
 
+/* Raise the errors of codes to at least those of others. */
+void thr_index_code_errors_join(thr_code_errors *errors, const thr_code_errors *others);
+
 /* Begin a new segment. */
 void thr_index_gather_restart(thr_gather *gather);
 

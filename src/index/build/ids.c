@@ -259,7 +259,7 @@ out:
 
 thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
                                thr_error *err) {
-    if (ids->offsets != NULL)
-        return write_names(ids, first, n, writer, err);
-    return ids->ids != NULL ? write_ids(ids, first, n, writer, err) : THR_OK;
+    if (ids->ids != NULL)
+        THR_TRY(write_ids(ids, first, n, writer, err));
+    return ids->offsets != NULL ? write_names(ids, first, n, writer, err) : THR_OK;
 }

@@ -19,11 +19,20 @@ typedef struct cursor {
 } cursor;
 
 static uint32_t item_at(const thr_index *index, const cursor *c) {
-    return index->mapped[c->segment].view.id_order[c->place];
+    const uint32_t *order = index->mapped[c->segment].view.id_order;
+    return order != NULL ? order[c->place] : c->place;
 }
 
-static void read_id(const thr_index *index, cursor *c) {
-    c->id = index->mapped[c->segment].view.ids[item_at(index, c)];
+/* Go to the first place from c->place on whose item was not removed, and read its id; false if there is none. */
+static bool read_id(const thr_index *index, cursor *c) {
+    const thr_segment *segment = &index->segments[c->segment];
+    for (; c->place < segment->n_items; c->place++) {
+        const uint64_t row = segment->first_row + item_at(index, c);
+        c->id = thr_index_id_of(index, row);
+        if (thr_live_has(&index->live, row))
+            return true;
+    }
+    return false;
 }
 
 /* Move the root down until no child has a smaller id. */
@@ -41,20 +50,20 @@ static void sift(cursor *heap, uint32_t n, uint32_t root) {
 static thr_status fail_twice(const thr_index *index, const cursor *a, const cursor *b, thr_error *err) {
     return thr_fail(
         err, THR_ECORRUPT,
-        "%s: section ids: item %" PRIu32 " has the id %" PRIu64 " of item %" PRIu32 " of %s: build the index again",
+        "%s: ids: item %" PRIu32 " has the id %" PRIu64 " of item %" PRIu32 " of %s: build the index again",
         index->mapped[b->segment].path, item_at(index, b), b->id, item_at(index, a), index->mapped[a->segment].path);
 }
 
 thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
     cursor *heap = NULL, last = {.segment = UINT32_MAX};
-    uint32_t n = index->n_segments;
+    uint32_t n = 0;
     thr_status status = THR_OK;
-    if (!index->manifest.has_ids || n == 1)
+    if (!index->manifest.has_ids || index->n_segments == 1)
         return THR_OK;
-    THR_TRY(thr_alloc(index->context, n, sizeof *heap, &heap, "segments", err));
-    for (uint32_t i = 0; i < n; i++) {
-        heap[i] = (cursor){.segment = i};
-        read_id(index, &heap[i]);
+    THR_TRY(thr_alloc(index->context, index->n_segments, sizeof *heap, &heap, "segments", err));
+    for (uint32_t i = 0; i < index->n_segments; i++) {
+        heap[n] = (cursor){.segment = i};
+        n += read_id(index, &heap[n]);
     }
     for (uint32_t i = n; i-- > 0;)
         sift(heap, n, i);
@@ -64,10 +73,9 @@ thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_e
         if (last.segment != UINT32_MAX && last.id == heap[0].id)
             THR_TRY_OUT(fail_twice(index, &last, &heap[0], err));
         last = heap[0];
-        if (++heap[0].place == index->mapped[heap[0].segment].view.shape.n_items)
+        heap[0].place++;
+        if (!read_id(index, &heap[0]))
             heap[0] = heap[--n];
-        else
-            read_id(index, &heap[0]);
         sift(heap, n, 0);
     }
 out:

@@ -20,6 +20,17 @@ static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_er
     return checksum == index->manifest.model.checksum ? THR_OK : thr_index_model_damaged(model->path, err);
 }
 
+/* Opening has checked it; it may have changed since. */
+static thr_status verify_live(thr_file_sum *sum, const thr_index *index, thr_error *err) {
+    const thr_live *live = &index->live;
+    uint64_t checksum = 0;
+    THR_TRY(thr_map_check(&live->map, live->path, err));
+    THR_TRY(thr_file_sum_bytes(sum, live->path, live->map.fd, 0, live->map.size, &checksum, err));
+    return checksum == index->manifest.live.checksum
+               ? THR_OK
+               : thr_fail(err, THR_ECORRUPT, "%s: its checksum is not the MANIFEST's: " THR_SEGMENT_REMEDY, live->path);
+}
+
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {
     thr_manifest now = {0};
     uint64_t checksum = 0;
@@ -40,6 +51,8 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     THR_TRY(thr_file_sum_start(index->context, index->info.file_bytes, index->info.n_items, &sum, err));
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
+    if (index->live.words != NULL)
+        THR_TRY_OUT(verify_live(&sum, index, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_hits_verify(index->hits, err));
     THR_TRY_OUT(thr_index_verify_ids(index, &sum, err));

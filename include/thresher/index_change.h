@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_change.h - change an index in its directory: add, replace and remove items, compact.
+ *
+ * Every call is one commit: it writes new files, flushes them, and renames a new manifest into place. A call that fails
+ * or is killed leaves the index as it was; once it has returned THR_OK the change survives a crash. One change or build
+ * at a time may run in a directory; another one gets THR_EEXIST. Any number of processes may search meanwhile.
+ *
+ * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
+ * deleted. thr_index_refresh opens a newer commit.
+ *
+ * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
+ * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
+ * refused, and so is adding to one with features: build these again.
+ */
+#ifndef THRESHER_INDEX_CHANGE_H
+#define THRESHER_INDEX_CHANGE_H
+
+#include <thresher/index.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct thr_index_add_options {
+    size_t size; /* sizeof(thr_index_add_options), set by _init */
+    /*
+     * Ids of the new items as for thr_index_build_options, as an array or a file; or names, from a file, for an index
+     * with names, which requires them. Neither: the index chooses ids above all that it ever had.
+     */
+    const uint64_t *ids;
+    uint64_t n_ids;
+    const char *ids_path;
+    bool replace; /* an item with the id or name of one in the index replaces it; false: that is an error */
+} thr_index_add_options;
+
+/* Defaults: ids chosen by the index, nothing replaced. */
+THR_API void thr_index_add_options_init(thr_index_add_options *options);
+
+/* What a change did. */
+typedef struct thr_index_change {
+    uint64_t n_added;   /* including those that replace others */
+    uint64_t n_removed; /* including those replaced */
+    uint64_t first_id;  /* of the added items if the index chose their ids: they have first_id, first_id + 1, ... */
+    uint64_t n_items;   /* in the index now */
+    uint64_t n_commits; /* of the index now */
+} thr_index_change;
+
+/*
+ * Add all rows of vectors to the index in dir. options and *change may be NULL.
+ *
+ * A segment file is written for every call, so add many rows at once. When small segments have become many, or a
+ * segment holds many removed items, they are written again as one, in a commit of its own; if that fails, the added
+ * items stay.
+ *
+ * Returns THR_OK, or
+ *   THR_EDIM          no rows; the rows do not have the index's dimensions; as many ids or names as rows are needed
+ *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
+ *   THR_ERANGE        a row has NaN or infinity or is too long (err names it); no ids are left
+ *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names
+ *   THR_EMISMATCH     a row is not a code of the index's model
+ *   THR_EUNSUPPORTED  the index has features, or format 1
+ *   THR_EEXIST        another build or change is running there
+ *   and what thr_index_open and the reader return; THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
+ */
+THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vectors,
+                                 const thr_index_add_options *options, thr_index_change *change, thr_error *err);
+
+/*
+ * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
+ * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add.
+ */
+THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
+                                    thr_index_change *change, thr_error *err);
+
+/*
+ * Write all segments again, without removed items, as few files as possible. Codes, vectors, ids and scores stay the
+ * same. Needs disk space for a second copy, and memory for a segment's codes. Does nothing if there is nothing to gain.
+ * An index with features cannot be compacted: THR_EUNSUPPORTED. Returns as thr_index_add.
+ */
+THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
+
+/*
+ * Open the newest commit of an open index. *newer is NULL if index has it already. The caller frees *newer, and index
+ * when its last search has ended. Returns as thr_index_open.
+ */
+THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* change.c - one commit: locks, keeps the segments' list and the live rows, publishes. */
+#include "index/change/change.h"
+
+#include "base/error.h"
+#include "index/change/merge_policy.h"
+#include "select/bitmap.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* One more than the largest id, of an index that has ids of its own. */
+static thr_status find_next_id(const thr_index *index, uint64_t *next, thr_error *err) {
+    *next = 0;
+    for (uint32_t i = 0; i < index->n_segments; i++) {
+        const thr_segment_view *view = &index->mapped[i].view;
+        const uint32_t last = view->id_order[view->shape.n_items - 1];
+        if (last >= view->shape.n_items || view->ids[last] == THR_NO_ID)
+            return thr_section_file_damaged(&view->file, 0, "the order of ids is wrong", err);
+        *next = view->ids[last] >= *next ? view->ids[last] + 1 : *next;
+    }
+    return THR_OK;
+}
+
+static thr_status copy_manifest(thr_commit *c, thr_error *err) {
+    const thr_manifest *old = &c->index->manifest;
+    thr_manifest *m = &c->manifest;
+    *m = *old;
+    m->segments = NULL;
+    THR_TRY(thr_alloc(c->context, old->n_segments, sizeof *m->segments, &m->segments, "segments", err));
+    memcpy(m->segments, old->segments, old->n_segments * sizeof *m->segments);
+    m->version = THR_FORMAT_VERSION;
+    m->n_commits++;
+    if (old->n_commits > 0)
+        return THR_OK;
+    m->next_id = old->n_rows;
+    return old->has_ids ? find_next_id(c->index, &m->next_id, err) : THR_OK;
+}
+
+thr_status thr_index_commit_begin(thr_context *context, const char *dir, thr_commit *c, thr_error *err) {
+    *c = (thr_commit){.context = context, .dir.fd = -1, .dir.context = context};
+    if (dir == NULL || dir[0] == '\0')
+        return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
+    THR_TRY(thr_index_build_dir_change(context, dir, &c->dir, err));
+    THR_TRY(thr_index_open(context, dir, &c->index, err));
+    if (c->index->manifest.version < 2)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", dir);
+    THR_TRY(copy_manifest(c, err));
+    THR_TRY(thr_index_commit_resize_live(c, c->manifest.n_rows, err));
+    if (c->index->live.words != NULL)
+        memcpy(c->live, c->index->live.words, thr_bitmap_words(c->manifest.n_rows) * sizeof *c->live);
+    else
+        thr_index_live_fill(&c->manifest, c->live);
+    return THR_OK;
+}
+
+thr_status thr_index_commit_resize_live(thr_commit *c, uint64_t n_rows, thr_error *err) {
+    const size_t n_words = thr_bitmap_words(n_rows), n_old = c->live == NULL ? 0 : thr_bitmap_words(c->manifest.n_rows);
+    uint64_t *live = NULL;
+    THR_TRY(thr_alloc_zero(c->context, n_words, sizeof *live, &live, "live rows", err));
+    if (c->live != NULL)
+        memcpy(live, c->live, (n_old < n_words ? n_old : n_words) * sizeof *live);
+    thr_release(c->context, c->live);
+    c->live = live;
+    c->manifest.n_rows = n_rows;
+    return THR_OK;
+}
+
+thr_status thr_index_commit_append(thr_commit *c, const thr_manifest_segment *segments, uint32_t n, thr_error *err) {
+    thr_manifest *m = &c->manifest;
+    size_t capacity = m->n_segments;
+    uint64_t n_rows = m->n_rows;
+    THR_TRY(
+        thr_grow(c->context, &m->segments, &capacity, (size_t)m->n_segments + n, sizeof *m->segments, "segments", err));
+    for (uint32_t i = 0; i < n; i++) {
+        n_rows = thr_padded_rows(n_rows) + segments[i].n_items;
+        m->segments[m->n_segments + i] = segments[i];
+    }
+    uint64_t row = m->n_rows;
+    THR_TRY(thr_index_commit_resize_live(c, n_rows, err));
+    for (uint32_t i = 0; i < n; i++) {
+        row = thr_padded_rows(row);
+        for (uint32_t item = 0; item < segments[i].n_items; item++)
+            thr_bitmap_set(c->live, row++);
+    }
+    m->n_segments += n;
+    return THR_OK;
+}
+
+/* Whether ids differ from row numbers. */
+static bool has_ids(const thr_manifest *m) {
+    uint64_t first_row = 0;
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        if (m->segments[i].has_ids || m->segments[i].first_id != first_row)
+            return true;
+        first_row += thr_padded_items(m->segments[i].n_items);
+    }
+    return false;
+}
+
+thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
+    thr_manifest *m = &c->manifest;
+    m->n_items = thr_select_bitmap_count_words(c->live, thr_bitmap_words(m->n_rows));
+    m->has_ids = has_ids(m);
+    m->live = (thr_manifest_live){0};
+    if (m->n_items != m->n_rows)
+        THR_TRY(thr_index_live_write(&c->dir, c->live, m, err));
+    return thr_index_build_dir_publish(&c->dir, m, err);
+}
+
+void thr_index_commit_end(thr_commit *c) {
+    thr_index_build_dir_close(&c->dir);
+    thr_index_free(c->index);
+    thr_release(c->context, c->live);
+    thr_release(c->context, c->manifest.segments);
+    *c = (thr_commit){.context = c->context, .dir.fd = -1};
+}
+
+void thr_index_commit_report(const thr_commit *c, thr_index_change *change) {
+    change->n_items = c->manifest.n_items;
+    change->n_commits = c->manifest.n_commits;
+}
+
+/* Write one run of segments again. *done: there is none. */
+static thr_status maintain_once(thr_commit *c, bool *done, thr_error *err) {
+    const thr_manifest *m = &c->manifest;
+    thr_segment_size *sizes = NULL;
+    uint32_t first, end;
+    uint64_t row = 0;
+    *done = true;
+    if (c->index->hits != NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const uint32_t n = m->segments[i].n_items;
+        sizes[i] = (thr_segment_size){n, (uint32_t)thr_select_bitmap_count_range(c->live, row, row + n)};
+        row += thr_padded_items(n);
+    }
+    *done = !thr_index_merge_choose(sizes, m->n_segments, &first, &end);
+    thr_release(c->context, sizes);
+    if (*done)
+        return THR_OK;
+    THR_TRY(thr_index_commit_rewrite(c, first, end, err));
+    return thr_index_commit_publish(c, err);
+}
+
+void thr_index_maintain(thr_context *context, const char *dir) {
+    bool done = false;
+    while (!done) {
+        thr_commit commit;
+        thr_status status = thr_index_commit_begin(context, dir, &commit, NULL);
+        if (status == THR_OK)
+            status = maintain_once(&commit, &done, NULL);
+        thr_index_commit_end(&commit);
+        done = done || status != THR_OK;
+    }
+}

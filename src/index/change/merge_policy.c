@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge_policy.c - decides which segments are written again. */
+#include "index/change/merge_policy.h"
+
+enum { LEVEL_FACTOR = 8, LEAST_LEVEL_ITEMS = 512, MOST_REMOVED_PART = 6 };
+
+/* The smallest power of LEVEL_FACTOR, times LEAST_LEVEL_ITEMS, above the number of items. */
+static uint64_t level_end(uint32_t n_items) {
+    uint64_t end = LEAST_LEVEL_ITEMS;
+    while (end <= n_items)
+        end *= LEVEL_FACTOR;
+    return end;
+}
+
+bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint32_t *first, uint32_t *end) {
+    const uint64_t most = level_end(segments[n - 1].n_items);
+    bool any_live = false;
+    for (uint32_t i = 0; i < n; i++)
+        any_live = any_live || segments[i].n_live > 0;
+    *end = *first = n;
+    while (*first > 0 && segments[*first - 1].n_items < most)
+        (*first)--;
+    if (any_live && n - *first >= LEVEL_FACTOR)
+        return true;
+    for (uint32_t i = 0; i < n && any_live; i++)
+        if ((uint64_t)(segments[i].n_items - segments[i].n_live) * MOST_REMOVED_PART > segments[i].n_items) {
+            *first = i;
+            *end = i + 1;
+            return true;
+        }
+    return false;
+}

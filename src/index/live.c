@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* live.c - opens, checks and writes the bitmap of live rows, and joins it with the filters of searches. */
+#include "index/live.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/out.h"
+#include "index/impl.h"
+#include "select/bitmap.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------ the file */
+
+static void set_range(uint64_t *words, uint64_t first, uint64_t end) {
+    for (uint64_t row = first; row < end;) {
+        const uint64_t n = 64 - row % 64 < end - row ? 64 - row % 64 : end - row;
+        words[row / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << row % 64;
+        row += n;
+    }
+}
+
+void thr_index_live_fill(const thr_manifest *manifest, uint64_t *words) {
+    uint64_t first_row = 0;
+    for (uint32_t i = 0; i < manifest->n_segments; i++) {
+        set_range(words, first_row, first_row + manifest->segments[i].n_items);
+        first_row += thr_padded_items(manifest->segments[i].n_items);
+    }
+}
+
+/* The number of set bits of a segment's rows; UINT64_MAX if a bit between its last row and the next block is set. */
+static uint64_t count_segment(const uint64_t *words, uint64_t first_row, uint32_t n_items) {
+    const uint64_t end = first_row + n_items;
+    if (end % 64 != 0 && words[end / 64] >> end % 64 != 0)
+        return UINT64_MAX;
+    return thr_select_bitmap_count_range(words, first_row, end);
+}
+
+static thr_status damaged(const thr_live *live, const char *what, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT, "%s: %s: " THR_SEGMENT_REMEDY, live->path, what);
+}
+
+static thr_status check(const thr_live *live, const thr_manifest *m, thr_error *err) {
+    const uint64_t *words = (const uint64_t *)(const void *)live->map.data;
+    uint64_t first_row = 0, n = 0;
+    if (live->map.size != thr_bitmap_words(m->n_rows) * sizeof *words)
+        return damaged(live, "its size does not fit the number of rows", err);
+    if (thr_checksum_of(words, live->map.size) != m->live.checksum)
+        return damaged(live, "its checksum is not the MANIFEST's", err);
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const uint64_t here = count_segment(words, first_row, m->segments[i].n_items);
+        if (here == UINT64_MAX)
+            return damaged(live, "a row is live that does not exist", err);
+        n += here;
+        first_row += thr_padded_items(m->segments[i].n_items);
+    }
+    return n == m->n_items ? THR_OK : damaged(live, "it does not have as many rows as the MANIFEST has items", err);
+}
+
+thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_live *live,
+                               thr_error *err) {
+    char name[THR_INDEX_LIVE_NAME_SIZE];
+    *live = (thr_live){.map.fd = -1};
+    if (!manifest->live.there)
+        return THR_OK;
+    thr_index_live_name_print(manifest->live.build, name);
+    THR_TRY(thr_path_join(context, dir, name, &live->path, err));
+    THR_TRY(thr_map_open(live->path, &live->map, err));
+    THR_TRY(check(live, manifest, err));
+    live->words = (const uint64_t *)(const void *)live->map.data;
+    return THR_OK;
+}
+
+void thr_index_live_close(thr_context *context, thr_live *live) {
+    if (live->path != NULL)
+        thr_map_close(&live->map);
+    thr_release(context, live->path);
+    *live = (thr_live){.map.fd = -1};
+}
+
+thr_status thr_index_live_write(const thr_build_dir *dir, const uint64_t *words, thr_manifest *manifest,
+                                thr_error *err) {
+    const size_t size = thr_bitmap_words(manifest->n_rows) * sizeof *words;
+    thr_out out = {.context = NULL};
+    char *path = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_index_build_dir_live_path(dir, &path, err));
+    THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
+    THR_TRY_OUT(thr_out_write(&out, words, size, err));
+    THR_TRY_OUT(thr_out_publish(&out, err));
+    manifest->live = (thr_manifest_live){.there = true, .build = dir->build, .checksum = thr_checksum_of(words, size)};
+out:
+    thr_out_drop(&out);
+    thr_release(dir->context, path);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ searches */
+
+typedef struct joined_filter {
+    thr_context *context;
+    uint64_t *words;
+    size_t capacity;
+} joined_filter;
+
+static thr_status make_filter(thr_context *context, void **piece, thr_error *err) {
+    joined_filter *made = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a filter", err));
+    made->context = context;
+    *piece = made;
+    return THR_OK;
+}
+
+void thr_index_filter_free(void *filter) {
+    joined_filter *made = filter;
+    thr_release(made->context, made->words);
+    thr_release(made->context, made);
+}
+
+thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err) {
+    const uint64_t *live = index->live.words;
+    const size_t n_words = thr_bitmap_words(index->manifest.n_rows);
+    *filter = NULL;
+    if (live == NULL)
+        return THR_OK;
+    options->filter_bits = index->manifest.n_rows;
+    if (options->filter == NULL) {
+        options->filter = live;
+        return THR_OK;
+    }
+    THR_TRY(thr_idle_take(&index->filters, make_filter, filter, err));
+    joined_filter *joined = *filter;
+    THR_TRY(
+        thr_grow(index->context, &joined->words, &joined->capacity, n_words, sizeof *joined->words, "a filter", err));
+    for (size_t w = 0; w < n_words; w++)
+        joined->words[w] = live[w] & options->filter[w];
+    options->filter = joined->words;
+    return THR_OK;
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adding, replacing and removing items, and compacting: after every change an index answers as its items require. */
+#include "index_support.h"
+
+#include "index/change/merge_policy.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-change", NAMES_A[] = "index-change.txt";
+enum { DIMS = 12, MOST = 6000, QUERIES = 8, K = 10 };
+
+/* ------------------------------------------------------------------------------------------------ the model */
+
+/* What the index should hold: vectors by id. */
+typedef struct model {
+    thr_metric metric;
+    uint64_t ids[MOST];
+    float vectors[MOST][DIMS];
+    size_t n;
+    uint64_t next;
+} model;
+
+static void model_add(model *m, uint64_t id, const float *vector) {
+    size_t i = 0;
+    while (i < m->n && m->ids[i] != id)
+        i++;
+    assert_true(i < MOST);
+    m->n += i == m->n;
+    m->ids[i] = id;
+    memcpy(m->vectors[i], vector, sizeof m->vectors[i]);
+    m->next = id >= m->next ? id + 1 : m->next;
+}
+
+static bool model_remove(model *m, uint64_t id) {
+    for (size_t i = 0; i < m->n; i++)
+        if (m->ids[i] == id) {
+            m->n--;
+            m->ids[i] = m->ids[m->n];
+            memcpy(m->vectors[i], m->vectors[m->n], sizeof m->vectors[i]);
+            return true;
+        }
+    return false;
+}
+
+static double score_of(thr_metric metric, const float *a, const float *b) {
+    double product = 0, aa = 0, bb = 0, distance = 0;
+    for (int d = 0; d < DIMS; d++) {
+        product += (double)a[d] * (double)b[d];
+        aa += (double)a[d] * (double)a[d];
+        bb += (double)b[d] * (double)b[d];
+        distance += ((double)a[d] - (double)b[d]) * ((double)a[d] - (double)b[d]);
+    }
+    return metric == THR_METRIC_L2 ? -distance : metric == THR_METRIC_IP ? product : product / sqrt(aa * bb);
+}
+
+/* The number of items that score more than the one with this id, by far more than rounding. */
+static size_t model_rank(const model *m, const float *query, uint64_t id) {
+    double own = NAN;
+    size_t better = 0;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->ids[i] == id)
+            own = score_of(m->metric, query, m->vectors[i]);
+    assert_true(own == own); /* an id that was removed, or never was */
+    for (size_t i = 0; i < m->n; i++)
+        better += score_of(m->metric, query, m->vectors[i]) > own + 1e-4;
+    return better;
+}
+
+static void expect_answers(const model *m, thr_index *index, bool exact) {
+    float *rows = random_rows(QUERIES, DIMS, 99), scores[QUERIES * K];
+    uint64_t ids[QUERIES * K];
+    const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
+    thr_search_options options;
+    size_t missed = 0;
+    thr_search_options_init(&options);
+    options.exact = exact;
+    expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &error));
+    for (size_t q = 0; q < QUERIES; q++)
+        for (size_t i = 0; i < K; i++) {
+            if (i >= m->n) {
+                assert_true(ids[q * K + i] == THR_NO_ID);
+                continue;
+            }
+            for (size_t j = 0; j < i; j++)
+                assert_true(ids[q * K + j] != ids[q * K + i]);
+            missed += model_rank(m, rows + q * DIMS, ids[q * K + i]) >= K;
+        }
+    assert_true(missed <= (exact ? 0 : QUERIES * K / 20));
+    free(rows);
+}
+
+/* The open index holds the model's items and no others. */
+static void expect_model(const model *m, thr_index *index) {
+    float vector[DIMS];
+    uint64_t row;
+    expect_ok(thr_index_verify(index, &error));
+    assert_int_equal(thr_index_get_info(index).n_items, m->n);
+    assert_true(thr_index_n_rows(index) >= m->n);
+    for (size_t i = 0; i < m->n; i++) {
+        expect_ok(thr_index_vector(index, m->ids[i], vector, &error));
+        assert_memory_equal(vector, m->vectors[i], sizeof vector);
+        assert_true(thr_index_row(index, m->ids[i], &row) && row < thr_index_n_rows(index));
+    }
+    expect_answers(m, index, true);
+    expect_answers(m, index, false);
+}
+
+static void expect_directory(thr_context *context, const model *m) {
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_model(m, index);
+    thr_index_free(index);
+}
+
+static void make(thr_context *context, model *m, const thr_index_build_options *options, uint64_t n) {
+    float *rows = random_rows(n, DIMS, 1);
+    *m = (model){.metric = options->metric};
+    test_remove_directory(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, n, DIMS, options, &error));
+    for (uint64_t i = 0; i < n; i++)
+        model_add(m, options->ids != NULL ? options->ids[i] : i, rows + i * DIMS);
+    free(rows);
+}
+
+static thr_status add_rows(thr_context *context, const float *rows, uint64_t n, const thr_index_add_options *options,
+                           thr_index_change *change) {
+    thr_reader *reader = NULL;
+    const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
+    const thr_status status = thr_index_add(context, DIR_A, reader, options, change, &error);
+    thr_reader_free(reader);
+    return status;
+}
+
+/* Add n random rows: with ids from first_id on, or, if that is THR_NO_ID, with those that the index chooses. */
+static thr_status add(thr_context *context, model *m, uint64_t n, uint64_t first_id, bool replace, uint64_t seed) {
+    float *rows = random_rows(n, DIMS, seed);
+    uint64_t *ids = malloc(n * sizeof *ids);
+    thr_index_add_options options;
+    thr_index_change change;
+    const size_t before = m->n;
+    assert_non_null(ids);
+    for (uint64_t i = 0; i < n; i++)
+        ids[i] = first_id + i;
+    thr_index_add_options_init(&options);
+    options.replace = replace;
+    if (first_id != THR_NO_ID) {
+        options.ids = ids;
+        options.n_ids = n;
+    }
+    const thr_status status = add_rows(context, rows, n, &options, &change);
+    if (status == THR_OK) {
+        if (first_id == THR_NO_ID)
+            assert_true(change.first_id >= m->next);
+        for (uint64_t i = 0; i < n; i++)
+            model_add(m, (first_id == THR_NO_ID ? change.first_id : first_id) + i, rows + i * DIMS);
+        assert_int_equal(change.n_added, n);
+        assert_int_equal(change.n_removed, n - (m->n - before));
+        assert_int_equal(change.n_items, m->n);
+    }
+    free(ids);
+    free(rows);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ what works */
+
+static void items_come_and_go(void **state) {
+    static const struct {
+        thr_metric metric;
+        thr_dtype keep;
+        uint32_t bits, lead;
+        bool ids;
+    } shapes[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false},
+                  {THR_METRIC_L2, THR_DTYPE_F32, 2, 2, false},
+                  {THR_METRIC_IP, THR_DTYPE_F32, 4, 1, true},
+                  {THR_METRIC_COSINE, THR_DTYPE_F32, 2, 2, true}};
+    model *m = malloc(sizeof *m);
+    assert_non_null(m);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        uint64_t ids[700], gone[150];
+        thr_index_build_options options = build_options(shapes[s].metric, shapes[s].keep, shapes[s].bits);
+        thr_index_change change;
+        options.lead_bits = shapes[s].lead;
+        options.segment_rows = 256;
+        for (uint64_t i = 0; i < 700; i++)
+            ids[i] = 10 * i + 7;
+        options.ids = shapes[s].ids ? ids : NULL;
+        options.n_ids = shapes[s].ids ? 700 : 0;
+        make(*state, m, &options, 700);
+        expect_ok(add(*state, m, 100, THR_NO_ID, false, 2));
+        expect_directory(*state, m);
+        expect_ok(add(*state, m, 70, 50000, false, 3));
+        expect_ok(add(*state, m, 1, THR_NO_ID, false, 4));
+        expect_directory(*state, m);
+        for (size_t i = 0; i < 150; i++)
+            gone[i] = m->ids[3 * i % m->n];
+        expect_ok(thr_index_remove(*state, DIR_A, gone, 150, &change, &error));
+        size_t removed = 0;
+        for (size_t i = 0; i < 150; i++)
+            removed += model_remove(m, gone[i]);
+        assert_int_equal(change.n_removed, removed);
+        assert_int_equal(change.n_items, m->n);
+        expect_directory(*state, m);
+        expect_ok(add(*state, m, 90, 50020, true, 5)); /* 50 replaced or added again, 40 new */
+        expect_directory(*state, m);
+        expect_ok(thr_index_compact(*state, DIR_A, &change, &error));
+        expect_directory(*state, m);
+        assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
+        assert_int_equal(count_files(DIR_A, ".bits", NULL), 0);
+        const uint64_t commits = change.n_commits;
+        expect_ok(thr_index_compact(*state, DIR_A, &change, &error)); /* nothing to gain */
+        assert_int_equal(change.n_commits, commits);
+        expect_ok(add(*state, m, 5, THR_NO_ID, false, 6));
+        expect_directory(*state, m);
+    }
+    free(m);
+}
+
+/* Two hundred calls of one item keep few files, and every segment's removed items are few. */
+static void many_small_changes_keep_few_files(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    assert_non_null(m);
+    make(*state, m, &options, 300);
+    for (uint64_t i = 0; i < 200; i++) {
+        const uint64_t id = m->ids[(i * 37) % m->n];
+        expect_ok(add(*state, m, 1, i % 3 == 0 ? id : THR_NO_ID, true, 100 + i));
+        assert_true(count_files(DIR_A, ".seg", NULL) < 16);
+    }
+    expect_directory(*state, m);
+    for (uint64_t i = 0; i < 250; i++) {
+        const uint64_t id = m->ids[(i * 31) % m->n];
+        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+        assert_true(model_remove(m, id));
+    }
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_model(m, index);
+    assert_true(thr_index_n_rows(index) <= m->n * 6 / 5 + 64 * 16);
+    thr_index_free(index);
+    free(m);
+}
+
+static void all_items_can_be_removed(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    thr_index_change change;
+    assert_non_null(m);
+    make(*state, m, &options, 100);
+    expect_ok(thr_index_remove(*state, DIR_A, m->ids, m->n, &change, &error));
+    assert_int_equal(change.n_removed, 100);
+    assert_int_equal(change.n_items, 0);
+    m->n = 0;
+    expect_directory(*state, m);
+    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+    expect_directory(*state, m);
+    expect_ok(add(*state, m, 3, THR_NO_ID, false, 2));
+    assert_int_equal(m->ids[0], 100); /* never used again */
+    expect_directory(*state, m);
+    free(m);
+}
+
+/* Codes and factors are copied, so scores keep their bits. */
+static void compacting_keeps_estimates(void **state) {
+    static const thr_dtype KEEPS[] = {THR_DTYPE_NONE, THR_DTYPE_F16, THR_DTYPE_I8};
+    for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
+        for (size_t keep = 0; keep < 3; keep++) {
+            model *m = malloc(sizeof *m);
+            thr_index_build_options options = build_options((thr_metric)metric, KEEPS[keep], 3);
+            uint64_t gone[100], ids[2][QUERIES * K];
+            float scores[2][QUERIES * K], *rows = random_rows(QUERIES, DIMS, 7);
+            const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
+            assert_non_null(m);
+            make(*state, m, &options, 500);
+            expect_ok(add(*state, m, 200, THR_NO_ID, false, 2));
+            for (uint64_t i = 0; i < 100; i++)
+                gone[i] = 6 * i;
+            expect_ok(thr_index_remove(*state, DIR_A, gone, 100, NULL, &error));
+            for (int after = 0; after < 2; after++) {
+                thr_index *index = NULL;
+                if (after)
+                    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+                expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+                expect_ok(thr_index_verify(index, &error));
+                expect_ok(thr_index_search(index, &queries, K, NULL, ids[after], scores[after], &error));
+                thr_index_free(index);
+            }
+            assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
+            assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+            free(rows);
+            free(m);
+        }
+}
+
+static void names_come_and_go(void **state) {
+    enum { N = 80 };
+    float *rows = random_rows(N, DIMS, 1);
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    thr_index_add_options how;
+    thr_index_change change;
+    thr_index *index = NULL;
+    const char *names[256];
+    uint64_t ids[3];
+    test_remove_directory(DIR_A);
+    char text[N * 8] = "";
+    for (int i = 0; i < N; i++)
+        (void)snprintf(text + strlen(text), 8, "n%d\n", i);
+    test_write_text(NAMES_A, text);
+    options.ids_path = NAMES_A;
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    thr_index_add_options_init(&how);
+    expect_status(add_rows(*state, rows, 1, &how, &change), THR_EINVAL);
+    assert_string_equal(error.text, "index-change: its items have names: give a name for each new one");
+    test_write_text(NAMES_A, "a\nn7\n");
+    how.ids_path = NAMES_A;
+    expect_status(add_rows(*state, rows, 2, &how, &change), THR_EDUPLICATE);
+    assert_string_equal(error.text, "index-change.txt: row 1: index-change holds an item with the name 'n7' already: "
+                                    "replace it, or leave the row out");
+    how.replace = true;
+    expect_ok(add_rows(*state, rows, 2, &how, &change));
+    assert_int_equal(change.n_removed, 1);
+    assert_int_equal(change.n_items, N + 1);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_find(index, "a", &ids[0], &error));
+    expect_ok(thr_index_find(index, "n7", &ids[1], &error));
+    expect_ok(thr_index_find(index, "n8", &ids[2], &error));
+    assert_int_equal(ids[0], N);
+    assert_int_equal(ids[1], N + 1);
+    assert_int_equal(ids[2], 8);
+    expect_ok(thr_index_row_names(index, 0, 130, names, &error));
+    assert_null(names[7]);
+    assert_null(names[N]); /* between two segments */
+    assert_string_equal(names[128], "a");
+    thr_index_free(index);
+    expect_ok(thr_index_remove(*state, DIR_A, ids, 1, &change, &error));
+    expect_ok(thr_index_compact(*state, DIR_A, &change, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    assert_string_equal(thr_index_name(index, ids[1]), "n7");
+    assert_string_equal(thr_index_name(index, ids[2]), "n8");
+    assert_null(thr_index_name(index, ids[0]));
+    expect_status(thr_index_find(index, "a", &ids[0], &error), THR_ENOTFOUND);
+    thr_index_free(index);
+    free(rows);
+    (void)unlink(NAMES_A);
+}
+
+/* An open index shows its own commit, also when its files are gone; a refresh opens the newest. */
+static void an_open_index_is_a_snapshot(void **state) {
+    model *m = malloc(2 * sizeof *m), *before = m + 1;
+    const thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    thr_index *index = NULL, *newer = NULL;
+    assert_non_null(m);
+    make(*state, m, &options, 200);
+    *before = *m;
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_refresh(index, &newer, &error));
+    assert_null(newer);
+    expect_ok(add(*state, m, 20, 3, true, 2));
+    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+    expect_answers(before, index, true);
+    expect_ok(thr_index_refresh(index, &newer, &error));
+    assert_non_null(newer);
+    expect_model(m, newer);
+    expect_answers(before, index, false);
+    assert_int_equal(thr_index_n_commits(index), 0);
+    assert_int_equal(thr_index_n_commits(newer), 2);
+    thr_index_free(index);
+    thr_index_free(newer);
+    free(m);
+}
+
+static void filters_have_a_bit_a_row(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    thr_index *index = NULL;
+    thr_search_options search;
+    thr_radius_result *within = NULL;
+    uint64_t words[16], answer[K], allowed[] = {205, 17, 3}, gone[] = {17};
+    assert_non_null(m);
+    make(*state, m, &options, 200);
+    expect_ok(add(*state, m, 20, THR_NO_ID, false, 2));
+    expect_ok(thr_index_remove(*state, DIR_A, gone, 1, NULL, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_status(thr_bitmap_from_ids(index, allowed, 3, words, &error), THR_ENOTFOUND);
+    allowed[1] = 4;
+    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &error));
+    const thr_matrix query = thr_matrix_f32(m->vectors[0], 1, DIMS);
+    thr_search_options_init(&search);
+    search.filter = words;
+    search.filter_bits = 219;
+    expect_status(thr_index_search(index, &query, K, &search, answer, NULL, &error), THR_EINVAL);
+    search.filter_bits = thr_index_n_rows(index);
+    memset(words, 0xff, sizeof words); /* removed items and rows between segments stay out */
+    search.exact = true;
+    uint64_t *all = malloc(256 * sizeof *all);
+    assert_non_null(all);
+    expect_ok(thr_index_search(index, &query, 256, &search, all, NULL, &error));
+    for (size_t i = 0; i < 256; i++)
+        assert_true((all[i] != THR_NO_ID) == (i < 219) && all[i] != 17);
+    search.exact = false;
+    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &error));
+    expect_ok(thr_index_search(index, &query, K, &search, answer, NULL, &error));
+    assert_true(answer[2] != THR_NO_ID && answer[3] == THR_NO_ID);
+    expect_ok(thr_index_search_radius(index, &query, -1, &search, &within, &error));
+    assert_int_equal(within->offsets[1], 3);
+    thr_radius_result_free(within);
+    thr_index_free(index);
+    free(all);
+    free(m);
+}
+
+static void the_policy_bounds_files_and_space(void **state) {
+    uint32_t first, end;
+    (void)state;
+    thr_segment_size sizes[20] = {{100000, 100000}};
+    assert_false(thr_index_merge_choose(sizes, 1, &first, &end));
+    for (uint32_t i = 1; i < 8; i++)
+        sizes[i] = (thr_segment_size){i * 10, i * 10};
+    assert_false(thr_index_merge_choose(sizes, 8, &first, &end));
+    sizes[8] = (thr_segment_size){1, 1};
+    assert_true(thr_index_merge_choose(sizes, 9, &first, &end));
+    assert_true(first == 1 && end == 9);
+    sizes[0].n_live = 80000;
+    assert_true(thr_index_merge_choose(sizes, 3, &first, &end));
+    assert_true(first == 0 && end == 1);
+    sizes[0].n_live = 84000;
+    assert_false(thr_index_merge_choose(sizes, 3, &first, &end));
+    sizes[0] = (thr_segment_size){1000, 0};
+    assert_false(thr_index_merge_choose(sizes, 1, &first, &end)); /* an index keeps a segment */
+}
+
+/* ------------------------------------------------------------------------------------------------ what is refused */
+
+static void wrong_changes_are_refused(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    float wide[2 * DIMS] = {1}, nan[DIMS] = {NAN};
+    thr_reader *reader = NULL;
+    thr_index_add_options how;
+    uint64_t twice[] = {900, 900}, none[] = {THR_NO_ID};
+    assert_non_null(m);
+    make(*state, m, &options, 100);
+    const thr_matrix two = thr_matrix_f32(wide, 1, 2 * DIMS);
+    expect_ok(thr_reader_from_matrix(*state, &two, &reader, &error));
+    expect_status(thr_index_add(*state, DIR_A, reader, NULL, NULL, &error), THR_EDIM);
+    expect_status(thr_index_add(NULL, DIR_A, reader, NULL, NULL, &error), THR_EINVAL);
+    expect_status(thr_index_add(*state, "", reader, NULL, NULL, &error), THR_EINVAL);
+    expect_status(thr_index_add(*state, "no-such", reader, NULL, NULL, &error), THR_ENOTFOUND);
+    thr_reader_free(reader);
+    expect_status(thr_index_add(*state, DIR_A, NULL, NULL, NULL, &error), THR_EINVAL);
+    expect_status(add_rows(*state, nan, 1, NULL, NULL), THR_ERANGE);
+    expect_status(add(*state, m, 5, 98, false, 3), THR_EDUPLICATE);
+    assert_string_equal(error.text, "ids: row 0: index-change holds an item with the id 98 already: replace it, or "
+                                    "leave the row out");
+    thr_index_add_options_init(&how);
+    how.ids = twice;
+    how.n_ids = 2;
+    expect_status(add_rows(*state, wide, 2, &how, NULL), THR_EDUPLICATE);
+    how.n_ids = 1;
+    expect_status(add_rows(*state, wide, 2, &how, NULL), THR_EDIM);
+    how.ids = none;
+    expect_status(add_rows(*state, wide, 1, &how, NULL), THR_ERANGE);
+    test_write_text(NAMES_A, "a\n");
+    how = (thr_index_add_options){.size = sizeof how, .ids_path = NAMES_A};
+    expect_status(add_rows(*state, wide, 1, &how, NULL), THR_EINVAL);
+    (void)unlink(NAMES_A);
+    expect_status(thr_index_remove(*state, DIR_A, NULL, 1, NULL, &error), THR_EINVAL);
+    expect_ok(thr_index_remove(*state, DIR_A, twice, 2, NULL, &error)); /* nobody has that id */
+    expect_directory(*state, m);
+    assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
+    free(m);
+}
+
+static void two_writers_do_not_meet(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    assert_non_null(m);
+    make(*state, m, &options, 100);
+    const int fd = open(DIR_A, O_RDONLY | O_DIRECTORY);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+    expect_status(add(*state, m, 1, THR_NO_ID, false, 3), THR_EEXIST);
+    expect_status(thr_index_compact(*state, DIR_A, NULL, &error), THR_EEXIST);
+    assert_int_equal(close(fd), 0);
+    expect_directory(*state, m);
+    free(m);
+}
+
+/* A child is killed at a random time of a loop of changes; what it acknowledged through a pipe must be there. */
+static void a_killed_writer_loses_nothing(void **state) {
+    enum { RUNS = 12, STEP = 8 };
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    uint64_t rng = 5;
+    assert_non_null(m);
+    for (int run = 0; run < RUNS; run++) {
+        int fds[2];
+        make(*state, m, &options, 300);
+        assert_int_equal(pipe(fds), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            for (uint64_t i = 0;; i++) {
+                const uint64_t first = 1000 + i * STEP, gone = i;
+                if (add(*state, m, STEP, first, false, i + 7) != THR_OK ||
+                    thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error) != THR_OK || !model_remove(m, gone) ||
+                    write(fds[1], "x", 1) != 1)
+                    _exit(1);
+            }
+        }
+        (void)close(fds[1]);
+        const struct timespec pause = {0, (long)thr_rng_below(&rng, 60) * 1000000};
+        (void)nanosleep(&pause, NULL);
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+        char acknowledged[4096];
+        ssize_t n = 0, got;
+        while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)
+            n += got;
+        (void)close(fds[0]);
+        thr_index *index = NULL;
+        uint64_t row;
+        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+        expect_ok(thr_index_verify(index, &error));
+        for (uint64_t i = 0; i < (uint64_t)n; i++) {
+            assert_false(thr_index_row(index, i, &row));
+            for (uint64_t j = 0; j < STEP; j++)
+                assert_true(thr_index_row(index, 1000 + i * STEP + j, &row));
+        }
+        /* The one in progress is there whole, or not at all. */
+        size_t half = 0;
+        for (uint64_t j = 0; j < STEP; j++)
+            half += thr_index_row(index, 1000 + (uint64_t)n * STEP + j, &row);
+        assert_true(half == 0 || half == STEP);
+        thr_index_free(index);
+        expect_ok(add_rows(*state, m->vectors[0], 1, NULL, NULL)); /* the next writer cleans up */
+        assert_int_equal(count_files(DIR_A, ".tmp", NULL), 0);
+    }
+    free(m);
+}
+
+static int setup(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    test_remove_directory(DIR_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(items_come_and_go),
+        cmocka_unit_test(many_small_changes_keep_few_files),
+        cmocka_unit_test(all_items_can_be_removed),
+        cmocka_unit_test(compacting_keeps_estimates),
+        cmocka_unit_test(names_come_and_go),
+        cmocka_unit_test(an_open_index_is_a_snapshot),
+        cmocka_unit_test(filters_have_a_bit_a_row),
+        cmocka_unit_test(the_policy_bounds_files_and_space),
+        cmocka_unit_test(wrong_changes_are_refused),
+        cmocka_unit_test(two_writers_do_not_meet),
+        cmocka_unit_test(a_killed_writer_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
