@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of an index on a failing machine: every allocation and every system call fails in turn, processes are killed,
+ * and power is lost, so that writes that were not flushed are missing.
+ *
+ * The functions below replace those of the C library in this process. They count the calls of a change, let one of them
+ * fail or end the process, and note what a power failure at that moment would lose.
+ */
+#define _GNU_SOURCE
+#include "index_support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-faulty", DIR_B[] = "index-faulty-start", OLD[] = "index-faulty.old";
+enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40, PAGE = 4096 };
+
+/* ------------------------------------------------------------------------------------------------ the calls */
+
+typedef enum { NOTHING, FAIL, END, LOSE } outcome;
+
+static struct {
+    outcome at; /* what happens at call number `call` */
+    int why;    /* FAIL: errno */
+    uint64_t call, n_calls, rng;
+} faults;
+
+/* What was written and not flushed: a file, by a descriptor of our own; and renames in a directory not flushed. */
+enum { MOST = 64 };
+static struct {
+    int fd;
+    ino_t inode;
+    uint64_t size;
+} dirty[MOST];
+static size_t n_dirty;
+static char renamed[MOST][PATH_ROOM];
+static size_t n_renamed;
+
+static void copy_file(const char *from, const char *to) {
+    size_t size;
+    if (access(from, F_OK) != 0)
+        return;
+    uint8_t *bytes = test_read_file(from, &size);
+    test_write_file(to, bytes, size);
+    free(bytes);
+}
+
+/* Lose pages that were not flushed, and renames in directories that were not. */
+static void lose(void) {
+    for (size_t i = 0; i < n_dirty; i++)
+        for (uint64_t at = 0; at < dirty[i].size; at += PAGE)
+            if (thr_rng_below(&faults.rng, 2) == 0) {
+                static const char zeros[PAGE];
+                const uint64_t left = dirty[i].size - at;
+                (void)syscall(SYS_pwrite64, dirty[i].fd, zeros, left < PAGE ? left : PAGE, at);
+            }
+    for (size_t i = n_renamed; i-- > 0;)
+        if (thr_rng_below(&faults.rng, 2) == 0) {
+            (void)unlink(renamed[i]);
+            if (strcmp(renamed[i] + strlen(renamed[i]) - 8, "MANIFEST") == 0)
+                copy_file(OLD, renamed[i]);
+        } else {
+            break; /* renames of a directory are kept in order */
+        }
+}
+
+/* Whether this call fails; it may end the process. */
+static bool fails(void) {
+    if (faults.at == NOTHING || ++faults.n_calls != faults.call)
+        return false;
+    if (faults.at == LOSE) {
+        faults.at = NOTHING;
+        lose();
+        _exit(0);
+    }
+    if (faults.at == END)
+        _exit(0);
+    errno = faults.why;
+    return true;
+}
+
+static bool is_index(const char *path) {
+    return strstr(path, ".so") == NULL;
+}
+
+int open(const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    const int mode = va_arg(args, int);
+    va_end(args);
+    return is_index(path) && fails() ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int openat(int dir, const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    const int mode = va_arg(args, int);
+    va_end(args);
+    return fails() ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+static ino_t inode_of(int fd) {
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return st.st_ino;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
+    if (fails()) {
+        if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
+            (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
+        return -1;
+    }
+    if (faults.at == LOSE) {
+        const ino_t inode = inode_of(fd);
+        size_t i = 0;
+        while (i < n_dirty && dirty[i].inode != inode)
+            i++;
+        assert_true(i < MOST);
+        if (i == n_dirty) {
+            dirty[n_dirty].inode = inode;
+            dirty[n_dirty].size = 0;
+            dirty[n_dirty++].fd = dup(fd);
+        }
+        const uint64_t end = (uint64_t)offset + size;
+        dirty[i].size = end > dirty[i].size ? end : dirty[i].size;
+    }
+    return (ssize_t)syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+int fsync(int fd) {
+    struct stat st;
+    if (fails())
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        n_renamed = 0;
+    for (size_t i = 0; i < n_dirty; i++)
+        if (dirty[i].inode == st.st_ino) {
+            (void)close(dirty[i].fd);
+            dirty[i] = dirty[--n_dirty];
+        }
+    return 0; /* what the disk does is played here */
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to) {
+    if (fails())
+        return -1;
+    if (faults.at == LOSE) {
+        assert_true(n_renamed < MOST);
+        join_path(renamed[n_renamed], DIR_A, to);
+        if (strcmp(to, "MANIFEST") == 0)
+            copy_file(renamed[n_renamed], OLD);
+        n_renamed++;
+    }
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+int unlinkat(int dir, const char *path, int flags) {
+    return fails() ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+    if (fd >= 0 && fails())
+        return MAP_FAILED;
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
+}
+
+/* ------------------------------------------------------------------------------------------------ the changes */
+
+/* What the index holds after a number of operations: a bit an id. */
+static bool expected[OPERATIONS + 1][N + OPERATIONS * STEP];
+static size_t n_expected[OPERATIONS + 1];
+
+static float value_of(uint64_t id, int d) {
+    return (float)((id * 31 + (uint64_t)d * 17) % 101) / 50 - 1;
+}
+
+static thr_status add_ids(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n) {
+    thr_reader *reader = NULL;
+    thr_index_add_options options;
+    float rows[STEP * DIMS];
+    for (uint64_t i = 0; i < n * DIMS; i++)
+        rows[i] = value_of(ids[i / DIMS], (int)(i % DIMS));
+    const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
+    thr_index_add_options_init(&options);
+    options.ids = ids;
+    options.n_ids = n;
+    options.replace = true;
+    thr_status status = thr_reader_from_matrix(context, &matrix, &reader, &error);
+    if (status == THR_OK)
+        status = thr_index_add(context, dir, reader, &options, NULL, &error);
+    thr_reader_free(reader);
+    return status;
+}
+
+/* Operation number i: additions, some of which replace, removals, and compactions. */
+static thr_status operate(thr_context *context, const char *dir, int i) {
+    uint64_t ids[STEP];
+    for (uint64_t j = 0; j < STEP; j++)
+        ids[j] = i % 4 == 1 ? (uint64_t)i * 7 + 3 * j : N + (uint64_t)i * STEP + j - (i % 3 == 0 ? STEP / 2 : 0);
+    return i % 8 == 7   ? thr_index_compact(context, dir, NULL, &error)
+           : i % 4 == 1 ? thr_index_remove(context, dir, ids, STEP, NULL, &error)
+                        : add_ids(context, dir, ids, STEP);
+}
+
+static void make(thr_context *context) {
+    float rows[N * DIMS];
+    for (uint64_t i = 0; i < N * DIMS; i++)
+        rows[i] = value_of(i / DIMS, (int)(i % DIMS));
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    test_remove_directory(DIR_B);
+    expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &error));
+}
+
+static void start_again(void) {
+    char command[256];
+    (void)snprintf(command, sizeof command, "rm -rf %s && cp -R %s %s", DIR_A, DIR_B, DIR_A);
+    assert_int_equal(system(command), 0);
+}
+
+static void note_expected(thr_context *context, int after) {
+    thr_index *index = NULL;
+    uint64_t row;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    for (uint64_t id = 0; id < N + OPERATIONS * STEP; id++) {
+        expected[after][id] = thr_index_row(index, id, &row);
+        n_expected[after] += expected[after][id];
+    }
+    assert_int_equal(thr_index_get_info(index).n_items, n_expected[after]);
+    thr_index_free(index);
+}
+
+/* All operations without a fault. */
+static void run_through(thr_context *context) {
+    memset(n_expected, 0, sizeof n_expected);
+    make(context);
+    start_again();
+    note_expected(context, 0);
+    for (int i = 0; i < OPERATIONS; i++) {
+        expect_ok(operate(context, DIR_A, i));
+        note_expected(context, i + 1);
+    }
+}
+
+/* Whether the index there is whole and holds what it should after so many operations. */
+static bool holds(thr_context *context, int after) {
+    thr_index *index = NULL;
+    float vector[DIMS];
+    uint64_t row;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    bool same = after <= OPERATIONS && thr_index_get_info(index).n_items == n_expected[after];
+    for (uint64_t id = 0; same && id < N + OPERATIONS * STEP; id++) {
+        same = thr_index_row(index, id, &row) == expected[after][id];
+        if (!same || !expected[after][id])
+            continue;
+        expect_ok(thr_index_vector(index, id, vector, &error));
+        for (int d = 0; d < DIMS; d++)
+            assert_true(vector[d] == value_of(id, d));
+    }
+    thr_index_free(index);
+    return same;
+}
+
+/* ------------------------------------------------------------------------------------------------ tests */
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    run_through(context);
+    for (int i = 0; i < 8; i++) {
+        test_oom oom = test_oom_start(&memory);
+        oom.tolerant = true; /* segments that cannot be written again wait for the next change */
+        while (test_oom_next(&oom)) {
+            start_again();
+            test_oom_arm(&oom);
+            const thr_status status = operate(context, DIR_A, i);
+            (void)test_oom_check(&oom, status, &error, NULL);
+            assert_true(holds(context, status == THR_OK ? i + 1 : i));
+        }
+        expect_ok(operate(context, DIR_B, i));
+    }
+    thr_context_free(context);
+}
+
+/* Let a call of operation number i fail; false if it has fewer calls. */
+static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
+    start_again();
+    faults.call = call;
+    faults.n_calls = 0;
+    faults.why = why;
+    faults.at = FAIL;
+    const thr_status status = operate(context, DIR_A, i);
+    faults.at = NOTHING;
+    if (faults.n_calls < call) {
+        expect_ok(status);
+        return false;
+    }
+    assert_true(status == THR_OK ? holds(context, i + 1) : holds(context, i) || holds(context, i + 1));
+    expect_ok(operate(context, DIR_A, i)); /* again: replaces, or removes nothing more */
+    assert_true(holds(context, i + 1));
+    return true;
+}
+
+/* After an error the index is as before; the next change works. A flush that failed after a rename may have been it. */
+static void every_system_call_may_fail(void **state) {
+    static const int WHYS[] = {EIO, ENOSPC};
+    run_through(*state);
+    for (int i = 0; i < 8; i++) {
+        for (size_t w = 0; w < 2; w++)
+            for (uint64_t call = 1; fail_call(*state, i, call, WHYS[w]); call++)
+                ;
+        expect_ok(operate(*state, DIR_B, i));
+    }
+}
+
+/* Run all operations in a child that ends at a call; the number that it acknowledged. */
+static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_t seed) {
+    int fds[2], how_ended, acknowledged = 0;
+    char byte;
+    start_again();
+    assert_int_equal(pipe(fds), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        faults.call = call;
+        faults.n_calls = 0;
+        faults.rng = seed;
+        faults.at = how;
+        n_dirty = n_renamed = 0;
+        for (int i = 0; i < OPERATIONS; i++)
+            if (operate(context, DIR_A, i) != THR_OK || write(fds[1], "x", 1) != 1)
+                _exit(1);
+        _exit(2);
+    }
+    (void)close(fds[1]);
+    while (read(fds[0], &byte, 1) == 1)
+        acknowledged++;
+    (void)close(fds[0]);
+    assert_int_equal(waitpid(child, &how_ended, 0), child);
+    assert_true(WIFEXITED(how_ended) && WEXITSTATUS(how_ended) != 1);
+    return WEXITSTATUS(how_ended) == 2 ? -1 : acknowledged;
+}
+
+/* End at many calls: what was acknowledged is there, and of the operation in progress all or nothing. */
+static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
+    uint64_t seed = 7, n = 0;
+    run_through(context);
+    for (; n < most; n++) {
+        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, 1300), thr_rng_next(&seed));
+        if (done < 0)
+            continue; /* there are fewer calls */
+        if (!holds(context, done) && !holds(context, done + 1))
+            fail_msg("after %d operations the index holds something else", done);
+        expect_ok(operate(context, DIR_A, done)); /* the next writer cleans up and goes on */
+        assert_true(holds(context, done + 1));
+    }
+}
+
+static uint64_t rounds(void) {
+    const char *many = getenv("THR_TEST_ROUNDS");
+    return many != NULL ? strtoull(many, NULL, 10) : 60;
+}
+
+static void a_killed_writer_loses_nothing(void **state) {
+    end_at_calls(*state, END, rounds());
+}
+
+static void a_power_failure_loses_nothing(void **state) {
+    end_at_calls(*state, LOSE, rounds());
+}
+
+static int setup(void **state) {
+    *state = test_context(1, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    test_remove_directory(DIR_A);
+    test_remove_directory(DIR_B);
+    (void)unlink(OLD);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_system_call_may_fail),
+        cmocka_unit_test(a_killed_writer_loses_nothing),
+        cmocka_unit_test(a_power_failure_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
