@@ -23,10 +23,7 @@ typedef struct thr_commit {
 /* Lock and open. End it whatever this returns. THR_EUNSUPPORTED for format 1; THR_EEXIST; and as thr_index_open. */
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, thr_commit *commit, thr_error *err);
 
-/*
- * Change the list of segments to n segments with their items; the live rows of all are set by the caller afterwards.
- * `what` is allocated: THR_ENOMEM.
- */
+/* Make room for the live rows of n_rows rows. Those that there are stay as they are; new ones are not live. */
 thr_status thr_index_commit_resize_live(thr_commit *commit, uint64_t n_rows, thr_error *err);
 
 /* Append segments, whose rows are all live. THR_ENOMEM. */
@@ -37,15 +34,15 @@ thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segmen
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
 void thr_index_commit_end(thr_commit *commit);
 
-/* Replace segments [first, end) by as few as possible, with their live items only (rewrite.c). */
+/* In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. */
 thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t end, thr_error *err);
 
 /* Fill in what the caller learns of the index after a change. */
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * Write segments again where merge_policy.h requires it, a commit each. Errors are ignored: the next change tries
- * again.
+ * In maintain.c: write segments again where merge_policy.h requires it, a commit each. Errors are ignored: the next
+ * change tries again.
  */
 void thr_index_maintain(thr_context *context, const char *dir);
 

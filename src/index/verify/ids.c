@@ -48,10 +48,10 @@ static void sift(cursor *heap, uint32_t n, uint32_t root) {
 }
 
 static thr_status fail_twice(const thr_index *index, const cursor *a, const cursor *b, thr_error *err) {
-    return thr_fail(
-        err, THR_ECORRUPT,
-        "%s: ids: item %" PRIu32 " has the id %" PRIu64 " of item %" PRIu32 " of %s: build the index again",
-        index->mapped[b->segment].path, item_at(index, b), b->id, item_at(index, a), index->mapped[a->segment].path);
+    return thr_fail(err, THR_ECORRUPT,
+                    "%s: ids: item %" PRIu32 " has the id %" PRIu64 " of item %" PRIu32 " of %s: build the index again",
+                    index->mapped[b->segment].path, item_at(index, b), b->id, item_at(index, a),
+                    index->mapped[a->segment].path);
 }
 
 thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
