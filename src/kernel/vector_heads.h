@@ -13,33 +13,22 @@
 #define THR_KERNEL_VECTOR_HEADS_H
 
 #include "kernel/kernel.h"
+#include "kernel/lanes.h"
 #include "kernel/unroll.h"
 
 #include <string.h>
 
-#ifndef THR_LANES
-#define THR_LANES       4
+#ifndef THR_DOT_ROWS
 #define THR_DOT_ROWS    6
 #define THR_DOT_VECTORS 4
 #endif
 
 enum {
-    LANES = THR_LANES,
     DOT_ROWS = THR_DOT_ROWS,
     DOT_VECTORS = THR_DOT_VECTORS,
     DOT_QUERIES = LANES * DOT_VECTORS,
     PANEL_STEPS = 64 /* of 16 dimensions */
 };
-
-typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
-
-#define THR_ALWAYS static inline __attribute__((always_inline))
-
-THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
-    thr_lanes x;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
 
 /* One of the 16 partial sums, for all products of a block. */
 typedef thr_lanes thr_block_sum[DOT_ROWS][DOT_VECTORS];

@@ -10,9 +10,6 @@
 #include "kernel/kernel.h"
 #include "kernel/vector_matmul.h"
 
-typedef int32_t thr_lanes_int __attribute__((vector_size(4 * THR_LANES)));
-typedef uint16_t thr_lanes_half __attribute__((vector_size(2 * THR_LANES)));
-
 /* Copies blocks into a local buffer, because in and out may be equal, which would prevent vectorisation. */
 #define THR_MAP(name, one)                                                                                             \
     static inline void name(float *out, const float *in, size_t n) {                                                   \

@@ -13,39 +13,24 @@
 #ifndef THR_KERNEL_VECTOR_MATMUL_H
 #define THR_KERNEL_VECTOR_MATMUL_H
 
+#include "kernel/lanes.h"
 #include "kernel/layers.h"
 #include "kernel/unroll.h"
 
 #include <string.h>
 
-#ifndef THR_LANES
-#define THR_LANES        4
+#ifndef THR_TILE_ROWS
 #define THR_TILE_ROWS    6
 #define THR_TILE_VECTORS 4
 #endif
 
 enum {
-    LANES = THR_LANES,
     TILE_ROWS = THR_TILE_ROWS,
     TILE_VECTORS = THR_TILE_VECTORS,
     PANEL_COLUMNS = LANES * TILE_VECTORS,
     PANEL_STEPS = 128,
     COPY_ROWS = 24 /* below this many rows, copying B costs more than it saves */
 };
-
-typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
-
-#define THR_ALWAYS static inline __attribute__((always_inline))
-
-THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
-    thr_lanes x;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
-
-THR_ALWAYS void thr_kernel_store(float *to, thr_lanes x) {
-    memcpy(to, &x, sizeof x);
-}
 
 /* Compute rows x vectors of C, for n_steps of the sum. rows and vectors are constants at every call. */
 THR_ALWAYS void thr_kernel_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX2 kernels over floats and scores: two registers hold the specification's sixteen partial sums.
+ * AVX2 kernels over floats: two registers hold the specification's sixteen partial sums.
  */
 #include "kernel/kernel.h"
 #include "kernel/x86/avx2_codes.h"
 
 #include <immintrin.h>
 #include <string.h>
-
-enum { ITEMS = 64 };
 
 typedef struct lanes16 {
     __m256 low, high;
@@ -182,86 +180,6 @@ static void code_products(float *products, const float *x, size_t n, float scale
     products[1] = add_lanes((lanes16){low.lead, high.lead});
 }
 
-/* --------------------------------------------------------------------------------------------- screening */
-
-static void screen_distances(uint64_t *masks, const uint32_t *distances, size_t n_blocks, const int32_t *bounds) {
-    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
-        __m256i bound = _mm256_set1_epi32(bounds[b]);
-        uint64_t above = 0;
-        for (int i = 0; i < ITEMS; i += 8) {
-            __m256i d = _mm256_loadu_si256((const __m256i *)(const void *)(distances + i));
-            __m256i more = _mm256_cmpgt_epi32(d, bound);
-            above |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(more)) << i;
-        }
-        masks[b] = ~above;
-    }
-}
-
-static inline __m256 products(const uint32_t *distances, int32_t total) {
-    __m256i d = _mm256_loadu_si256((const __m256i *)(const void *)distances);
-    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_set1_epi32(total), _mm256_add_epi32(d, d)));
-}
-
-static inline uint64_t at_least(__m256 score, float threshold) {
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(score, _mm256_set1_ps(threshold), _CMP_GE_OQ));
-}
-
-static uint64_t screen_cosine(float *scores, const uint32_t *distances, const uint32_t *squares, int32_t total,
-                              float threshold) {
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 8) {
-        __m256i square = _mm256_loadu_si256((const __m256i *)(const void *)(squares + i));
-        __m256 score = _mm256_div_ps(products(distances + i, total), _mm256_sqrt_ps(_mm256_cvtepi32_ps(square)));
-        _mm256_storeu_ps(scores + i, score);
-        mask |= at_least(score, threshold) << i;
-    }
-    return mask;
-}
-
-static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               const thr_score_line *line) {
-    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 8) {
-        __m256 score = _mm256_mul_ps(products(distances + i, l.total), _mm256_loadu_ps(factors + i));
-        score = _mm256_mul_ps(score, _mm256_set1_ps(l.gain));
-        if (offsets != NULL)
-            score = _mm256_sub_ps(score, _mm256_mul_ps(_mm256_loadu_ps(offsets + i), _mm256_set1_ps(l.weight)));
-        _mm256_storeu_ps(scores + i, score);
-        mask |= at_least(score, l.threshold) << i;
-    }
-    return mask;
-}
-
-/* Eight scores of nested codes: the low halves of pairs are factors, the high halves offsets. */
-static inline __m256 lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                                 thr_score_line line) {
-    const __m256 product = products(distances, line.total);
-    if (!offsets) {
-        __m256i factor = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)numbers));
-        factor = _mm256_slli_epi32(factor, 16);
-        return _mm256_mul_ps(_mm256_mul_ps(product, _mm256_castsi256_ps(factor)), _mm256_set1_ps(line.gain));
-    }
-    const __m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)numbers);
-    const __m256 factor = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
-    const __m256 offset = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
-    return _mm256_sub_ps(_mm256_mul_ps(_mm256_mul_ps(product, factor), _mm256_set1_ps(line.gain)),
-                         _mm256_mul_ps(offset, _mm256_set1_ps(line.weight)));
-}
-
-static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             const thr_score_line *line) {
-    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
-    const size_t step = offsets ? 16 : 8;
-    uint64_t mask = 0;
-    for (size_t i = 0; i < ITEMS / 8; i++) {
-        const __m256 score = lead_scores(distances + 8 * i, numbers + step * i, offsets, l);
-        _mm256_storeu_ps(scores + 8 * i, score);
-        mask |= at_least(score, l.threshold) << 8 * i;
-    }
-    return mask;
-}
-
 /* 32 plane bits become 32 byte masks that select digits; pairs of these are added to 16 bits. */
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                             int32_t digit_sum) {
@@ -287,13 +205,6 @@ static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_r
     return _mm_cvtsi128_si32(four) - ((1 << n_planes) - 1) * digit_sum;
 }
 
-static uint64_t screen_scores(const float *scores, float threshold) {
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 8)
-        mask |= at_least(_mm256_loadu_ps(scores + i), threshold) << i;
-    return mask;
-}
-
 void thr_kernels_fill_avx2(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
@@ -307,12 +218,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     FILL(f16_to_f32)
     FILL(quantise)
     FILL(code_products)
-    FILL(screen_distances)
-    FILL(screen_cosine)
-    FILL(screen_factors)
-    FILL(screen_leads)
     FILL(rest_product)
-    FILL(screen_scores)
 #undef FILL
     kernels->distance_xor = thr_kernel_distance_xor_avx2;
     kernels->distance_table = thr_kernel_distance_table_avx2;
@@ -320,6 +226,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     kernels->distance_tile = thr_kernel_distance_tile_avx2;
     kernels->code_squares = thr_kernel_code_squares_avx2;
     thr_kernels_fill_avx2_layers(kernels);
+    thr_kernels_fill_avx2_screen(kernels);
     thr_kernels_fill_avx2_postings(kernels);
     thr_kernels_fill_avx2_wide(kernels);
     thr_kernels_fill_avx2_heads(kernels);

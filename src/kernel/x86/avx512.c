@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX-512 kernels over floats and scores: a register's sixteen lanes are the specification's sixteen partial sums, so
+ * AVX-512 kernels over floats: a register's sixteen lanes are the specification's sixteen partial sums, so
  * one register is the accumulator of a row.
  */
 #include "kernel/kernel.h"
@@ -8,8 +8,6 @@
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
-
-enum { ITEMS = 64 };
 
 typedef uint64_t unaligned_u64 __attribute__((aligned(1), may_alias));
 
@@ -180,79 +178,6 @@ static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_block
     }
 }
 
-static void screen_distances(uint64_t *masks, const uint32_t *distances, size_t n_blocks, const int32_t *bounds) {
-    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
-        __m512i bound = _mm512_set1_epi32(bounds[b]);
-        uint64_t mask = 0;
-        for (int i = 0; i < 4; i++)
-            mask |= (uint64_t)_mm512_cmple_epi32_mask(_mm512_loadu_si512(distances + 16 * i), bound) << (16 * i);
-        masks[b] = mask;
-    }
-}
-
-static inline __m512 products(const uint32_t *distances, int32_t total) {
-    __m512i d = _mm512_loadu_si512(distances);
-    return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_set1_epi32(total), _mm512_add_epi32(d, d)));
-}
-
-static uint64_t screen_cosine(float *scores, const uint32_t *distances, const uint32_t *squares, int32_t total,
-                              float threshold) {
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 16) {
-        __m512 length = _mm512_sqrt_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(squares + i)));
-        __m512 score = _mm512_div_ps(products(distances + i, total), length);
-        _mm512_storeu_ps(scores + i, score);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
-    }
-    return mask;
-}
-
-static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               const thr_score_line *line) {
-    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 16) {
-        __m512 score = _mm512_mul_ps(products(distances + i, l.total), _mm512_loadu_ps(factors + i));
-        score = _mm512_mul_ps(score, _mm512_set1_ps(l.gain));
-        if (offsets != NULL)
-            score = _mm512_sub_ps(score, _mm512_mul_ps(_mm512_loadu_ps(offsets + i), _mm512_set1_ps(l.weight)));
-        _mm512_storeu_ps(scores + i, score);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(l.threshold), _CMP_GE_OQ) << i;
-    }
-    return mask;
-}
-
-/* Sixteen scores of nested codes: the low halves of pairs are factors, the high halves offsets. */
-static inline __m512 lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets, __m512i total,
-                                 __m512 gain, __m512 weight) {
-    const __m512i d = _mm512_loadu_si512(distances);
-    const __m512 product = _mm512_cvtepi32_ps(_mm512_sub_epi32(total, _mm512_add_epi32(d, d)));
-    if (!offsets) {
-        __m512i factor = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)numbers));
-        return _mm512_mul_ps(_mm512_mul_ps(product, _mm512_castsi512_ps(_mm512_slli_epi32(factor, 16))), gain);
-    }
-    const __m512i pairs = _mm512_loadu_si512(numbers);
-    const __m512 factor = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
-    const __m512 offset = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
-    return _mm512_sub_ps(_mm512_mul_ps(_mm512_mul_ps(product, factor), gain), _mm512_mul_ps(offset, weight));
-}
-
-static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             const thr_score_line *line) {
-    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
-    const __m512i totals = _mm512_set1_epi32(l.total);
-    const __m512 gains = _mm512_set1_ps(l.gain), weights = _mm512_set1_ps(l.weight),
-                 least = _mm512_set1_ps(l.threshold);
-    const size_t step = offsets ? 32 : 16;
-    uint64_t mask = 0;
-    for (size_t i = 0; i < ITEMS / 16; i++) {
-        const __m512 score = lead_scores(distances + 16 * i, numbers + step * i, offsets, totals, gains, weights);
-        _mm512_storeu_ps(scores + 16 * i, score);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(score, least, _CMP_GE_OQ) << 16 * i;
-    }
-    return mask;
-}
-
 /* A mask of 64 plane bits selects the digits; one instruction multiplies them by the plane's weight and adds them. */
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                             int32_t digit_sum) {
@@ -269,13 +194,6 @@ static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_r
     return _mm512_reduce_add_epi32(sum) - ((1 << n_planes) - 1) * digit_sum;
 }
 
-static uint64_t screen_scores(const float *scores, float threshold) {
-    uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 16)
-        mask |= (uint64_t)_mm512_cmp_ps_mask(_mm512_loadu_ps(scores + i), _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
-    return mask;
-}
-
 void thr_kernels_fill_avx512(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
@@ -287,12 +205,7 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(quantise)
     FILL(code_products)
     FILL(block_bounds)
-    FILL(screen_distances)
-    FILL(screen_cosine)
-    FILL(screen_factors)
-    FILL(screen_leads)
     FILL(rest_product)
-    FILL(screen_scores)
 #undef FILL
     kernels->distance_xor = thr_kernel_distance_xor_avx512;
     kernels->distance_table = thr_kernel_distance_table_avx512;
@@ -300,6 +213,7 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     kernels->distance_tile = thr_kernel_distance_tile_avx512;
     kernels->code_squares = thr_kernel_code_squares_avx512;
     thr_kernels_fill_avx512_layers(kernels);
+    thr_kernels_fill_avx512_screen(kernels);
     thr_kernels_fill_avx512_postings(kernels);
     thr_kernels_fill_avx512_wide(kernels);
     thr_kernels_fill_avx512_heads(kernels);
