@@ -13,67 +13,23 @@ enum { ROWS_AT_ONCE = 4096 };
 
 /* ------------------------------------------------------------------------------------------------ numbers */
 
-bool prog_dtype_is_whole(thr_dtype dtype) {
-    switch (dtype) {
-    case THR_DTYPE_I8:
-    case THR_DTYPE_U8:
-    case THR_DTYPE_I32:
-    case THR_DTYPE_U32:
-    case THR_DTYPE_I64:
-    case THR_DTYPE_U64:
-        return true;
-    case THR_DTYPE_NONE:
-    case THR_DTYPE_F16:
-    case THR_DTYPE_BF16:
-    case THR_DTYPE_F32:
-    case THR_DTYPE_F64:
-        break;
-    }
-    return false;
+static bool is_signed(thr_dtype dtype) {
+    return dtype == THR_DTYPE_I8 || dtype == THR_DTYPE_I32 || dtype == THR_DTYPE_I64;
 }
 
-static bool from_signed(int64_t value, uint64_t *id) {
-    *id = value == -1 ? THR_NO_ID : (uint64_t)value;
-    return value >= -1;
+bool prog_dtype_is_whole(thr_dtype dtype) {
+    return is_signed(dtype) || dtype == THR_DTYPE_U8 || dtype == THR_DTYPE_U32 || dtype == THR_DTYPE_U64;
 }
 
 bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id) {
-    const char *value = (const char *)rows->data + row * rows->stride + i * thr_dtype_size(rows->dtype);
-    int8_t i8;
-    uint8_t u8;
-    int32_t i32;
-    uint32_t u32;
-    int64_t i64;
+    const size_t size = thr_dtype_size(rows->dtype), unused = 64 - 8 * size;
+    uint64_t value = 0;
 
-    switch (rows->dtype) {
-    case THR_DTYPE_I8:
-        memcpy(&i8, value, sizeof i8);
-        return from_signed(i8, id);
-    case THR_DTYPE_U8:
-        memcpy(&u8, value, sizeof u8);
-        *id = u8;
-        return true;
-    case THR_DTYPE_I32:
-        memcpy(&i32, value, sizeof i32);
-        return from_signed(i32, id);
-    case THR_DTYPE_U32:
-        memcpy(&u32, value, sizeof u32);
-        *id = u32;
-        return true;
-    case THR_DTYPE_I64:
-        memcpy(&i64, value, sizeof i64);
-        return from_signed(i64, id);
-    case THR_DTYPE_U64:
-        memcpy(id, value, sizeof *id);
-        return true;
-    case THR_DTYPE_NONE:
-    case THR_DTYPE_F16:
-    case THR_DTYPE_BF16:
-    case THR_DTYPE_F32:
-    case THR_DTYPE_F64:
-        break;
-    }
-    return false;
+    if (!prog_dtype_is_whole(rows->dtype))
+        return false;
+    memcpy(&value, (const char *)rows->data + row * rows->stride + i * size, size); /* little-endian */
+    *id = is_signed(rows->dtype) ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
+    return !is_signed(rows->dtype) || (int64_t)*id >= -1; /* -1 is THR_NO_ID */
 }
 
 static int allow_id(prog_filter *filter, const char *path, uint64_t id) {

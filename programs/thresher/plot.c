@@ -6,11 +6,10 @@
 
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 80, RIGHT = 30, TOP = 50, BOTTOM = 60, TICKS = 5 };
 
-static const char *const COLOURS[PROG_PLOT_SERIES] = {"#1b6ca8", "#d1495b", "#2e933c", "#8a5a44",
-                                                      "#6a4c93", "#c9820a", "#3a3a3a", "#008b8b"};
+static const char *const COLOURS[PROG_PLOT_SERIES] = {"#1b6ca8", "#d1495b"};
 
 prog_series *prog_plot_series(prog_plot *plot, const char *name) {
-    prog_series *series = &plot->series[plot->n_series < PROG_PLOT_SERIES - 1 ? plot->n_series++ : plot->n_series];
+    prog_series *series = &plot->series[plot->n_series++];
     series->n = 0;
     (void)snprintf(series->name, sizeof series->name, "%s", name);
     return series;
@@ -34,58 +33,40 @@ static double round_step(double least) {
     return 10 * power;
 }
 
+/* An axis from 0 to most. */
 typedef struct scale {
-    double least, step, most;
+    double step, most;
 } scale;
 
-static scale scale_of(double least, double most) {
-    const double step = round_step((most - least) / TICKS);
-    const double first = floor(least / step + 1e-9) * step;
-    return (scale){first, step, ceil(most / step - 1e-9) * step};
+static scale scale_of(double most) {
+    const double step = round_step(most / TICKS);
+    return (scale){step, ceil(most / step - 1e-9) * step};
 }
 
 static int ticks(scale s) {
-    return (int)((s.most - s.least) / s.step + 0.5);
+    return (int)(s.most / s.step + 0.5);
 }
 
 static double place(scale s, double value, double from, double to) {
-    return from + (value - s.least) / (s.most - s.least) * (to - from);
-}
-
-/* Ticks at powers of ten, as many as fit; values are logarithms. */
-static scale log_scale_of(const prog_plot *plot) {
-    double least = INFINITY, most = -INFINITY;
-    for (int i = 0; i < plot->n_series; i++)
-        for (int j = 0; j < plot->series[i].n; j++) {
-            least = fmin(least, log10(plot->series[i].y[j]));
-            most = fmax(most, log10(plot->series[i].y[j]));
-        }
-    if (!(least <= most))
-        return (scale){-1, 1, 0};
-    least = floor(least + 1e-9);
-    most = fmax(ceil(most - 1e-9), least + 1);
-    const double step = ceil((most - least) / (2 * TICKS));
-    return (scale){step * floor(least / step), step, step * ceil(most / step)};
+    return from + value / s.most * (to - from);
 }
 
 void prog_plot_print(const prog_plot *plot, FILE *f) {
-    double most_y = 1e-9, most_x = plot->x_least + 1e-9;
+    double most_y = 1e-9, most_x = 1e-9;
     for (int i = 0; i < plot->n_series; i++)
         for (int j = 0; j < plot->series[i].n; j++) {
             most_y = fmax(most_y, plot->series[i].y[j]);
             most_x = fmax(most_x, plot->series[i].x[j]);
         }
-    const scale x = scale_of(plot->x_least, most_x),
-                y = plot->log_y ? log_scale_of(plot) : scale_of(plot->y_least, most_y);
-    const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* the corner that falling curves leave empty */
-    const int legend_y = plot->log_y ? TOP + 12 : HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
+    const scale x = scale_of(most_x), y = scale_of(most_y);
+    const int legend_x = LEFT + 14, legend_y = HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
             "font-size=\"13\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"
             "<text x=\"%d\" y=\"26\" font-size=\"16\">%s</text>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, plot->title);
     for (int i = 0; i <= ticks(x); i++) {
-        const double v = x.least + i * x.step;
+        const double v = i * x.step;
         fprintf(f,
                 "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#ddd\"/>"
                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
@@ -93,12 +74,12 @@ void prog_plot_print(const prog_plot *plot, FILE *f) {
                 place(x, v, LEFT, WIDTH - RIGHT), HEIGHT - BOTTOM + 20, round(v / x.step) * x.step);
     }
     for (int i = 0; i <= ticks(y); i++) {
-        const double v = y.least + i * y.step;
+        const double v = i * y.step;
         fprintf(f,
                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s%g</text>\n",
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
                 LEFT, place(y, v, HEIGHT - BOTTOM, TOP), WIDTH - RIGHT, place(y, v, HEIGHT - BOTTOM, TOP), LEFT - 8,
-                place(y, v, HEIGHT - BOTTOM, TOP) + 4, plot->log_y ? "1e" : "", round(v / y.step) * y.step);
+                place(y, v, HEIGHT - BOTTOM, TOP) + 4, round(v / y.step) * y.step);
     }
     fprintf(f,
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
@@ -108,26 +89,14 @@ void prog_plot_print(const prog_plot *plot, FILE *f) {
         const prog_series *s = &plot->series[i];
         fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", COLOURS[i]);
         for (int j = 0; j < s->n; j++)
-            if (s->x[j] >= plot->x_least)
-                fprintf(f, "%.1f,%.1f ", place(x, s->x[j], LEFT, WIDTH - RIGHT),
-                        place(y, plot->log_y ? log10(s->y[j]) : s->y[j], HEIGHT - BOTTOM, TOP));
+            fprintf(f, "%.1f,%.1f ", place(x, s->x[j], LEFT, WIDTH - RIGHT), place(y, s->y[j], HEIGHT - BOTTOM, TOP));
         fprintf(f, "\"/>\n");
         for (int j = 0; j < s->n; j++)
-            if (s->x[j] >= plot->x_least)
-                fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
-                        place(x, s->x[j], LEFT, WIDTH - RIGHT),
-                        place(y, plot->log_y ? log10(s->y[j]) : s->y[j], HEIGHT - BOTTOM, TOP), COLOURS[i]);
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
+                    place(x, s->x[j], LEFT, WIDTH - RIGHT), place(y, s->y[j], HEIGHT - BOTTOM, TOP), COLOURS[i]);
         fprintf(f,
                 "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
                 legend_x, legend_y + 20 * i, COLOURS[i], legend_x + 18, legend_y + 20 * i + 11, s->name);
     }
     fprintf(f, "</svg>\n");
-}
-
-int prog_plot_write(const prog_plot *plot, const char *path) {
-    FILE *f = fopen(path, "w");
-    if (f == NULL)
-        return -1;
-    prog_plot_print(plot, f);
-    return fclose(f) == 0 ? 0 : -1;
 }
