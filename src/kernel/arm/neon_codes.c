@@ -84,23 +84,11 @@ INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_bl
 }
 
 void thr_kernel_distance_xor_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
-                                  const thr_query_part *part) {
-    switch (part->item_bits * 8 + part->bits) {
-#define CASE(item, query)                                                                                              \
-    case item * 8 + query:                                                                                             \
-        distance_xor(distances, blocks, n_blocks, part, item, query);                                                  \
-        break;
-#define CASES(item) CASE(item, 1) CASE(item, 2) CASE(item, 3) CASE(item, 4)
-        THR_EACH_PLANES(CASES)
-#undef CASES
-#undef CASE
-    default:
-        break;
-    }
-}
+                                  const thr_query_part *part){
+    THR_CALL_PLANES_BITS(part->item_bits, part->bits, distance_xor, distances, blocks, n_blocks, part)}
 
-INLINE void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
-                         const uint32_t bits) {
+INLINE
+    void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, const uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     const uint32_t rows_a_round = 255 / (8 * (bits / 2 + (bits < 2)));
     const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh at least 2 */
@@ -132,18 +120,7 @@ INLINE void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_bloc
 }
 
 void thr_kernel_code_squares_neon(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
-                                  uint32_t bits) {
-    switch (bits) {
-#define CASE(b)                                                                                                        \
-    case b:                                                                                                            \
-        code_squares(squares, blocks, n_blocks, n_dims, b);                                                            \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
-}
+                                  uint32_t bits){THR_CALL_PLANES(bits, code_squares, squares, blocks, n_blocks, n_dims)}
 
 /* ----------------------------------------------------------------------------------------------- look-ups */
 
@@ -213,16 +190,7 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
 
 void thr_kernel_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part) {
-    switch (part->item_bits) {
-#define CASE(planes)                                                                                                   \
-    case planes:                                                                                                       \
-        distance_table(distances, blocks, n_blocks, part, planes);                                                     \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(part->item_bits, distance_table, distances, blocks, n_blocks, part)
 }
 
 /* Parts run one after the other: the sums of two would not fit the registers. */

@@ -159,16 +159,7 @@ TILE_INLINE void tile_distances(uint32_t *distances, size_t stride, const uint8_
 /* distance_tile with the level's own multiplication. */
 TILE_INLINE void tile_any_planes(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                  const thr_query_tile *tile, tile_multiply multiply) {
-    switch (tile->item_bits) {
-#define CASE(planes)                                                                                                   \
-    case planes:                                                                                                       \
-        tile_distances(distances, stride, blocks, n_blocks, tile, multiply, planes);                                   \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(tile->item_bits, tile_distances, distances, stride, blocks, n_blocks, tile, multiply)
 }
 
 #endif

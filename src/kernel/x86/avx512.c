@@ -123,16 +123,7 @@ static inline __attribute__((always_inline)) void quantise_bits(uint8_t *out, co
 }
 
 static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits) {
-    switch (bits) {
-#define CASE(b)                                                                                                        \
-    case b:                                                                                                            \
-        quantise_bits(out, x, n, scale, b);                                                                            \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(bits, quantise_bits, out, x, n, scale)
 }
 
 /* Lanes after the end contribute 0: their code is not 0, but their y is. */

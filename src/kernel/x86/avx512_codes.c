@@ -64,18 +64,7 @@ static inline __attribute__((always_inline)) void distance_xor(uint32_t *distanc
 
 void thr_kernel_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part) {
-    switch (part->item_bits * 8 + part->bits) {
-#define CASE(item, query)                                                                                              \
-    case item * 8 + query:                                                                                             \
-        distance_xor(distances, blocks, n_blocks, part, item, query);                                                  \
-        break;
-#define CASES(item) CASE(item, 1) CASE(item, 2) CASE(item, 3) CASE(item, 4)
-        THR_EACH_PLANES(CASES)
-#undef CASES
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES_BITS(part->item_bits, part->bits, distance_xor, distances, blocks, n_blocks, part)
 }
 
 static inline __attribute__((always_inline)) void code_squares(uint32_t *squares, const uint8_t *blocks,
@@ -111,14 +100,5 @@ static inline __attribute__((always_inline)) void code_squares(uint32_t *squares
 
 void thr_kernel_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
                                     uint32_t bits) {
-    switch (bits) {
-#define CASE(b)                                                                                                        \
-    case b:                                                                                                            \
-        code_squares(squares, blocks, n_blocks, n_dims, b);                                                            \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(bits, code_squares, squares, blocks, n_blocks, n_dims)
 }

@@ -185,16 +185,7 @@ INLINE void distance_table(uint32_t *a_distances, uint32_t *b_distances, const u
 
 void thr_kernel_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                       const thr_query_part *part) {
-    switch (part->item_bits) {
-#define CASE(planes)                                                                                                   \
-    case planes:                                                                                                       \
-        distance_table(distances, NULL, blocks, n_blocks, part, NULL, planes);                                         \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(part->item_bits, distance_table, distances, NULL, blocks, n_blocks, part, NULL)
 }
 
 /* Two parts of up to four planes: their sums and tables take 24 registers. */

@@ -245,14 +245,5 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
 void thr_kernel_distance_tile_avx512(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                      const thr_query_tile *tile) {
     uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(64)));
-    switch (tile->item_bits) {
-#define CASE(planes)                                                                                                   \
-    case planes:                                                                                                       \
-        distance_tile(distances, stride, blocks, n_blocks, tile, bytes, planes);                                       \
-        break;
-        THR_EACH_PLANES(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    THR_CALL_PLANES(tile->item_bits, distance_tile, distances, stride, blocks, n_blocks, tile, bytes)
 }
