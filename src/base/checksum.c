@@ -5,6 +5,12 @@
 
 #include "base/checksum.h"
 
+#include <stdatomic.h>
+
+#include <unistd.h>
+
+#include "base/clock.h"
+
 _Static_assert(sizeof(XXH3_state_t) <= THR_CHECKSUM_SIZE, "the room holds xxHash's state");
 
 thr_checksum *thr_checksum_start(thr_checksum_room *room) {
@@ -24,4 +30,14 @@ uint64_t thr_checksum_end(const thr_checksum *sum) {
 
 uint64_t thr_checksum_of(const void *data, size_t size) {
     return XXH3_64bits(data, size);
+}
+
+uint64_t thr_checksum_unique(void) {
+    static atomic_uint counter;
+    struct {
+        double time;
+        int64_t process;
+        uint64_t count;
+    } seed = {thr_clock(), (int64_t)getpid(), atomic_fetch_add(&counter, 1)};
+    return thr_checksum_of(&seed, sizeof seed);
 }

@@ -21,4 +21,7 @@ uint64_t thr_checksum_end(const thr_checksum *sum);
 /* Return the checksum of size bytes at data. */
 uint64_t thr_checksum_of(const void *data, size_t size);
 
+/* A number of the time, the process and a count, almost certainly unlike all others, of other processes too. */
+uint64_t thr_checksum_unique(void);
+
 #endif

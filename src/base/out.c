@@ -3,13 +3,11 @@
 #include "base/out.h"
 
 #include "base/checksum.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,14 +40,8 @@ static size_t kept_length(const thr_out *out) {
 
 /* Choose a name that is almost certainly unused. open with O_EXCL detects a collision. */
 static void choose_name(thr_out *out, size_t kept) {
-    static atomic_uint counter;
-    struct {
-        double time;
-        int64_t process;
-        uint64_t count;
-    } seed = {thr_clock(), (int64_t)getpid(), atomic_fetch_add(&counter, 1)};
     (void)snprintf(out->temporary, NAME_BYTES + 1, ".%.*s.%016llx%s", (int)kept, out->name,
-                   (unsigned long long)thr_checksum_of(&seed, sizeof seed), ENDING);
+                   (unsigned long long)thr_checksum_unique(), ENDING);
 }
 
 /* ------------------------------------------------------------------------------------------------ old files */

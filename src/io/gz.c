@@ -12,13 +12,12 @@
 
 #include <zlib.h>
 
-enum { INPUT_BYTES = 256 * 1024, OUTPUT_MAX = 1 << 30, GZIP_WINDOW = 15 + 16 };
+enum { OUTPUT_MAX = 1 << 30, GZIP_WINDOW = 15 + 16 };
 
 typedef struct gz_state {
     z_stream z;
     bool member_open; /* false between members, where the file may end */
     bool any_member;
-    uint8_t *input;
 } gz_state;
 
 static voidpf gz_allocate(voidpf context, uInt items, uInt size) {
@@ -33,26 +32,14 @@ static void gz_release(voidpf context, voidpf memory) {
 static void gz_end(thr_stream *stream) {
     gz_state *gz = stream->decoder_state;
     (void)inflateEnd(&gz->z);
-    thr_release(stream->context, gz->input);
-    thr_release(stream->context, gz);
 }
 
 static thr_status gz_start(thr_stream *stream, thr_error *err) {
-    gz_state *gz = NULL;
-    THR_TRY(thr_alloc_zero(stream->context, 1, sizeof *gz, &gz, "gzip", err));
-    thr_status status = THR_OK;
-    THR_TRY_OUT(thr_alloc(stream->context, INPUT_BYTES, 1, &gz->input, "gzip", err));
+    gz_state *gz = stream->decoder_state;
     gz->z = (z_stream){.zalloc = gz_allocate, .zfree = gz_release, .opaque = stream->context};
-    if (inflateInit2(&gz->z, GZIP_WINDOW) != Z_OK)
-        status = thr_fail(err, THR_ENOMEM, "%s: no memory for gzip", stream->name);
-out:
-    if (status == THR_OK) {
-        stream->decoder_state = gz;
-    } else {
-        thr_release(stream->context, gz->input);
-        thr_release(stream->context, gz);
-    }
-    return status;
+    return inflateInit2(&gz->z, GZIP_WINDOW) == Z_OK
+               ? THR_OK
+               : thr_fail(err, THR_ENOMEM, "%s: no memory for gzip", stream->name);
 }
 
 /* File offset of the decoder. */
@@ -66,8 +53,8 @@ static thr_status gz_fill(thr_stream *stream, thr_error *err) {
     if (gz->z.avail_in != 0)
         return THR_OK;
     size_t n = 0;
-    THR_TRY(thr_io_stream_read_raw(stream, gz->input, INPUT_BYTES, &n, err));
-    gz->z.next_in = gz->input;
+    THR_TRY(thr_io_stream_read_raw(stream, stream->input, THR_DECODER_INPUT, &n, err));
+    gz->z.next_in = stream->input;
     gz->z.avail_in = (uInt)n;
     return THR_OK;
 }
@@ -124,7 +111,7 @@ static thr_status gz_read(thr_stream *stream, void *out, size_t size, size_t *go
     return THR_OK;
 }
 
-const thr_decoder thr_decoder_gz = {gz_start, gz_read, gz_end};
+const thr_decoder thr_decoder_gz = {"gzip", sizeof(gz_state), gz_start, gz_read, gz_end};
 
 #else
 
@@ -134,6 +121,6 @@ static thr_status gz_start(thr_stream *stream, thr_error *err) {
                     stream->name);
 }
 
-const thr_decoder thr_decoder_gz = {gz_start, NULL, NULL};
+const thr_decoder thr_decoder_gz = {.name = "gzip", .start = gz_start};
 
 #endif

@@ -15,14 +15,19 @@ enum { SKIP_BYTES = 4096 };
 static thr_status start_decoder(thr_stream *stream, thr_packing packing, thr_error *err) {
     if (packing == THR_PACKING_NONE)
         return THR_OK;
-    stream->decoder = packing == THR_PACKING_GZ ? &thr_decoder_gz : &thr_decoder_xz;
+    const thr_decoder *decoder = packing == THR_PACKING_GZ ? &thr_decoder_gz : &thr_decoder_xz;
     stream->seekable = false;
     stream->size = THR_SIZE_UNKNOWN;
-    thr_status status = stream->decoder->start(stream, err);
-    if (status != THR_OK) {
-        stream->decoder = NULL;
+    thr_status status =
+        thr_alloc_zero(stream->context, 1, decoder->state_size, &stream->decoder_state, decoder->name, err);
+    if (status == THR_OK)
+        status = thr_alloc(stream->context, THR_DECODER_INPUT, 1, &stream->input, decoder->name, err);
+    if (status == THR_OK)
+        status = decoder->start(stream, err);
+    if (status == THR_OK)
+        stream->decoder = decoder;
+    else
         thr_io_stream_close(stream);
-    }
     return status;
 }
 
@@ -131,6 +136,8 @@ void thr_io_stream_seek(thr_stream *stream, uint64_t position) {
 void thr_io_stream_close(thr_stream *stream) {
     if (stream->decoder != NULL)
         stream->decoder->end(stream);
+    thr_release(stream->context, stream->input);
+    thr_release(stream->context, stream->decoder_state);
     if (stream->owns_fd)
         (void)close(stream->fd);
     *stream = (thr_stream){.fd = -1};

@@ -14,7 +14,7 @@ typedef enum thr_packing { THR_PACKING_NONE, THR_PACKING_GZ, THR_PACKING_XZ } th
 
 #define THR_SIZE_UNKNOWN UINT64_MAX
 
-enum { THR_STREAM_PEEK_MAX = 16 };
+enum { THR_STREAM_PEEK_MAX = 16, THR_DECODER_INPUT = 256 * 1024 };
 
 struct thr_decoder;
 
@@ -33,13 +33,17 @@ typedef struct thr_stream {
     size_t n_peeked; /* bytes of peeked that are returned first; position does not count them */
     const struct thr_decoder *decoder;
     void *decoder_state;
+    uint8_t *input; /* of the decoder, THR_DECODER_INPUT bytes of the file */
 } thr_stream;
 
 /*
- * A decoder. start sets decoder_state. read returns at least one byte unless size is 0 or the data ends; it may
- * report the end only after comparing every checksum. end frees a started decoder.
+ * A decoder. The stream owns its state, which is zeroed before start, and its input. read returns at least one byte
+ * unless size is 0 or the data ends; it may report the end only after comparing every checksum. end frees what a
+ * successful start allocated.
  */
 typedef struct thr_decoder {
+    const char *name; /* "gzip" */
+    size_t state_size;
     thr_status (*start)(thr_stream *stream, thr_error *err);
     thr_status (*read)(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
     void (*end)(thr_stream *stream);

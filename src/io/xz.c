@@ -16,14 +16,13 @@
  * A header of a few bytes can request a dictionary of 4 GiB; xz -9 needs 65 MiB. Input that needs more than the limit
  * is rejected, with a workaround in the message.
  */
-enum { INPUT_BYTES = 256 * 1024, MEMORY_LIMIT = 512 << 20 };
+enum { MEMORY_LIMIT = 512 << 20 };
 
 typedef struct xz_state {
     lzma_stream z;
     lzma_allocator allocator;
     bool input_ended;
     bool ended;
-    uint8_t *input;
 } xz_state;
 
 static void *xz_allocate(void *context, size_t items, size_t size) {
@@ -38,28 +37,16 @@ static void xz_release(void *context, void *memory) {
 static void xz_end(thr_stream *stream) {
     xz_state *xz = stream->decoder_state;
     lzma_end(&xz->z);
-    thr_release(stream->context, xz->input);
-    thr_release(stream->context, xz);
 }
 
 static thr_status xz_start(thr_stream *stream, thr_error *err) {
-    xz_state *xz = NULL;
-    THR_TRY(thr_alloc_zero(stream->context, 1, sizeof *xz, &xz, "xz", err));
-    thr_status status = THR_OK;
-    THR_TRY_OUT(thr_alloc(stream->context, INPUT_BYTES, 1, &xz->input, "xz", err));
+    xz_state *xz = stream->decoder_state;
     xz->allocator = (lzma_allocator){xz_allocate, xz_release, stream->context};
     xz->z = (lzma_stream)LZMA_STREAM_INIT;
     xz->z.allocator = &xz->allocator;
-    if (lzma_stream_decoder(&xz->z, MEMORY_LIMIT, LZMA_CONCATENATED) != LZMA_OK)
-        status = thr_fail(err, THR_ENOMEM, "%s: no memory for xz", stream->name);
-out:
-    if (status == THR_OK) {
-        stream->decoder_state = xz;
-    } else {
-        thr_release(stream->context, xz->input);
-        thr_release(stream->context, xz);
-    }
-    return status;
+    return lzma_stream_decoder(&xz->z, MEMORY_LIMIT, LZMA_CONCATENATED) == LZMA_OK
+               ? THR_OK
+               : thr_fail(err, THR_ENOMEM, "%s: no memory for xz", stream->name);
 }
 
 static thr_status xz_fail(thr_stream *stream, lzma_ret why, thr_error *err) {
@@ -100,8 +87,8 @@ static thr_status xz_read(thr_stream *stream, void *out, size_t size, size_t *go
     while (*got == 0 && size != 0 && !xz->ended) {
         if (xz->z.avail_in == 0 && !xz->input_ended) {
             size_t n = 0;
-            THR_TRY(thr_io_stream_read_raw(stream, xz->input, INPUT_BYTES, &n, err));
-            xz->z.next_in = xz->input;
+            THR_TRY(thr_io_stream_read_raw(stream, stream->input, THR_DECODER_INPUT, &n, err));
+            xz->z.next_in = stream->input;
             xz->z.avail_in = n;
             xz->input_ended = n == 0;
         }
@@ -115,7 +102,7 @@ static thr_status xz_read(thr_stream *stream, void *out, size_t size, size_t *go
     return THR_OK;
 }
 
-const thr_decoder thr_decoder_xz = {xz_start, xz_read, xz_end};
+const thr_decoder thr_decoder_xz = {"xz", sizeof(xz_state), xz_start, xz_read, xz_end};
 
 #else
 
@@ -125,6 +112,6 @@ static thr_status xz_start(thr_stream *stream, thr_error *err) {
                     stream->name);
 }
 
-const thr_decoder thr_decoder_xz = {xz_start, NULL, NULL};
+const thr_decoder thr_decoder_xz = {.name = "xz", .start = xz_start};
 
 #endif

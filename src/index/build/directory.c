@@ -4,7 +4,6 @@
 #include "index/build/directory.h"
 
 #include "base/checksum.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/out.h"
@@ -13,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -107,17 +105,6 @@ static bool look(void *arg, int dir_fd, const char *name) {
     return true;
 }
 
-/* Choose a number that no other build in this directory has; the first try almost always succeeds. */
-static uint32_t choose_build(void) {
-    static atomic_uint counter;
-    struct {
-        double time;
-        int64_t process;
-        uint64_t count;
-    } seed = {thr_clock(), (int64_t)getpid(), atomic_fetch_add(&counter, 1)};
-    return (uint32_t)thr_checksum_of(&seed, sizeof seed);
-}
-
 static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *err) {
     thr_manifest old = {0};
     char *path = NULL;
@@ -161,7 +148,7 @@ static thr_status lock_and_look(thr_build_dir *dir, survey *found, thr_error *er
     THR_TRY(lock(dir, err));
     do {
         memset(found, 0, sizeof *found);
-        found->build = choose_build();
+        found->build = (uint32_t)thr_checksum_unique(); /* the first try almost always succeeds */
         THR_TRY(visit_all(dir, look, found, err));
     } while (found->taken);
     dir->build = found->build;
