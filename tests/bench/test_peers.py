@@ -236,10 +236,11 @@ class Xfbq(unittest.TestCase):
 
 
 class Pictures(unittest.TestCase):
-    def test_a_library_has_one_colour_and_its_ways_have_dashes(self):
+    def test_a_library_has_one_colour_and_marker_and_its_ways_have_dashes(self):
         look = svg.styles(["Faiss IndexFlat", "Thresher", "Faiss IVF"])
-        self.assertEqual(look["Faiss IndexFlat"][0], look["Faiss IVF"][0])
-        self.assertNotEqual(look["Faiss IndexFlat"][1], look["Faiss IVF"][1])
+        self.assertEqual(look["Faiss IndexFlat"][:2], look["Faiss IVF"][:2])
+        self.assertNotEqual(look["Faiss IndexFlat"][2], look["Faiss IVF"][2])
+        self.assertNotEqual(look["Faiss IndexFlat"][1], look["Thresher"][1])
         self.assertEqual(look["Thresher"], svg.styles(["Thresher"])["Thresher"])
 
     def test_names_at_ends_do_not_touch_and_stay_inside(self):
@@ -249,6 +250,14 @@ class Pictures(unittest.TestCase):
             self.assertTrue(all(b - a >= svg.NAME_ROW for a, b in zip(places, places[1:])))
             self.assertTrue(0 <= places[0] and places[-1] <= 100)
 
+    def test_labels_of_points_that_are_close_do_not_touch(self):
+        alone = svg.labels_at_points([(50, 50, "t 2", "red")])
+        self.assertIn('x="50.0" y="44.0"', alone[0])
+        close = svg.labels_at_points([(50, 50, "t 2", "red"), (55, 50, "t 3", "red"), (200, 50, "", "red")])
+        self.assertEqual(2, len(close))
+        self.assertIn('y="64.0"', close[1])
+        self.assertLess(len(svg.labels_at_points([(50 + i, 50, "t 2", "red") for i in range(9)])), 9)
+
     def test_pictures_of_reports(self):
         with tempfile.TemporaryDirectory() as directory:
             report, picture = f"{directory}/scan.md", f"{directory}/recall.svg"
@@ -257,7 +266,7 @@ class Pictures(unittest.TestCase):
                            "| 2 | 10 | 0.95 | 0.1 | 9000 | 9.0 |\n| 2 | 20 | 0.99 | 0.2 | 8000 | 8.0 |\n\nend\n")  # fmt: skip
             plots.recall(report, picture)
             with open(picture) as file:
-                self.assertEqual(3, file.read().count("<circle"))
+                self.assertEqual(3, file.read().count("<polygon"))  # squares of 2 bits, and a diamond
             with open(f"{directory}/convergence-A.csv", "w") as file:
                 file.write("solver,step,seconds,objective,relative_difference\n"
                            '"Newton, line search",0,0.1,9,0.5\n"Newton, line search",1,0.2,8,0\n"classic",0,0.3,9,0.5\n')  # fmt: skip
@@ -415,9 +424,11 @@ class Decode(unittest.TestCase):
         self.assertIn(row, list(decode.rows(course)))
         self.assertEqual(len(decode.screens(300)), 5)
         with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(len(list(decode.plots(course, f"{directory}/t.svg"))), 2)
-            for name in os.listdir(directory):
-                self.assertEqual(xml.parse(f"{directory}/{name}").getroot().get("viewBox")[:2], "0 ")
+            columns = ["screen", "parameters", "beam", "head, s", "all, s", "", "", "BLEU"]
+            plots.draw_translation(f"### A test set translated\n\n{common.table(columns, list(decode.rows(course)))}", f"{directory}/t.svg")
+            self.assertEqual({"t.svg", "t-beams.svg"}, set(os.listdir(directory)))
+            drawn = xml.parse(f"{directory}/t.svg").getroot()
+            self.assertTrue({"wta, T 500", "t 2"} <= {node.text for node in drawn.iter() if node.text})
 
 
 class DualLog(unittest.TestCase):

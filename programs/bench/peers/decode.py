@@ -18,7 +18,7 @@ from common import (  # first: one thread
 )  # fmt: skip
 
 import head
-import svg
+import plots
 
 BEAM, BEAMS = 12, (1, 3, 6, 24, 36, 48)
 BANDS, HASHES, PLACES = 256, 5, 4
@@ -155,31 +155,8 @@ def figure_rows(course):
     ]
 
 
-def plot(course, title, curves, path):
-    """curves: {name: whether a way is on it}; speed over the full head with a beam of 12 against BLEU."""
-    series = [
-        (name, [(course.full().seconds / o.seconds, o.bleu) for o in course.outcomes if is_on(o.way)])
-        for name, is_on in curves.items()
-    ]
-    with open(path, "w") as file:
-        file.write(svg.lines(title, "times the full head with a beam of 12", "BLEU", series))
-    return f"![{title}]({os.path.basename(path)})\n"
-
-
-def plots(course, path):
-    """Figure 6 to FILE.svg, figure 7 to FILE-beams.svg."""
-
-    def at_12(screen, frequent=None):
-        return lambda way: way.screen == screen and way.beam == BEAM and frequent in (None, way.frequent)
-
-    def below_12(screen):
-        return lambda way: way.screen == screen and way.beam < BEAM
-
-    kinds = {"frequent words": at_12("frequent"), "wta, T 500": at_12("wta", 500), "wta, T 2000": at_12("wta", 2000)}
-    beams = {f"{screen}, smaller beams": below_12(screen) for screen in ("full", "wta", "planes")}
-    stem, ending = os.path.splitext(path)
-    yield plot(course, "BLEU against speed, a beam of 12", {**kinds, "planes": at_12("planes")}, path)
-    yield plot(course, "BLEU against speed, beams of 1, 3 and 6", beams, f"{stem}-beams{ending}")
+def links(path):
+    return [f"![{title}]({os.path.basename(name)})\n" for title, name in plots.translation_titles(path)]
 
 
 def text(course, arguments, shape):
@@ -195,7 +172,7 @@ def text(course, arguments, shape):
             "sentence's beams share their candidates. Speed-ups are over the full head with the same beam.\n",
             "### A test set translated\n",
             table(columns, rows(course)),
-            *(plots(course, arguments.plot) if arguments.plot else []),
+            *(links(arguments.plot) if arguments.plot else []),
             "### Figures and targets\n",
             figures(figure_rows(course)),
         ]
@@ -216,7 +193,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         course = Course(arguments, scratch)
         course.run_all(shape[0])
-        publish(text(course, arguments, shape), "bench head --model", arguments.docs)
+        report = text(course, arguments, shape)
+        publish(report, "bench head --model", arguments.docs)
+        if arguments.plot:
+            plots.draw_translation(report, arguments.plot)
 
 
 if __name__ == "__main__":

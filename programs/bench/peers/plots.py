@@ -3,16 +3,21 @@
 
 usage: plots.py recall REPORT FILE.svg     the scan's table of recall and speed; nothing without such a table
        plots.py convergence DIR            each DIR/convergence-NAME.csv, beside it as .svg
+       plots.py translation REPORT FILE.svg
+                                           the report of bench head --model: figure 6 of the WTA-LSH paper to FILE.svg,
+                                           figure 7 to FILE-beams.svg
 """
 
 import csv
 import glob
+import os
 import sys
 
 import svg
 from markdown import tables_of
 from pick import front
 
+BEAM = 12  # whose screens are compared
 DRAWN = 1e-10  # the least share above the optimum that is drawn
 
 
@@ -48,5 +53,36 @@ def convergence(directory):
             file.write(svg.logarithmic(title, "seconds", "share of the least objective", list(series.items())))
 
 
+def translation_titles(path):
+    """[(title, file)] of figures 6 and 7 of the WTA-LSH paper."""
+    stem, ending = os.path.splitext(path)
+    beams = f"{stem}-beams{ending}"
+    return [("BLEU against speed, a beam of 12", path), ("BLEU against speed, beams of 1, 3 and 6", beams)]
+
+
+def draw_translation(text, path):
+    """Points are the table's rows: screens with a beam of 12, labelled by their parameters; smaller beams, by the beam."""
+    rows = tables_of(text)["A test set translated"]
+    full = next(float(row["all, s"]) for row in rows if row["screen"] == "full" and row["beam"] == str(BEAM))
+    screens, beams = {}, {}
+    for row in rows:
+        point, screen, beam = (full / float(row["all, s"]), float(row["BLEU"])), row["screen"], int(row["beam"])
+        first, *others = row["parameters"].split(", ")
+        if beam < BEAM:
+            beams.setdefault(f"{screen}, smaller beams", []).append((*point, row["beam"]))
+        elif beam == BEAM and others:
+            screens.setdefault(f"{screen}, {first}", []).append((*point, ", ".join(others)))
+        elif beam == BEAM and screen != "full":
+            screens.setdefault(screen, []).append((*point, first))
+    for (title, name), series in zip(translation_titles(path), (screens, beams)):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(svg.lines(title, "times the full head with a beam of 12", "BLEU", list(series.items())))
+
+
+def translation(report, path):
+    with open(report, encoding="utf-8") as file:
+        draw_translation(file.read(), path)
+
+
 if __name__ == "__main__":
-    {"recall": recall, "convergence": convergence}[sys.argv[1]](*sys.argv[2:])
+    {"recall": recall, "convergence": convergence, "translation": translation}[sys.argv[1]](*sys.argv[2:])

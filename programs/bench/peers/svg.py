@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as plain SVG: curves with their names at their ends, and bars. A library has the same colour in every picture."""
+"""Plots as plain SVG: curves with their names at their ends, and bars.
+
+A library has the same colour and marker in every picture. A point of a curve is (x, y) or (x, y, label).
+"""
 
 import math
 from xml.sax.saxutils import escape
 
-COLOURS = {  # by how a series' name begins; of one colour in a picture, the next has the next dash
-    "Thresher": "#d1495b",
-    "Faiss": "#1b6ca8",
-    "rabitqlib": "#6a4c93",
-    "hnswlib": "#2e933c",
-    "usearch": "#c9820a",
-    "planes": "#d1495b",  # our own ways, where they are compared with each other
-    "wta": "#008b8b",
-    "frequent": "#8a5a44",
-    "full": "#3a3a3a",
-    "Newton": "#d1495b",
-    "trust": "#008b8b",
-    "2 bits": "#e39aa4",
-    "3 bits": "#d1495b",
-    "4 bits": "#7d2b36",
+LOOKS = {  # colour and marker, by how a series' name begins; of one colour in a picture, the next has the next dash
+    "Thresher": ("#d1495b", "circle"),
+    "Faiss": ("#1b6ca8", "square"),
+    "rabitqlib": ("#6a4c93", "triangle"),
+    "hnswlib": ("#2e933c", "diamond"),
+    "usearch": ("#c9820a", "down"),
+    "planes": ("#d1495b", "circle"),  # our own ways, where they are compared with each other
+    "wta": ("#008b8b", "square"),
+    "frequent": ("#8a5a44", "triangle"),
+    "full": ("#3a3a3a", "diamond"),
+    "Newton": ("#d1495b", "circle"),
+    "trust": ("#008b8b", "square"),
+    "2 bits": ("#e39aa4", "square"),
+    "3 bits": ("#d1495b", "circle"),
+    "4 bits": ("#7d2b36", "triangle"),
 }
-OTHER = "#3a3a3a"
+OTHER = ("#3a3a3a", "diamond")
+MARKERS = {  # corners around the point; a circle has none
+    "square": ((-3, -3), (3, -3), (3, 3), (-3, 3)),
+    "triangle": ((-3.5, 3), (3.5, 3), (0, -4)),
+    "down": ((-3.5, -3), (3.5, -3), (0, 4)),
+    "diamond": ((-4, 0), (0, -4), (4, 0), (0, 4)),
+}
 DASHES = ["", "7 3", "2 3", "9 3 2 3", "1 2"]
 RECALL_TICKS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RECALL_MOST = 0.9996  # where 1 is drawn
@@ -28,25 +37,34 @@ PLOT, HEIGHT, LEFT, NAMES, TOP = 600, 330, 75, 285, 60
 BETWEEN = 90  # panels, one below the other
 NAME_ROW = 15  # names at the ends of lines are at least so far apart
 MOST_TICKS = 9
+LABEL_SIZE, LABEL_WIDTH = 9, 6  # of labels at points: height, and width of a letter
+HALO = 'paint-order="stroke" stroke="white" stroke-width="3"'
 BAR, ROW = 520, 18
 
 
-def colour_of(name):
-    return next((colour for words, colour in COLOURS.items() if name.startswith(words)), OTHER)
+def look_of(name):
+    return next((look for words, look in LOOKS.items() if name.startswith(words)), OTHER)
 
 
 def styles(names):
-    """{name: (colour, dash)}"""
+    """{name: (colour, marker, dash)}"""
     used, out = {}, {}
     for name in names:
-        colour = colour_of(name)
-        out[name] = colour, DASHES[used.get(colour, 0) % len(DASHES)]
-        used[colour] = used.get(colour, 0) + 1
+        look = look_of(name)
+        out[name] = *look, DASHES[used.get(look, 0) % len(DASHES)]
+        used[look] = used.get(look, 0) + 1
     return out
 
 
 def text(x, y, words, anchor="start", more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
+
+
+def marker(kind, x, y, colour):
+    if kind not in MARKERS:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
+    corners = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in MARKERS[kind])
+    return f'<polygon points="{corners}" fill="{colour}"/>'
 
 
 def line(x1, y1, x2, y2, colour="#ddd"):
@@ -129,8 +147,26 @@ def names_at_ends(ends, right, top, bottom):
     return parts
 
 
+def labels_at_points(wanted):
+    """wanted: [(x, y, label, colour)]: labels above, below, or beside their points; one that has no room is left out."""
+
+    def is_free(box):
+        return not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
+
+    parts, taken = [], [(x - 4, y - 4, x + 4, y + 4) for x, y, *_ in wanted]
+    for x, y, label, colour in wanted:
+        half = len(label) * LABEL_WIDTH / 2
+        places = [(x, y - 6), (x, y + 5 + LABEL_SIZE), (x + half + 6, y + 4), (x - half - 6, y + 4)]
+        boxes = [(a - half, b - LABEL_SIZE, a + half, b) for a, b in places]
+        place, box = next(((p, b) for p, b in zip(places, boxes) if is_free(b)), (None, None))
+        if label and place:
+            taken.append(box)
+            parts.append(text(*place, label, "middle", f' font-size="{LABEL_SIZE}" fill="{colour}" {HALO}'))
+    return parts
+
+
 def panel(title, series, top, x_axis, y_axis, look):
-    """One plot; series: (name, [(x, y)]). Points left of the first tick are not drawn."""
+    """One plot; series: (name, [point]). Points left of the first tick are not drawn."""
     bottom, right = top + HEIGHT, LEFT + PLOT
 
     def x(value):
@@ -139,7 +175,7 @@ def panel(title, series, top, x_axis, y_axis, look):
     def y(value):
         return bottom - y_axis.place(value) * HEIGHT
 
-    parts, ends = [text(LEFT, top - 12, title)], []
+    parts, ends, labels = [text(LEFT, top - 12, title)], [], []
     for tick in x_axis.ticks:
         parts += [line(x(tick), top, x(tick), bottom), text(x(tick), bottom + 18, f"{tick:g}", "middle")]
     for tick in y_axis.ticks:
@@ -147,16 +183,17 @@ def panel(title, series, top, x_axis, y_axis, look):
         parts += [line(LEFT, y(tick), right, y(tick)), text(LEFT - 6, y(tick) + 4, words, "end")]
     parts.append(text((LEFT + right) / 2, bottom + 38, x_axis.title, "middle"))
     for name, points in series:
-        colour, dash = look[name]
-        shown = sorted((x(a), y(b)) for a, b in points if a >= x_axis.ticks[0])
+        colour, kind, dash = look[name]
+        shown = [(x(a), y(b), *label) for a, b, *label in points if a >= x_axis.ticks[0]]
         if not shown:
             continue
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in shown)
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b, *_ in shown)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dashed} points="{path}"/>')
-        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in shown]
-        ends.append((*shown[-1], name, colour))
-    return parts + names_at_ends(ends, right, top, bottom)
+        parts += [marker(kind, a, b, colour) for a, b, *_ in shown]
+        labels += [(a, b, label[0] if label else "", colour) for a, b, *label in shown]
+        ends.append((*max(shown)[:2], name, colour))
+    return parts + labels_at_points(labels) + names_at_ends(ends, right, top, bottom)
 
 
 def picture(title, panels):
@@ -170,18 +207,19 @@ def picture(title, panels):
 
 
 def curves(title, panels):
-    """Queries a second against recall; panels: (title, [(name, [(recall, qps)])])."""
+    """Queries a second against recall; panels: (title, [(name, [(recall, qps) or with a label])])."""
     made = []
     for words, series in panels:
-        rates = [qps for _, points in series for recall, qps in points if recall >= RECALL_TICKS[0]] or [1, 10]
+        rates = [qps for _, points in series for recall, qps, *_ in points if recall >= RECALL_TICKS[0]] or [1, 10]
         made.append((words, series, recall_axis(), log_axis("", rates)))
     return picture(title, made)
 
 
 def lines(title, x_title, y_title, series):
-    """One plot on linear axes; series: [(name, [(x, y)])]."""
+    """One plot on linear axes; series: [(name, [point])]."""
     points = [point for _, some in series for point in some] or [(0, 0)]
-    x_axis, y_axis = linear_axis(x_title, [0, *(x for x, _ in points)]), linear_axis("", [y for _, y in points])
+    x_axis = linear_axis(x_title, [0, *(point[0] for point in points)])
+    y_axis = linear_axis("", [point[1] for point in points])
     return picture(title, [(y_title, series, x_axis, y_axis)])
 
 
@@ -210,7 +248,7 @@ def bars(title, groups):
         for name, value in rows:
             width = max(x(value) - left, 1)
             box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="{ROW - 5}"'
-            parts += [text(left - 6, y + 13, name, "end"), f'<rect {box} fill="{colour_of(name)}"/>']
+            parts += [text(left - 6, y + 13, name, "end"), f'<rect {box} fill="{look_of(name)[0]}"/>']
             parts.append(text(left + width + 5, y + 13, f"{value:.3g} s"))
             y += ROW
         y += 8
