@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookup.c - looks up rows, names and vectors by id, and ids by name. Checks the contents of files as it reads them. */
+/* lookup.c - looks up rows, names and vectors by id. Checks the contents of files as it reads them. */
+#include <thresher/items.h>
+
 #include "index/impl.h"
 
 #include "base/error.h"
@@ -24,6 +26,35 @@ bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
             return true;
     }
     return false;
+}
+
+thr_status thr_index_rows(const thr_index *index, const uint64_t *ids, size_t n, uint64_t *rows, thr_error *err) {
+    if (index == NULL || (n > 0 && (ids == NULL || rows == NULL)))
+        return thr_fail(err, THR_EINVAL, "looking up rows needs an index, ids and memory for the rows");
+    THR_TRY(thr_index_check_unchanged(index, err));
+    for (size_t i = 0; i < n; i++)
+        if (!thr_index_row(index, ids[i], &rows[i]))
+            rows[i] = THR_NO_ID;
+    return THR_OK;
+}
+
+thr_status thr_index_row_ids(const thr_index *index, uint64_t first, size_t n, uint64_t *ids, thr_error *err) {
+    if (index == NULL || (n > 0 && ids == NULL))
+        return thr_fail(err, THR_EINVAL, "reading ids needs an index and memory for them");
+    THR_TRY(thr_index_check_unchanged(index, err));
+    const uint64_t n_rows = index->manifest.n_rows;
+    for (size_t i = 0; i < n; i++) {
+        const bool there = first < n_rows && i < n_rows - first && thr_live_has(&index->live, first + i);
+        ids[i] = there ? thr_index_id_of(index, first + i) : THR_NO_ID;
+    }
+    return THR_OK;
+}
+
+uint64_t thr_index_n_removed(const thr_index *index) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < index->n_segments; i++)
+        n += index->segments[i].n_items;
+    return n - index->manifest.n_items;
 }
 
 const char *thr_index_name(const thr_index *index, uint64_t id) {
@@ -52,46 +83,6 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
     return THR_OK;
 }
 
-/* In an index without names, an item's name is its id in decimal. */
-static thr_status find_decimal(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
-    uint64_t value = 0, row;
-    bool good = name[0] != '\0';
-    for (const char *p = name; good && *p != '\0'; p++)
-        good = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(value, (uint64_t)10, &value) &&
-               !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
-    if (!good)
-        return thr_fail(err, THR_ENOTFOUND,
-                        "%s: has no names, so '%.200s' cannot be looked up: give the number of an id", index->dir,
-                        name);
-    if (!thr_index_row(index, value, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, value);
-    *id = value;
-    return THR_OK;
-}
-
-thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
-    if (index == NULL || name == NULL || id == NULL)
-        return thr_fail(err, THR_EINVAL, "a name lookup needs an index and a pointer for the id");
-    THR_TRY(thr_index_check_unchanged(index, err));
-    if (!index->manifest.has_names)
-        return find_decimal(index, name, id, err);
-    uint64_t size = strlen(name) + 1;
-    for (uint32_t s = 0; s < index->n_segments; s++) {
-        const thr_segment_view *view = &index->mapped[s].view;
-        for (uint32_t i = 0; i < view->shape.n_items; i++) {
-            if (view->names.offsets[i + 1] - view->names.offsets[i] != size)
-                continue;
-            const char *candidate = thr_index_segment_item_name(view, i);
-            const uint64_t row = index->segments[s].first_row + i;
-            if (candidate == NULL || memcmp(candidate, name, size) != 0 || !thr_live_has(&index->live, row))
-                continue;
-            *id = thr_index_id_of(index, row);
-            return THR_OK;
-        }
-    }
-    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->dir, name);
-}
-
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
     const size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
@@ -112,16 +103,26 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     }
 }
 
-thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
-    uint64_t row;
-    if (index == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "reading a vector needs an index and memory for it");
+static thr_status check_keeps_vectors(const thr_index *index, thr_error *err) {
     if (index->manifest.keep == THR_DTYPE_NONE && !index->manifest.model.codes)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds codes only: build it with vectors kept, as float32, float16 or int8", index->dir);
-    THR_TRY(thr_index_check_unchanged(index, err));
-    if (!thr_index_row(index, id, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, id);
-    thr_index_row_vector(index, row, out);
+    return thr_index_check_unchanged(index, err);
+}
+
+thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
+    return thr_index_vectors(index, &id, 1, out, err);
+}
+
+thr_status thr_index_vectors(const thr_index *index, const uint64_t *ids, size_t n, float *out, thr_error *err) {
+    uint64_t row;
+    if (index == NULL || (n > 0 && (ids == NULL || out == NULL)))
+        return thr_fail(err, THR_EINVAL, "reading vectors needs an index, ids and memory for the vectors");
+    THR_TRY(check_keeps_vectors(index, err));
+    for (size_t i = 0; i < n; i++) {
+        if (!thr_index_row(index, ids[i], &row))
+            return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, ids[i]);
+        thr_index_row_vector(index, row, out + i * index->manifest.quantiser.n_dims);
+    }
     return THR_OK;
 }
