@@ -8,6 +8,7 @@
 #include "dual.h"
 #include "hits_values.h"
 #include "index_out.h"
+#include "index_rows.h"
 #include "program.h"
 #include "talk.h"
 
@@ -128,12 +129,11 @@ static int check_model_words(const program *run, const build_values *values, con
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/* The source of rows: a file of vectors, or texts that a model's item side encodes. */
+/* The rows, and the model that encodes texts or made the vectors. */
 typedef struct build_source {
-    thr_reader *file;  /* of rows or lines */
-    thr_tower *tower;  /* of texts, or NULL */
-    thr_dual *dual;    /* or NULL */
-    thr_reader *texts; /* the encoded lines; NULL: the file holds rows */
+    prog_rows rows;
+    thr_tower *tower;
+    thr_dual *dual; /* or NULL, as tower */
     thr_metric metric;
 } build_source;
 
@@ -162,34 +162,24 @@ static int open_model(program *run, const build_values *values, build_source *so
 }
 
 static int open_source(program *run, const build_values *values, build_source *source) {
-    thr_error err = {.status = THR_OK};
-    int rc;
+    int rc = prog_rows_open(&source->rows, run->context, values->vectors);
 
-    if (thr_reader_open(run->context, values->vectors, &source->file, &err) != THR_OK)
-        return prog_failed(&err);
-    if (values->model != NULL) {
+    if (rc == PROG_DONE && values->model != NULL)
         rc = open_model(run, values, source);
-        if (rc != PROG_DONE)
-            return rc;
-    }
-    if (thr_reader_get_shape(source->file).dtype != THR_DTYPE_NONE)
-        return PROG_DONE;
+    if (rc != PROG_DONE || !prog_rows_are_text(&source->rows))
+        return rc;
     if (source->tower == NULL && source->dual == NULL) {
         prog_error("%s holds text; VECTORS must be rows of numbers (texts need --model, names go to --ids)",
                    values->vectors);
         return PROG_FAILED;
     }
-    const thr_status status = source->dual != NULL
-                                  ? thr_dual_reader(source->dual, THR_SIDE_ITEM, source->file, &source->texts, &err)
-                                  : thr_tower_reader(source->tower, THR_SIDE_ITEM, source->file, &source->texts, &err);
-    return status == THR_OK ? PROG_DONE : prog_failed(&err);
+    return prog_rows_encode(&source->rows, source->tower, source->dual);
 }
 
 static void close_source(build_source *source) {
-    thr_reader_free(source->texts);
+    prog_rows_close(&source->rows);
     thr_tower_free(source->tower);
     thr_dual_free(source->dual);
-    thr_reader_free(source->file);
 }
 
 static int run_build(program *run, const void *all_values) {
@@ -220,7 +210,7 @@ static int run_build(program *run, const void *all_values) {
         rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &build.n_values);
     build.multipliers = multipliers;
     if (rc == PROG_DONE)
-        rc = prog_build_index(run, values->output, source.texts != NULL ? source.texts : source.file, &build, start);
+        rc = prog_build_index(run, values->output, prog_rows_reader(&source.rows), &build, start);
 out:
     close_source(&source);
     free(multipliers);

@@ -39,6 +39,8 @@ static void print_json(const char *dir, const thr_index *index) {
     prog_json json = prog_json_object();
 
     prog_json_index(&json, dir, index);
+    prog_json_key_count(&json, "n_commits", thr_index_n_commits(index));
+    prog_json_key_count(&json, "n_removed", thr_index_n_removed(index));
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
     prog_json_key_count(&json, "code_bytes", info.code_bytes);
@@ -118,6 +120,9 @@ static void print_text(const char *dir, thr_index *index) {
                      prog_bytes((double)hits->file_bytes).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
+    (void)printf("changes         %s, %s not yet compacted away\n",
+                 prog_counted(thr_index_n_commits(index), "commit").text,
+                 prog_counted(thr_index_n_removed(index), "removed item").text);
     (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
                  prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " beside the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);

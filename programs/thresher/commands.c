@@ -22,7 +22,7 @@ const prog_identity prog_self = {
 
 const prog_noun prog_nouns[] = {
     {"info", "this build and machine, or a description of a file"},
-    {"index", "build an index of vectors and search it"},
+    {"index", "build an index of vectors, search it and change it"},
     {"tower", "train models that encode texts"},
     {"hits", "posting lists of items' features, every item scored"},
     {"head", "output layers over large vocabularies, the best words of states"},
@@ -33,17 +33,10 @@ const prog_noun prog_nouns[] = {
 };
 
 const prog_command *const prog_commands[] = {
-    &prog_info,         &prog_index_build,
-    &prog_index_search, &prog_index_info,
-    &prog_index_verify, &prog_index_tune,
-    &prog_tower_train,  &prog_tower_encode,
-    &prog_tower_eval,   &prog_hits_build,
-    &prog_hits_search,  &prog_hits_info,
-    &prog_hits_verify,  &prog_head_build,
-    &prog_head_query,   &prog_head_info,
-    &prog_head_verify,  &prog_translate,
-    &prog_rank_train,   &prog_rank_predict,
-    &prog_rank_eval,    &prog_eval_recall,
-    &prog_eval_auc,     &prog_eval_ndcg,
-    &prog_eval_bleu,    NULL,
+    &prog_info,        &prog_index_build,  &prog_index_search, &prog_index_info,   &prog_index_verify,
+    &prog_index_tune,  &prog_index_add,    &prog_index_upsert, &prog_index_remove, &prog_index_compact,
+    &prog_tower_train, &prog_tower_encode, &prog_tower_eval,   &prog_hits_build,   &prog_hits_search,
+    &prog_hits_info,   &prog_hits_verify,  &prog_head_build,   &prog_head_query,   &prog_head_info,
+    &prog_head_verify, &prog_translate,    &prog_rank_train,   &prog_rank_predict, &prog_rank_eval,
+    &prog_eval_recall, &prog_eval_auc,     &prog_eval_ndcg,    &prog_eval_bleu,    NULL,
 };

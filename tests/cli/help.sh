@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall"; do
+for words in "" index eval info "index build" "index search" "index info" "index verify" "index add" "index upsert" "index remove" "index compact" "eval recall"; do
     for help in --help -h; do
         # shellcheck disable=SC2086 # the words are words
         works "$THRESHER" $words $help
@@ -23,7 +23,7 @@ works "$THRESHER" --help index build
 says '-o, --output DIR' out
 says 'default: cosine' out
 works "$THRESHER" --help
-for command in info "index build" "index search" "index info" "index verify" "eval recall"; do
+for command in info "index build" "index search" "index info" "index verify" "index add" "index upsert" "index remove" "index compact" "eval recall"; do
     says "^  $command " out
 done
 ! grep -q generate out || die "help shows --generate"

@@ -39,6 +39,19 @@ done
 works "$THRESHER" tower encode codes.model.safetensors texts.txt -o items.fvecs
 works "$THRESHER" index build items.fvecs --model codes.model.safetensors --ids names.txt -o encoded.index
 
+# texts are added and replaced by the model of the index
+head -300 packages.tsv >first.tsv
+tail -150 packages.tsv >last.tsv
+works "$THRESHER" index build first.tsv:2 --model codes.model.safetensors --ids first.tsv:1 -o grown.index
+works "$THRESHER" index upsert grown.index last.tsv:2 --ids last.tsv:1
+says 'added 100 items to grown.index and replaced 50: 400 items now' err
+works "$THRESHER" index verify grown.index
+for index in codes grown; do
+    works "$THRESHER" index search $index.index --text 'edit pdf' -k 10 -o $index.trec
+    cut -d' ' -f3,5 $index.trec | sort >$index.best
+done
+same codes.best grown.best
+
 works "$THRESHER" index info codes.index
 says '^codes *2 bits a dimension, ' out
 says '^kept vectors *none: codes are the model.s vectors$' out

@@ -86,6 +86,19 @@ stopped KILL "$THRESHER" index build -.fvecs -o fresh.index
 works "$THRESHER" index build base.fvecs -o fresh.index
 works "$THRESHER" index verify fresh.index
 
+# An addition that is stopped adds nothing.
+works "$THRESHER" index search fresh.index small.fvecs -k 5 --json -q
+cp out before
+for signal in INT KILL; do
+    stopped $signal "$THRESHER" index add fresh.index -.fvecs
+    [ $signal = KILL ] || [ "$(cat err)" = "thresher: stopped; nothing was changed" ] || die "another message"
+    works "$THRESHER" index search fresh.index small.fvecs -k 5 --json -q
+    same out before
+    works "$THRESHER" index verify fresh.index
+done
+works "$THRESHER" index add fresh.index small.fvecs
+[ -z "$(find fresh.index -name '*.tmp')" ] || die "leftovers of a killed addition: $(ls -a fresh.index)"
+
 # A search that is stopped leaves the answer of before.
 printf 'before\n' >answer.jsonl
 stopped INT "$THRESHER" index search old.index -.fvecs -k 5 -o answer.jsonl

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_index_add.c - `index add DIR VECTORS` and `index upsert DIR VECTORS`. */
+#include <stdio.h>
+
+#include "index_changes.h"
+#include "index_rows.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct add_values {
+    const char *dir;
+    const char *vectors;
+    const char *ids;
+} add_values;
+
+static const prog_argument arguments[] = {
+    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(add_values, dir), "an index"), .required = true},
+    {PROG_ARGUMENT("VECTORS", PROG_NAMES_FILE, offsetof(add_values, vectors),
+                   "the new items, in any format that thresher index build reads; -.fvecs and the like read "
+                   "standard input. Where the index has a model also texts, a line an item: .txt, or a column "
+                   "of a table, FILE.tsv:COLUMN"),
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option add_options[] = {
+    {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
+                      "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
+                      ".csv:COLUMN); names where the items have names, which then need this option. Default: ids "
+                      "above all that the index ever had")},
+    PROG_OPTIONS_END,
+};
+
+static const prog_option upsert_options[] = {
+    {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
+                      "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
+                      ".csv:COLUMN); names where the items have names"),
+     .required = true},
+    PROG_OPTIONS_END,
+};
+
+/* Encode texts by the index's model; *index stays open for it. */
+static int encode(program *run, const add_values *values, prog_rows *rows, thr_index **index) {
+    thr_error err = {.status = THR_OK};
+
+    if (!prog_rows_are_text(rows))
+        return PROG_DONE;
+    if (thr_index_open(run->context, values->dir, index, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_index_tower(*index) == NULL && thr_index_dual(*index) == NULL) {
+        prog_error("%s holds text, and %s has no model to encode it: give rows of numbers (names go to --ids)",
+                   values->vectors, values->dir);
+        return PROG_FAILED;
+    }
+    return prog_rows_encode(rows, thr_index_tower(*index), thr_index_dual(*index));
+}
+
+static int add(program *run, const add_values *values, const prog_rows *rows, prog_change *change) {
+    thr_index_add_options options;
+    thr_error err = {.status = THR_OK};
+    const double start = prog_seconds();
+
+    thr_index_add_options_init(&options);
+    options.ids_path = values->ids;
+    options.replace = change->kind == PROG_UPSERTED;
+    if (thr_index_add(run->context, values->dir, prog_rows_reader(rows), &options, &change->done, &err) != THR_OK)
+        return prog_failed(&err);
+    change->seconds = prog_seconds() - start;
+    prog_report_change(run, change);
+    return PROG_DONE;
+}
+
+static int run_any(program *run, const add_values *values, prog_change_kind kind) {
+    prog_change change = {.kind = kind, .dir = values->dir, .ids_chosen = values->ids == NULL};
+    thr_index *index = NULL;
+    prog_rows rows;
+    int rc = prog_rows_open(&rows, run->context, values->vectors);
+
+    if (rc == PROG_DONE)
+        rc = encode(run, values, &rows, &index);
+    if (rc == PROG_DONE)
+        rc = add(run, values, &rows, &change);
+    prog_rows_close(&rows);
+    thr_index_free(index);
+    return rc;
+}
+
+static int run_add(program *run, const void *values) {
+    return run_any(run, values, PROG_ADDED);
+}
+
+static int run_upsert(program *run, const void *values) {
+    return run_any(run, values, PROG_UPSERTED);
+}
+
+static const char *const add_examples[] = {
+    "thresher index add words.index new.npy --ids new.txt",
+    "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
+    "thresher index add p.index packages.tsv:long --ids packages.tsv:name",
+    NULL,
+};
+
+const prog_command prog_index_add = {
+    .noun = "index",
+    .verb = "add",
+    .summary = "add items to an index",
+    .text = "Adds items in one commit. It is on the disk when the command ends; if the command fails or is stopped, "
+            "the index is as before. Searches may run meanwhile: an index that is open keeps its items.\n\nAn id or "
+            "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
+            "files, so add many items at once. Small files are merged now and then, and one command at a time "
+            "changes an index.\n\nItems with features cannot be added.",
+    .arguments = arguments,
+    .options = PROG_OPTIONS(add_options),
+    .values_size = sizeof(add_values),
+    .examples = add_examples,
+    .run = run_add,
+};
+
+static const char *const upsert_examples[] = {
+    "thresher index upsert words.index changed.npy --ids changed.txt",
+    NULL,
+};
+
+const prog_command prog_index_upsert = {
+    .noun = "index",
+    .verb = "upsert",
+    .summary = "add items to an index, replacing those with the same ids or names",
+    .text = "Like thresher index add, but an item whose id or name the index has already takes the place of that item, "
+            "in the same commit: a search finds the old one or the new one, never both or neither.",
+    .arguments = arguments,
+    .options = PROG_OPTIONS(upsert_options),
+    .values_size = sizeof(add_values),
+    .examples = upsert_examples,
+    .run = run_upsert,
+};

@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Items come and go: index add, upsert, remove and compact, what they report, and what they refuse.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+random_rows 300 16 1 | to_fvecs >base.fvecs
+random_rows 100 16 2 | to_fvecs >more.fvecs
+random_rows 40 16 3 | to_fvecs >other.fvecs
+works "$THRESHER" index build base.fvecs -o a.index
+
+# counts INDEX ITEMS
+counts() {
+    works "$THRESHER" index info "$1" --json
+    says "\"n_items\":$2,.*\"n_commits\":[0-9]*,\"n_removed\":" out
+    works "$THRESHER" index verify "$1"
+}
+
+# The best item of every row of a file is an item with its own vector: those of ids FIRST, FIRST + 1, ...
+finds_own() {
+    works "$THRESHER" index search "$1" "$2" -k 1 --exact --json -q
+    awk -v first="$3" '
+        { match($0, /"ids":\[[0-9]+/); id = substr($0, RSTART + 7, RLENGTH - 7) }
+        id != first + NR - 1 { print "row " NR - 1 " finds " id; exit 1 }' out >wrong || die "$(cat wrong)"
+}
+
+# ---------------------------------------------------------------------------------------------------------- add
+
+works "$THRESHER" index add a.index more.fvecs --json
+says '^thresher: added 100 items to a.index: 400 items now, commit 1, in ' err
+is_json out
+says '^{"index":"a.index","n_added":100,"n_replaced":0,"first_id":300,"n_items":400,"n_commits":1,"change_s":' out
+finds_own a.index more.fvecs 300
+finds_own a.index base.fvecs 0
+
+# ids are given, in every form; those that the index chooses are above them
+awk 'BEGIN { for (i = 0; i < 40; i++) print 5000 + i }' >ids.txt
+works "$THRESHER" index add a.index other.fvecs --ids ids.txt -q
+[ ! -s err ] || die "-q is not quiet"
+finds_own a.index other.fvecs 5000
+counts a.index 440
+"$THRESHER" index add a.index -.fvecs <more.fvecs 2>err || die "add from a pipe"
+says 'commit 3' err
+works "$THRESHER" index remove a.index --id 5040 --id 5139 --json
+says '^thresher: removed 2 items from a.index: 538 items now, commit 4, in ' err
+says '"n_removed":2,"n_missing":0,"n_items":538,"n_commits":4,' out
+
+# ---------------------------------------------------------------------------------------------------------- upsert
+
+awk 'BEGIN { for (i = 0; i < 40; i++) print 4990 + i }' | to_ivecs >shifted.ivecs
+random_rows 40 16 7 | to_fvecs >new.fvecs
+works "$THRESHER" index upsert a.index new.fvecs --ids shifted.ivecs --json
+says '^thresher: added 10 items to a.index and replaced 30: 548 items now, commit [0-9]*, in ' err
+says '"n_added":10,"n_replaced":30,"n_items":548,"n_commits":[0-9]*,' out
+finds_own a.index new.fvecs 4990
+counts a.index 548
+fails 2 '--ids' "$THRESHER" index upsert a.index new.fvecs
+
+# ---------------------------------------------------------------------------------------------------------- remove
+
+awk 'BEGIN { for (i = 0; i < 300; i += 2) print i; print 123456 }' >gone.txt
+works "$THRESHER" index remove a.index gone.txt
+says 'removed 150 items from a.index (1 were not there): 398 items now' err
+works "$THRESHER" index remove a.index gone.txt --json
+says 'removed 0 items from a.index (151 were not there): 398 items now, commit ' err
+says '"n_removed":0,"n_missing":151,' out
+fails 1 'gone.txt: line 1: the index has no item "0"; nothing was removed' "$THRESHER" index remove a.index gone.txt --strict
+printf '1\n3\n999999\n' >some.txt
+fails 1 'some.txt: line 3: the index has no item "999999"' "$THRESHER" index remove a.index some.txt --strict
+counts a.index 398
+fails 1 'the index has no item "2"' "$THRESHER" index remove a.index --id 2 --strict
+printf '1\n3\n' | to_ivecs >two.ivecs
+works "$THRESHER" index remove a.index two.ivecs --strict
+"$THRESHER" index remove a.index -.txt <some.txt 2>err || die "remove from a pipe"
+says 'removed 0 items from a.index (3 were not there)' err
+printf '5\n7\n' >seven.txt
+works "$THRESHER" index remove a.index --where-filter seven.txt
+says 'removed 2 items' err
+counts a.index 394
+
+works "$THRESHER" index info a.index
+says '^changes  *[0-9]* commits, [0-9]* removed items not yet compacted away$' out
+works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
+cp out before
+works "$THRESHER" index compact a.index --json
+says '^thresher: compacted a.index from [0-9.]* kB to [0-9.]* kB: 394 items now, commit [0-9]*, in ' err
+says '"file_bytes_before":[0-9]*,"file_bytes":[0-9]*,"n_items":394,' out
+works "$THRESHER" index info a.index --json
+says '"n_segments":1,' out
+says '"n_removed":0,' out
+commits=$(sed 's/.*"n_commits":\([0-9]*\),.*/\1/' out)
+works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
+same out before
+works "$THRESHER" index compact a.index
+says "items now, commit $commits, in" err
+leaves_nothing a.index
+
+# ---------------------------------------------------------------------------------------------------------- names
+
+awk 'BEGIN { for (i = 0; i < 300; i++) print "word " i }' >names.txt
+awk 'BEGIN { for (i = 0; i < 100; i++) print "word " 250 + i }' >more-names.txt
+awk 'BEGIN { for (i = 0; i < 100; i++) print i % 10 "\t" "new " i }' >table.tsv
+works "$THRESHER" index build base.fvecs --ids names.txt -o n.index
+fails 1 "more-names.txt: row 0: n.index holds an item with the name 'word 250' already: replace it" \
+    "$THRESHER" index add n.index more.fvecs --ids more-names.txt
+works "$THRESHER" index upsert n.index more.fvecs --ids more-names.txt
+says 'added 50 items to n.index and replaced 50: 350 items now' err
+works "$THRESHER" index add n.index more.fvecs --ids table.tsv:2
+works "$THRESHER" index remove n.index --name 'word 3' --name 'new 7' --name 'word 3000'
+says 'removed 2 items from n.index (1 were not there)' err
+fails 1 'the index has no item "word 3"' "$THRESHER" index remove n.index --name 'word 3' --strict
+works "$THRESHER" index remove n.index names.txt
+says 'removed 299 items from n.index (1 were not there): 149 items now' err
+works "$THRESHER" index search n.index --like 'new 8' -k 1
+says 'new 8' out
+counts n.index 149
+fails 1 'give a name for each new one' "$THRESHER" index add n.index more.fvecs
+fails 1 'its items have no names' "$THRESHER" index add a.index more.fvecs --ids names.txt
+fails 1 'the index has no names; its items have ids' "$THRESHER" index remove a.index --name word
+fails 1 'line 1 is "word 0": the index has no names, give whole numbers' "$THRESHER" index remove a.index names.txt
+
+# ---------------------------------------------------------------------------------------------------------- refusals
+
+works "$THRESHER" index build base.fvecs -o r.index
+works "$THRESHER" index search r.index base.fvecs -k 5 --json -q
+cp out before
+random_rows 20 8 1 | to_fvecs >narrow.fvecs
+fails 1 'rows of 8 dimensions for an index of 16' "$THRESHER" index add r.index narrow.fvecs
+{ random_rows 30 16 5 && echo "nan 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"; } | to_fvecs >nan.fvecs
+fails 1 'nan.fvecs: row 30' "$THRESHER" index add r.index nan.fvecs
+printf '7\n8\n7\n' >twice.txt
+random_rows 3 16 5 | to_fvecs >three.fvecs
+fails 1 'twice.txt: the id 7 is repeated, in rows 0 and 2' "$THRESHER" index upsert r.index three.fvecs --ids twice.txt
+printf '700\n8\n701\n' >there.txt
+fails 1 'there.txt: row 1: r.index holds an item with the id 8 already' "$THRESHER" index add r.index three.fvecs --ids there.txt
+printf '700\n8\n' >short.txt
+fails 1 'give one for every row' "$THRESHER" index upsert r.index three.fvecs --ids short.txt
+fails 1 'has no model to encode it' "$THRESHER" index add r.index names.txt
+fails 1 'missing.index: .*[Nn]o such' "$THRESHER" index add missing.index base.fvecs
+fails 1 'holds f32\|whole numbers' "$THRESHER" index remove r.index base.fvecs
+fails 1 'no such file\|does not exist\|No such file' "$THRESHER" index remove r.index missing.txt
+fails 2 '--id takes a whole number' "$THRESHER" index remove r.index --id x
+fails 2 'nothing to remove' "$THRESHER" index remove r.index
+fails 2 'did you mean thresher index upsert?' "$THRESHER" index upsrt
+mkdir empty.index
+fails 1 'is no index' "$THRESHER" index add empty.index base.fvecs
+fails 1 'is no index' "$THRESHER" index compact empty.index
+[ -z "$(ls -A empty.index)" ] || die "something is left in empty.index"
+counts r.index 300
+leaves_nothing r.index
+
+# features
+awk 'BEGIN { for (i = 0; i < 300; i++) print "item" i "\tf=" i % 5 }' >features.tsv
+works "$THRESHER" index build base.fvecs --metric ip --features features.tsv -o f.index
+fails 1 'has features' "$THRESHER" index add f.index more.fvecs --ids more-names.txt
+fails 1 'has features' "$THRESHER" index compact f.index
+
+# another writer; one that reads a pipe holds the lock
+mkfifo pipe
+"$THRESHER" index add r.index -.fvecs <pipe >/dev/null 2>slow &
+slow=$!
+exec 3>pipe
+random_rows 10 16 9 | to_fvecs >&3
+waited=0
+until "$THRESHER" index add r.index three.fvecs >out 2>err && waited=1000 || grep -q 'another writer is at work' err; do
+    waited=$((waited + 1))
+    [ $waited -lt 300 ] || die "two writers at once"
+    sleep 0.1
+done
+exec 3>&-
+wait $slow || die "the first writer failed: $(cat slow)"
+works "$THRESHER" index verify r.index
+
+# a directory that may not be written to
+if [ "$(id -u)" -ne 0 ]; then
+    chmod a-w r.index
+    fails 1 'r.index' "$THRESHER" index add r.index three.fvecs
+    fails 1 'r.index' "$THRESHER" index remove r.index --id 0
+    chmod u+w r.index
+fi
+
+# a full disk
+mkdir disk
+if mount -t tmpfs -o size=96k none disk 2>/dev/null; then
+    works "$THRESHER" -q index build base.fvecs -o disk/small.index
+    random_rows 3000 16 1 | to_fvecs >large.fvecs
+    code=0
+    "$THRESHER" -q index add disk/small.index large.fvecs 2>err || code=$?
+    "$THRESHER" -q index search disk/small.index base.fvecs -k 5 --json >out || die "the old index is lost"
+    "$THRESHER" -q index verify disk/small.index || die "the old index is damaged"
+    left=$(find disk -name '*.tmp')
+    umount disk
+    [ "$code" -eq 1 ] || die "exit $code on a full disk"
+    [ -z "$left" ] || die "left on a full disk: $left"
+    says 'full\|No space' err
+    same out before
+fi
