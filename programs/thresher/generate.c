@@ -121,6 +121,13 @@ static void roff_options(const prog_option *table) {
     (void)printf(".El\n");
 }
 
+/* "-o", or "--ids" where there is no letter. */
+static prog_spelling shortest(const prog_option *option) {
+    const prog_option by_letter = {.letter = option->letter};
+
+    return prog_spell(option->letter != 0 ? &by_letter : option);
+}
+
 static void roff_usage(const prog_command *command) {
     (void)printf(".Nm\n.Cm %s%s%s\n", command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
@@ -132,7 +139,7 @@ static void roff_usage(const prog_command *command) {
     for (const prog_option *o = command->options.table; prog_option_is(o); o++) {
         if (!o->required)
             continue;
-        (void)printf(".Fl %c Ar ", o->letter);
+        (void)printf(".Fl %s Ar ", shortest(o).text + 1);
         macro_word(o->value);
         (void)putchar('\n');
     }
@@ -269,7 +276,7 @@ static void markdown_command(const prog_command *command) {
         (void)printf(a->required ? " %s" : " [%s]", a->name);
     for (const prog_option *o = command->options.table; prog_option_is(o); o++)
         if (o->required)
-            (void)printf(" -%c %s", o->letter, o->value);
+            (void)printf(" %s %s", shortest(o).text, o->value);
     (void)printf(" [options]\n\n");
     markdown_text(command->text);
     (void)printf("\n\n");
