@@ -76,6 +76,12 @@ typedef struct thr_index_build_options {
     const thr_item_features *features;
     const float *multipliers, *offsets; /* n_values each, by row; only with features. NULL: 1, and 0 */
     uint64_t n_values;
+    /*
+     * Directory of an index whose quantiser codes the rows; NULL: learn one from a sample of them. A row then has the
+     * same code in both indexes, and the same estimated score. item_bits, lead_bits and rotate are ignored.
+     * The parts of a collection that are searched as one share a quantiser this way.
+     */
+    const char *quantiser_from;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -87,12 +93,13 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * Rows are streamed: the build needs memory for one segment's codes and some MiB. Readers of dir see nothing until the
  * build renames the manifest into place at the end. A failed, cancelled or killed build leaves dir's old content.
  *
- * Returns THR_OK, what the reader and thr_tower_open return, or
+ * Returns THR_OK, what the reader, thr_tower_open and, of quantiser_from, thr_index_open return, or
  *   THR_EEXIST      dir holds an index and replace is false, or dir holds other files
  *   THR_EDIM        no rows; n_ids, the features or n_values differ from the number of rows; the rows do not have the
  *                   model's dimensions
  *   THR_ERANGE      a row has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2); err names the row
- *   THR_EMISMATCH   a row is not a code of the model (err names it), or the features list other ids or names
+ *   THR_EMISMATCH   a row is not a code of the model (err names it), the features list other ids or names, or
+ *                   quantiser_from has another metric or model
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      options are out of range
@@ -147,6 +154,12 @@ THR_API uint64_t thr_index_n_rows(const thr_index *index);
 
 /* The number of changes since the build. */
 THR_API uint64_t thr_index_n_commits(const thr_index *index);
+
+/*
+ * A number that equals that of another index if and, almost certainly, only if the same vector has the same code in
+ * both: a checksum of the metric, the planes and the quantiser.
+ */
+THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
 
 /*
  * Read every byte, compare all checksums and recompute derived values: block norms and inverse norms match the codes

@@ -18,6 +18,7 @@ typedef struct build_values {
     const char *ids;
     const char *features, *values;
     const char *model;
+    const char *quantiser_from;
     size_t metric;
     uint64_t bits;
     uint64_t lead;
@@ -70,6 +71,13 @@ static const prog_option options[] = {
                       "the model (thresher tower train) whose item side encodes the texts, or produced the "
                       "vectors. The index stores a copy and can then be searched by text. If the item side is "
                       "binary, its codes are stored as they are")},
+    {.name = "quantiser-from",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .names = PROG_NAMES_DIR,
+     .help = "the index whose quantiser codes the rows, for parts of a collection that are searched as one; the bits, "
+             "the leading bits and the rotation are that index's (default: learned from a sample of the rows)",
+     .offset = offsetof(build_values, quantiser_from)},
     {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", metrics, offsetof(build_values, metric),
                         "the score: cosine, inner product or L2 distance; set by --model if given"),
      .fallback = "cosine"},
@@ -101,6 +109,19 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ words */
 
+/* Refuse options that the quantiser of another index determines. */
+static int check_quantiser_words(const program *run, const build_values *values) {
+    static const char *const decided[] = {"bits", "lead", "rotate", "no-rotate"};
+
+    for (size_t i = 0; values->quantiser_from != NULL && i < sizeof decided / sizeof decided[0]; i++)
+        if (prog_is_given(run, decided[i])) {
+            prog_error("--%s: --quantiser-from %s decides that: leave it out; %s", decided[i], values->quantiser_from,
+                       prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+    return PROG_DONE;
+}
+
 /* Check options that are valid alone but not together. */
 static int check_words(const program *run, const build_values *values) {
     if (values->lead > values->bits)
@@ -108,7 +129,7 @@ static int check_words(const program *run, const build_values *values) {
     else if (values->values != NULL && values->features == NULL)
         prog_error("--values needs --features: bids apply to items with features; %s", prog_see_help(run));
     else
-        return PROG_DONE;
+        return check_quantiser_words(run, values);
     return PROG_WRONG_WORDS;
 }
 
@@ -197,6 +218,7 @@ static int run_build(program *run, const void *all_values) {
         goto out;
     thr_index_build_options_init(&build);
     build.model = values->model;
+    build.quantiser_from = values->quantiser_from;
     build.metric = source.metric;
     build.item_bits = (uint32_t)values->bits;
     build.lead_bits = (uint32_t)values->lead;

@@ -120,6 +120,7 @@ def build(
     features: Any,
     multipliers: Any,
     offsets: Any,
+    quantiser_from: str | os.PathLike[str] | None,
     threads: int | None,
     device: str | None,
     progress: Progress | None,
@@ -131,6 +132,8 @@ def build(
     if model is not None:
         tower = model if isinstance(model, (Tower, Dual)) else _open_model(model, threads)
         options.model = encoded_path(tower.path, "model")
+    if quantiser_from is not None:
+        options.quantiser_from = encoded_path(quantiser_from, "quantiser_from")
     if metric is None:
         metric = "ip" if isinstance(tower, Dual) else "cosine"
     options.metric = choice(metric, "metric", _abi.METRIC)

@@ -78,6 +78,7 @@ class Index(Opened):
         features: Any = None,
         multipliers: Any = None,
         offsets: Any = None,
+        quantiser_from: str | os.PathLike[str] | None = None,
         threads: int | None = None,
         device: str | None = None,
         progress: Progress | None = None,
@@ -105,6 +106,8 @@ class Index(Opened):
         features      features of the items in row order, as for Hits.build: a .tsv file, whose names become the items'
                       names, a scipy CSR matrix, each item's words, ...; search() can then add feature weights
         multipliers, offsets   with features: initial values, [n] each (Hits.set_values)
+        quantiser_from   an index whose quantiser codes the rows, for parts of a collection that are searched as one.
+                      bits, lead_bits, rotate and sample_rows are ignored
         threads       threads of the build and of searches; None: as many as the process may use
         device        device of the opened index, as for open(); the CPU builds
         progress      called with ("build", items done, all items or 0), then with ("calibrate", queries done, all
@@ -305,6 +308,11 @@ class Index(Opened):
         tower = lib.thr_index_tower(handle.pointer)
         dual = lib.thr_index_dual(handle.pointer)
         return tower_info(tower) if tower is not None else dual_info(dual) if dual is not None else None
+
+    @property
+    def quantiser_fingerprint(self) -> int:
+        """Equal for two indexes if the same vector has the same code in both."""
+        return int(lib.thr_index_quantiser_fingerprint(self.handle().pointer))
 
     @property
     def hits(self) -> IndexHits | None:

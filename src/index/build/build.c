@@ -2,9 +2,10 @@
 /*
  * build.c - builds an index from a stream of rows.
  *
- * A sample of rows sets the quantiser's ranges. Then rows come in chunks of a few MiB: they are encoded to memory, and
- * their kept copy goes straight to the segment's file. When a segment is full, its codes are written after its vectors
- * and the file is published. The manifest comes last. Memory: a segment's codes and a few chunks.
+ * A sample of rows sets the quantiser's ranges, unless another index gives the quantiser. Then rows come in chunks of a
+ * few MiB: they are encoded to memory, and their kept copy goes straight to the segment's file. When a segment is full,
+ * its codes are written after its vectors and the file is published. The manifest comes last. Memory: a segment's codes
+ * and a few chunks.
  */
 #include <thresher/index.h>
 
@@ -13,6 +14,7 @@
 #include "index/model.h"
 #include "index/build/segment_stream.h"
 #include "index/build/calibrate.h"
+#include "index/build/shared_quantiser.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -88,6 +90,8 @@ static thr_status train(builder *b, thr_error *err) {
     uint32_t flags = b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0;
     flags |= b->model.codes ? THR_QUANTISER_FIXED : THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate);
     THR_TRY(thr_index_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
+    if (b->options->quantiser_from != NULL)
+        return THR_OK;
     thr_status status =
         thr_quantiser_train(b->context, &sample, b->options->item_bits, flags, &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
@@ -123,6 +127,21 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
         o->keep = THR_DTYPE_NONE;
         o->calibration_queries = 0;
     }
+    return THR_OK;
+}
+
+/* Take the quantiser of another index, and set the options that it implies. */
+static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_error *err) {
+    const thr_quantiser_wanted wanted = {.dir = o->quantiser_from,
+                                         .metric = o->metric,
+                                         .n_dims = b->source.shape.n_dims,
+                                         .codes = b->model.codes,
+                                         .fingerprint = b->model.fingerprint,
+                                         .rows = b->source.name};
+    if (o->quantiser_from == NULL)
+        return THR_OK;
+    THR_TRY(thr_index_quantiser_copy(b->context, &wanted, &b->manifest.quantiser, &o->lead_bits, err));
+    o->item_bits = b->manifest.quantiser.item_bits;
     return THR_OK;
 }
 
@@ -204,6 +223,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &b.source, err));
     THR_TRY_OUT(take_model(&b, &complete, err));
+    THR_TRY_OUT(take_quantiser(&b, &complete, err));
     THR_TRY_OUT(take_names(&b, &complete, err));
     THR_TRY_OUT(thr_index_build_dir_open(context, dir, b.options->replace, &b.dir, err));
     THR_TRY_OUT(thr_index_ids_open(context, b.options, &b.ids, err));
