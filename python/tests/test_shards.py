@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collections of shards: their answers are those of one index over all rows, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+from thresher import shards
+from thresher.shards import _duplicates, _manifest, _sample
+
+N, DIMS, K = 3000, 24, 10
+CUTS = {1: [], 2: [1234], 7: [10, 700, 701, 1500, 1501, 2999]}
+
+
+def shifted(n: int = N, seed: int = 1) -> Any:
+    """Vectors with a common direction, so that the quantiser has a centre, and with ties."""
+    vectors = random_vectors(n, DIMS, seed) + 0.6
+    vectors[:: max(n // 20, 1)] = vectors[0]
+    return vectors.astype(np.float32)
+
+
+class SameBits(Case):
+    """Merged answers over 1, 2 and 7 shards are those of one index over all rows, bit for bit."""
+
+    def both(self, **options: Any) -> Any:
+        """Yield one index and collections of the same rows, in 1, 2 and 7 shards."""
+        vectors = shifted()
+        index = thresher.Index.build(self.path("one"), vectors, replace=True, **options)
+        for n, cuts in CUTS.items():
+            with shards.build(self.path("many"), np.split(vectors, cuts), replace=True, **options) as collection:
+                self.assertEqual(len(collection.info.shards), n)
+                self.assertEqual(collection.info.quantiser, index.quantiser_fingerprint)
+                yield index, collection, np.concatenate([vectors[:20], random_vectors(10, DIMS, 3)])
+
+    def same(self, one: Any, many: Any) -> None:
+        self.assertEqual(len(one), len(many))
+        for a, b in zip(one, many):
+            self.assertEqual(a.dtype, b.dtype)
+            np.testing.assert_array_equal(a, b)
+
+    def test_exact(self) -> None:
+        for metric in ("cosine", "ip", "l2"):
+            for keep in ("float32", "float16", "int8"):
+                for index, collection, queries in self.both(metric=metric, keep=keep):
+                    self.same(
+                        index.search(queries, K, exact=True, certified=True),
+                        collection.search(queries, K, exact=True, certified=True),
+                    )
+
+    def test_recall_of_1_and_one_query(self) -> None:
+        for index, collection, queries in self.both():
+            self.same(index.search(queries, 200, recall=1.0), collection.search(queries, 200, recall=1.0))
+            self.same(index.search(queries[3], K, recall=1.0), collection.search(queries[3], K, recall=1.0))
+
+    def test_more_than_there_are(self) -> None:
+        for index, collection, queries in self.both():
+            self.same(index.search(queries, N + 5, exact=True), collection.search(queries, N + 5, exact=True))
+
+    def test_certified_answers(self) -> None:
+        for index, collection, queries in self.both(metric="l2"):
+            one = index.search(queries, 1, certified=True, query_bits=8)
+            many = collection.search(queries, 1, certified=True, query_bits=8)
+            sure = one[2] & many[2]
+            self.assertGreater(int(sure.sum()), 0)
+            self.same([part[sure] for part in one], [part[sure] for part in many])
+
+    def test_estimates_by_codes(self) -> None:
+        for metric in ("cosine", "ip", "l2"):
+            for bits, lead, rotate in ((1, 1, None), (3, 3, True), (4, 1, None)):
+                options = {"metric": metric, "bits": bits, "lead_bits": lead, "rotate": rotate, "keep": None}
+                for index, collection, queries in self.both(**options):
+                    self.same(index.search(queries, K, n_survivors=N), collection.search(queries, K, n_survivors=N))
+
+    def test_radius(self) -> None:
+        for metric, least in (("cosine", 0.5), ("ip", 9.0), ("l2", -30.0)):
+            for keep in ("float32", None):
+                for index, collection, queries in self.both(metric=metric, keep=keep):
+                    one = index.search_radius(queries, least, recall=1.0, certified=True)
+                    self.assertGreater(int(one[0][-1]), 100)
+                    self.same(one, collection.search_radius(queries, least, recall=1.0, certified=True))
+
+    def test_filters(self) -> None:
+        mask = np.random.default_rng(4).random(N) < 0.1
+        for index, collection, queries in self.both():
+            for allowed in (mask, np.flatnonzero(mask), thresher.Filter(N, mask), np.zeros(N, bool)):
+                self.same(
+                    index.search(queries, K, exact=True, filter=allowed),
+                    collection.search(queries, K, exact=True, filter=allowed),
+                )
+                self.same(
+                    index.search_radius(queries, 0.4, recall=1.0, filter=allowed),
+                    collection.search_radius(queries, 0.4, recall=1.0, filter=allowed),
+                )
+
+    def test_given_ids_and_names(self) -> None:
+        vectors, ids = shifted(), np.random.default_rng(2).permutation(N).astype(np.uint64) * 7 + 5
+        queries = vectors[:9]
+        pairs = list(zip(np.split(vectors, CUTS[7]), np.split(ids, CUTS[7])))
+        index = thresher.Index.build(self.path("one"), vectors, ids=ids)
+        with shards.build(self.path("many"), iter(pairs)) as many:  # an iterator: spooled
+            self.same(index.search(queries, K, exact=True), many.search(queries, K, exact=True))
+            wanted = ids[100:140]
+            self.same(
+                index.search(queries, K, exact=True, filter=index.filter_ids(wanted)),
+                many.search(queries, K, exact=True, filter=many.filter_ids(wanted)),
+            )
+            with self.assertRaisesRegex(thresher.NotFoundError, "no item with the id 6"):
+                many.filter_ids([6])
+            np.testing.assert_array_equal(many.vector(int(ids[77])), vectors[77])
+            self.assertIn(int(ids[77]), many)
+            self.assertNotIn(6, many)
+        self.assertEqual([n for n in os.listdir(self.path("many")) if n.startswith(("parts", "quant"))], [])
+        names = [f"n{i}" for i in range(N)]
+        parts = [(vectors[:100], names[:100]), (vectors[100:], names[100:])]
+        with shards.build(self.path("named"), parts) as many:
+            found, _ = many.search(vectors[150], 1)
+            self.assertEqual(many.name(int(found[0])), "n0" if found[0] == 0 else "n150")
+            self.assertEqual([many.name(0), many.name(100), many.name(N)], ["n0", "n100", None])
+
+    def test_empty_and_skewed_parts(self) -> None:
+        vectors = shifted()
+        parts = [vectors[:0], vectors[:1], vectors[:0], vectors[1:2900], vectors[2900:], vectors[:0]]
+        index = thresher.Index.build(self.path("one"), vectors)
+        with shards.build(self.path("many"), parts) as many:
+            self.assertEqual([s.n_items for s in many.info.shards], [1, 2899, 100])
+            self.same(index.search(vectors[:9], K, exact=True), many.search(vectors[:9], K, exact=True))
+
+
+class Promise(Case):
+    def test_a_promised_recall_is_kept_by_the_whole(self) -> None:
+        rng = np.random.default_rng(5)
+        centres = rng.standard_normal((20, DIMS)) * 2
+        topic = np.sort(rng.integers(0, 20, 20_000))  # shards hold whole topics
+        vectors = (centres[topic] + rng.standard_normal((20_000, DIMS))).astype(np.float32)
+        held_out = (centres[rng.integers(0, 20, 200)] + rng.standard_normal((200, DIMS))).astype(np.float32)
+        for parts in (np.array_split(vectors, 7), np.array_split(vectors[rng.permutation(20_000)], 7)):
+            with shards.build(self.path(), parts, replace=True) as many:
+                for queries in (held_out, -held_out, random_vectors(200, DIMS, 9)):
+                    for recall in (0.95, 0.99):
+                        truth = many.search(queries, K, exact=True)[1]
+                        found = many.search(queries, K, recall=recall)[1]
+                        self.assertGreaterEqual(float((found >= truth[:, -1:]).mean()), recall - 0.005)
+
+
+class Sample(unittest.TestCase):
+    def test_rows_are_those_of_a_build(self) -> None:
+        np.testing.assert_array_equal(shards.sampled_rows(100, 96), np.arange(100))
+        rows = shards.sampled_rows(1_000_000, 384)
+        self.assertEqual((len(rows), rows[0], rows[-1]), (4096, 0, 999_999))
+        self.assertEqual(len(shards.sampled_rows(10**6, 1 << 20)), _sample._BLOCK)
+
+    def test_the_first_id_twice(self) -> None:
+        sets = [np.array(s, np.uint64) for s in ([1, 5, 2**64 - 2], [0, 7], [3, 2**64 - 2])]
+        self.assertEqual(_duplicates._first_twice(sets, 0, 2**64 - 1, 1), 2**64 - 2)
+        self.assertIsNone(_duplicates._first_twice(sets[:2], 0, 2**64 - 1, 2))
+        self.assertIsNone(_duplicates._first_twice([], 0, 2**64 - 1, 2))
+
+
+class Refused(Case):
+    """What does not fit is refused in a sentence, and nothing is published."""
+
+    def refused(self, kind: Any, words: str, parts: Any, **options: Any) -> None:
+        with self.assertRaisesRegex(kind, words):
+            shards.build(self.path(), parts, **options)
+        self.assertFalse(os.path.exists(self.path()))
+
+    def test_parts(self) -> None:
+        x = shifted(300)
+        self.refused(TypeError, "expected a list", x)
+        self.refused(ValueError, "hold no rows", [x[:0], x[:0]])
+        self.refused(ValueError, "hold no rows", [])
+        self.refused(ValueError, "part 1: rows of 5 dimensions", [x, x[:, :5]])
+        self.refused(ValueError, "part 1: 2 ids for 300 vectors", [x, (x, [1, 2])])
+        self.refused(ValueError, "part 1: has ids", [x, (x, np.arange(300))])
+        self.refused(ValueError, "part 0 .x.fvecs.: parts are read from .npy", ["x.fvecs"])
+        self.refused(thresher.ArgumentError, "part 1: .*id 7", [(x, np.arange(300)), (x, np.full(300, 7))])
+
+    def test_an_id_in_two_parts(self) -> None:
+        x = shifted(300)
+        ids = np.arange(900, dtype=np.uint64)
+        ids[700] = ids[20]
+        parts = [(x, ids[:300]), (x, ids[300:600]), (x, ids[600:])]
+        self.refused(thresher.ArgumentError, "the id 20 is in shard 0 .* and in shard 2 ", parts)
+
+    def test_nan_names_part_row_and_file(self) -> None:
+        for row in (0, 1717):  # in the sample, and not
+            x = shifted()
+            x[row, 3] = np.nan
+            name = self.path("bad.npy")
+            np.save(name, x)
+            self.refused(thresher.ArgumentError, f"part 1 .*bad.npy.*row {row}", [shifted(), name])
+
+    def test_an_existing_collection_stays(self) -> None:
+        x = shifted(300)
+        shards.build(self.path(), [x]).close()
+        before = sorted(os.listdir(self.path()))
+        with self.assertRaisesRegex(thresher.ExistsError, "replace=True"):
+            shards.build(self.path(), [x])
+        bad = np.full((10, DIMS), np.inf, np.float32)
+        with self.assertRaises(thresher.ArgumentError):
+            shards.build(self.path(), [x, bad], replace=True)
+        with self.assertRaises(thresher.CanceledError):
+            shards.build(self.path(), [x, x], replace=True, progress=lambda *_: False)
+        self.assertEqual(sorted(os.listdir(self.path())), before)
+        shards.verify(self.path())
+        with open(os.path.join(self.path(), "notes.txt"), "w") as file:
+            file.write("mine")
+        with self.assertRaisesRegex(thresher.ExistsError, "notes.txt"):
+            shards.build(self.path(), [x], replace=True)
+
+    def test_a_build_that_is_killed_publishes_nothing(self) -> None:
+        program = (
+            "import os, signal, sys, numpy as np; from thresher import shards\n"
+            "x = np.random.default_rng(1).standard_normal((500, 8)).astype(np.float32)\n"
+            "def stop(what, done, total):\n"
+            "    if done == 1000: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "shards.build(sys.argv[1], [x, x, x], replace=True, progress=stop)\n"
+        )
+        for there in (False, True):
+            if there:
+                shutil.rmtree(self.path())
+                shards.build(self.path(), [shifted(300)]).close()
+            killed = subprocess.run([sys.executable, "-c", program, self.path()], check=False)
+            self.assertEqual(killed.returncode, -signal.SIGKILL)
+            if there:
+                self.assertEqual(shards.verify(self.path()).n_items, 300)
+            else:
+                with self.assertRaisesRegex(thresher.FormatError, "is no collection"):
+                    shards.open(self.path())
+        shards.build(self.path(), [shifted(300)], replace=True).close()
+        self.assertEqual(len(os.listdir(self.path())), 2)  # what the killed build left is gone
+
+
+class Damaged(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.vectors = shifted()
+        shards.build(self.path(), np.array_split(self.vectors, 3)).close()
+        self.manifest = shards.read(self.path())
+
+    def place(self, number: int) -> str:
+        return os.path.join(self.path(), self.manifest.shards[number].directory)
+
+    def edit(self, change: Any) -> None:
+        name = os.path.join(self.path(), "shards.json")
+        with open(name) as file:
+            document = json.load(file)
+        change(document)
+        with open(name, "w") as file:
+            json.dump(document, file)
+
+    def refused(self, kind: Any, words: str) -> None:
+        for call in (shards.open, shards.verify):
+            with self.assertRaisesRegex(kind, words):
+                call(self.path())
+
+    def test_nowhere(self) -> None:
+        with self.assertRaises(thresher.FileMissingError):
+            shards.open(self.path("nowhere"))
+        with self.assertRaisesRegex(thresher.FormatError, "is no collection"):
+            shards.open(self.place(0))
+
+    def test_a_missing_shard(self) -> None:
+        shutil.rmtree(self.place(1))
+        self.refused(thresher.FormatError, "shard 1 of the collection is missing")
+
+    def test_a_shard_that_is_not_listed(self) -> None:
+        self.edit(lambda d: d["shards"].pop(1))
+        self.refused(thresher.FormatError, "leave a gap: a shard is missing")
+
+    def test_a_shard_twice(self) -> None:
+        self.edit(lambda d: d["shards"].append(d["shards"][0]))
+        self.refused(thresher.FormatError, "which is shard 0 already")
+
+    def test_rows_that_overlap(self) -> None:
+        self.edit(lambda d: d["shards"][1].update(first_row=999))
+        self.refused(thresher.FormatError, "overlap")
+
+    def test_a_wrong_count(self) -> None:
+        self.edit(lambda d: d.update(n_items=2999))
+        self.refused(thresher.FormatError, "a shard is missing or doubled")
+
+    def test_another_format(self) -> None:
+        self.edit(lambda d: d.update(thresher_shards=2))
+        self.refused(thresher.FormatError, "has format 2")
+
+    def test_every_field_is_checked(self) -> None:
+        with open(os.path.join(self.path(), "shards.json")) as file:
+            good = json.load(file)
+        for owner in (good, good["shards"][1]):
+            for key, value in list(owner.items()):
+                for bad in (None, -1, "", [], "x"):
+                    owner[key] = bad
+                    self.edit(lambda d: (d.clear(), d.update(good)))
+                    with self.assertRaises(thresher.Error, msg=f"{key} {bad}"):
+                        shards.open(self.path())
+                owner[key] = value
+        for text in ("", "[]", "{", '"x"', "\xff"):
+            with open(os.path.join(self.path(), "shards.json"), "w", encoding="latin-1") as file:
+                file.write(text)
+            with self.assertRaises(thresher.FormatError):
+                shards.open(self.path())
+
+    def test_a_shard_of_another_collection(self) -> None:
+        for words, options in (
+            ("metric l2", {"metric": "l2"}),
+            ("bits 2", {"bits": 2}),
+            ("keep float16", {"keep": "float16"}),
+            ("quantiser", {}),
+        ):
+            thresher.Index.build(self.place(1), random_vectors(1000, DIMS), replace=True, **options).close()
+            self.refused(thresher.MismatchError, f"shard 1 has {words}")
+        thresher.Index.build(self.place(1), random_vectors(1000, DIMS + 1), replace=True).close()
+        self.refused(thresher.MismatchError, f"n_dims {DIMS + 1}")
+
+    def test_publishing_shards_that_differ(self) -> None:
+        for key, options in (("metric", {"metric": "l2"}), ("quantiser", {})):
+            thresher.Index.build(self.place(1), random_vectors(1000, DIMS), replace=True, **options).close()
+            with self.assertRaisesRegex(thresher.FormatError, "shard 1 was changed"):
+                shards.publish(self.path(), self.manifest.shards)
+            changed = self.manifest.shards[1]._replace(checksum=_manifest.checksum_of(self.place(1)))
+            with self.assertRaisesRegex(thresher.MismatchError, f"shard 1 has {key}"):
+                shards.publish(self.path(), [self.manifest.shards[0], changed, self.manifest.shards[2]])
+        self.assertEqual(shards.read(self.path()), self.manifest)
+
+    def test_a_shard_replaced_by_one_of_the_same_quantiser(self) -> None:
+        rows = self.vectors[1000:2000][::-1]
+        thresher.Index.build(self.place(1), rows, replace=True, quantiser_from=self.place(0)).close()
+        self.refused(thresher.FormatError, "shard 1 was changed or replaced")
+
+    def test_a_shard_overwritten_while_searching(self) -> None:
+        with shards.open(self.path()) as collection:
+            name = next(n for n in os.listdir(self.place(2)) if n.endswith(".seg"))
+            with open(os.path.join(self.place(2), name), "r+b") as file:
+                file.truncate(4096)
+            with self.assertRaisesRegex(thresher.FileError, name):
+                collection.search(self.vectors[:2], K)
+
+    def test_a_collection_replaced_while_searching(self) -> None:
+        with shards.open(self.path()) as old:
+            before = old.search(self.vectors[:5], K)
+            shards.build(self.path(), [self.vectors[:50]], replace=True).close()
+            for a, b in zip(old.search(self.vectors[:5], K), before):
+                np.testing.assert_array_equal(a, b)
+            with shards.open(self.path()) as new:
+                self.assertEqual(len(new), 50)
+
+    def test_a_damaged_byte(self) -> None:
+        name = next(n for n in os.listdir(self.place(2)) if n.endswith(".seg"))
+        with open(os.path.join(self.place(2), name), "r+b") as file:
+            file.seek(-300, os.SEEK_END)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+        with self.assertRaisesRegex(thresher.FormatError, name):
+            shards.verify(self.path())
+
+    def test_arguments(self) -> None:
+        with shards.open(self.path()) as collection:
+            for kind, call in (
+                (ValueError, lambda: collection.search(self.vectors[:2], 0)),
+                (ValueError, lambda: collection.search(self.vectors[:2, :5], 3)),
+                (ValueError, lambda: collection.search(self.vectors[:2], 3, recall=2)),
+                (ValueError, lambda: collection.search(self.vectors[:2], 3, filter=np.ones(5, bool))),
+                (ValueError, lambda: collection.search_radius(self.vectors[:2], float("nan"))),
+                (ValueError, lambda: shards.merge([], 3)),
+                (ValueError, lambda: shards.publish(self.path(), [])),
+            ):
+                with self.assertRaises(kind):
+                    call()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            collection.search(self.vectors[:2], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

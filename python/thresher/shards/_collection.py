@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An open collection of shards, searched in one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _abi, _arrays, _errors
+from .._checks import whole
+from .._filters import Filter, as_filter
+from .._index import Index
+from .._tower import are_texts
+from ._ids import ids_of
+from ._manifest import Manifest, Shard, checksum_of, describe, read
+from ._merge import merge, merge_radius
+from ._part import search_part, search_part_radius
+
+_TRIES = 10
+
+
+def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, device: str | None) -> Index:
+    """
+    Open shard number of a collection, and check that it is the one that the manifest names.
+
+    Raises FormatError (missing, damaged, or changed since the collection was published), MismatchError (of another
+    collection).
+    """
+    shard = manifest.shards[number]
+    place = os.path.join(path, shard.directory)
+    try:
+        before = checksum_of(place)
+        index = Index(place, threads=threads, device=device)
+    except FileNotFoundError:
+        raise _errors.FormatError(
+            f"{place}: shard {number} of the collection is missing: restore it or build the collection again",
+            "ECORRUPT",
+        ) from None
+    try:
+        _check(place, manifest, number, shard, index, before)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _check(place: str, manifest: Manifest, number: int, shard: Shard, index: Index, before: str) -> None:
+    for key, value in describe(index).items():
+        wanted = getattr(manifest, key)
+        if value != wanted:
+            raise _errors.MismatchError(
+                f"{place}: shard {number} has {key} {value}, and the collection has {wanted}: it is another "
+                "collection's: restore it or build the collection again",
+                "EMISMATCH",
+            )
+    if len(index) != shard.n_items or before != shard.checksum or checksum_of(place) != shard.checksum:
+        raise _errors.FormatError(
+            f"{place}: shard {number} was changed or replaced since the collection was published: restore it or build "
+            "the collection again",
+            "ECORRUPT",
+        )
+
+
+class Shards:
+    """
+    An open collection, from thresher.shards.build or thresher.shards.open. close(), the end of a with statement or
+    garbage collection closes it. Searches take and return what those of Index do. Several threads may search at once.
+
+    A collection is a snapshot: it goes on with its shards when another build replaces them.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self._threads, self._device = threads, device
+        self._closed = False
+        self._indexes: list[Index] = []
+        self.info: Manifest = self._open()
+
+    def _open(self) -> Manifest:
+        """Open all shards; again, if another build replaces the collection meanwhile."""
+        for attempt in range(_TRIES):
+            manifest = read(self.path)
+            try:
+                for number in range(len(manifest.shards)):
+                    self._indexes.append(open_shard(self.path, manifest, number, self._threads, self._device))
+                return manifest
+            except _errors.Error:
+                self._close_indexes()
+                if attempt + 1 == _TRIES or read(self.path) == manifest:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _close_indexes(self) -> None:
+        for index in self._indexes:
+            index.close()
+        self._indexes = []
+
+    def close(self) -> None:
+        """Close it after the calls in progress. May be called twice."""
+        self._closed = True
+        self._close_indexes()
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return self.info.n_items
+
+    def __repr__(self) -> str:
+        i = self.info
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Shards {self.path!r}: {i.n_items} x {i.n_dims} in {len(i.shards)} shards, {i.metric}{state}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the path; loading it opens the collection again."""
+        return (open_shards, (self.path,))
+
+    def opened(self) -> Iterator[tuple[Shard, Index]]:
+        """Each shard and its index, in the order of the rows."""
+        if self._closed:
+            raise ValueError(f"{self.path}: the collection is closed")
+        return zip(self.info.shards, self._indexes)
+
+    # ------------------------------------------------------------------------------------------- search
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 10,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        n_candidates: int | None = None,
+        n_survivors: int | None = None,
+        extra: float | None = None,
+        query_bits: int | None = None,
+    ) -> Any:
+        """
+        Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
+        ties are ordered by the row in the collection. Every shard is searched for k items with the same options, one
+        after the other, and the answers are merged.
+
+        recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
+        filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
+                      or a Filter
+        certified     also return bool [n]: whether every shard's answer is proven to be the exact one
+        n_candidates, n_survivors, extra   of every shard
+        """
+        k = whole(k, "k", 1, 2**48)
+        rows, single = self._rows(queries)
+        options = {
+            "recall": recall,
+            "exact": exact,
+            "n_candidates": n_candidates,
+            "n_survivors": n_survivors,
+            "extra": extra,
+            "query_bits": query_bits,
+        }
+        allowed = self._filter(filter)
+        answers = (
+            search_part(index, shard.first_row, rows, k, filter=allowed, certified=certified, **options)
+            for shard, index in self.opened()
+        )
+        found: tuple[Any, ...] = merge(answers, k)
+        kept = found if certified else found[:2]
+        return tuple(part[0] for part in kept) if single else tuple(kept)
+
+    def search_radius(
+        self,
+        queries: Any,
+        least_score: float,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        query_bits: int | None = None,
+    ) -> Any:
+        """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
+        rows, _ = self._rows(queries)
+        options: dict[str, Any] = {"recall": recall, "exact": exact, "query_bits": query_bits}
+        options |= {"filter": self._filter(filter), "certified": certified}
+        found = merge_radius(
+            search_part_radius(index, shard.first_row, rows, least_score, **options)
+            for shard, index in self.opened()
+        )
+        return found if certified else found[:3]
+
+    def _rows(self, queries: Any) -> tuple[_arrays.AnyArray, bool]:
+        """Queries [n, n_dims], texts encoded, and whether one query was given."""
+        if are_texts(queries):
+            _, first = next(self.opened())
+            queries = first._encoded(first.handle(), queries)
+        array = _arrays.vectors(queries, "queries", one_row=True)
+        return array.reshape(-1, array.shape[-1]), array.ndim == 1
+
+    def _filter(self, allowed: Any) -> Filter | None:
+        return None if allowed is None else as_filter(self.info.n_items, allowed)
+
+    def filter_ids(self, ids: npt.ArrayLike) -> Filter:
+        """
+        Make a Filter of the items with these integer ids [m], for search(). In a collection built without ids, rows are
+        ids, and search() takes them directly.
+
+        Raises NotFoundError (an unknown id); ValueError or TypeError.
+        """
+        wanted = np.unique(_arrays.ids(ids, "ids"))
+        mask, unknown = np.zeros(self.info.n_items, np.bool_), wanted
+        for shard, index in self.opened():
+            ids_here = ids_of(index, shard.first_row)
+            mask[shard.first_row : shard.first_row + shard.n_items] = np.isin(ids_here, wanted)
+            unknown = np.setdiff1d(unknown, ids_here)
+        if len(unknown):
+            raise _errors.NotFoundError(f"{self.path}: holds no item with the id {unknown[0]}", "ENOTFOUND")
+        return Filter(self.info.n_items, mask)
+
+    # ------------------------------------------------------------------------------------------- items
+
+    def _of_id(self, id: int) -> tuple[Shard, Index, int]:
+        """The shard that has the item with this id, and the item's id there."""
+        id = whole(id, "id", 0, _abi.NO_ID)
+        for shard, index in self.opened():
+            if shard.least_id <= id <= shard.greatest_id:
+                own = id if self.info.has_ids else id - shard.first_row
+                if own in index:
+                    return shard, index, own
+        raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
+
+    def vector(self, id: int) -> npt.NDArray[np.float32]:
+        """The stored vector of the item with this id, as Index.vector."""
+        _, index, own = self._of_id(id)
+        return index.vector(own)
+
+    def name(self, id: int) -> str | None:
+        """The name of the item with this id; None if there is no such item, or the collection has no names."""
+        try:
+            _, index, own = self._of_id(id)
+        except _errors.NotFoundError:
+            return None
+        return index.name(own)
+
+    def __contains__(self, id: object) -> bool:
+        """Whether there is an item with this id."""
+        try:
+            self._of_id(id)  # type: ignore[arg-type]
+        except (_errors.NotFoundError, TypeError, ValueError):
+            return False
+        return True
+
+
+def open_shards(path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Shards:
+    """
+    Open the collection in directory path; reads headers only. threads and device are those of every search.
+
+    Raises FileMissingError; FormatError (no collection, a shard missing, damaged or changed); MismatchError (a shard of
+    another collection).
+    """
+    return Shards(path, threads=threads, device=device)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build one shard from one part, and search one shard: functions on a part alone, for any engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from typing import Any
+
+import numpy as np
+
+from .. import _abi, _arrays, _errors
+from .._build import Model
+from .._filters import Filter
+from .._index import Index
+from ._ids import ids_of
+from ._manifest import Shard, checksum_of
+from ._merge import Answer, RadiusAnswer
+
+
+def new_name(number: int) -> str:
+    """A name for a shard's directory that no other build or attempt uses."""
+    return f"{number:06d}-{secrets.token_hex(4)}"
+
+
+def build_part(
+    path: str | os.PathLike[str],
+    number: int,
+    vectors: Any,
+    *,
+    quantiser_from: str | os.PathLike[str] | None,
+    first_row: int,
+    ids: Any = None,
+    metric: str | None = None,
+    keep: str | None = "float32",
+    model: Model | None = None,
+    calibration_queries: int | None = None,
+    tune: Any = None,
+    threads: int | None = None,
+    what: str | None = None,
+) -> Shard:
+    """
+    Build shard number of the collection in directory path, as a new directory there, and describe it. The collection
+    does not hold it until publish().
+
+    vectors         [n, n_dims], n at least 1, as for Index.build
+    quantiser_from  the index of build_quantiser(); None for a binary model, whose codes are stored as they are
+    first_row       the rows of all parts before
+    ids             distinct integers [n], of which no other part has one, or names; None: row numbers in the collection
+    tune            queries [m, n_dims] that every shard is calibrated by; None: some of the shard's own items
+    what            the part's name in messages; None: "part NUMBER"
+
+    A failed or stopped call leaves nothing. Raises as Index.build, with the part's name before the message.
+    """
+    what = what or f"part {number}"
+    directory = new_name(number)
+    target = os.path.join(os.fspath(path), directory)
+    try:
+        with Index.build(
+            target,
+            vectors,
+            metric=metric,
+            keep=keep,
+            ids=ids,
+            model=model,
+            quantiser_from=quantiser_from,
+            calibration_queries=0 if tune is not None else calibration_queries,
+            threads=threads,
+        ) as index:
+            if tune is not None:
+                _tune(index, tune)
+            return _described(index, directory, first_row)
+    except BaseException as raised:
+        shutil.rmtree(target, ignore_errors=True)
+        if isinstance(raised, _errors.Error):
+            raise type(raised)(f"{what}: {raised}", raised.status) from raised
+        if isinstance(raised, (ValueError, TypeError)):
+            raise type(raised)(f"{what}: {raised}") from raised
+        raise
+
+
+def _tune(index: Index, queries: Any) -> None:
+    with contextlib.suppress(_errors.UnsupportedError):  # so few items that searches are exact
+        index.tune(queries)
+
+
+def _described(index: Index, directory: str, first_row: int) -> Shard:
+    n = len(index)
+    least, greatest = first_row, first_row + n - 1
+    if index.info.has_ids:
+        ids = ids_of(index)
+        least, greatest = int(ids.min()), int(ids.max())
+    return Shard(directory, first_row, n, least, greatest, checksum_of(index.path))
+
+
+def _filter_of(index: Index, first_row: int, allowed: Filter | None) -> Filter | None:
+    """The bits of a collection's filter that are this shard's."""
+    if allowed is None:
+        return None
+    n = len(index)
+    octets = allowed.words.view(np.uint8)[first_row // 8 : (first_row + n + 7) // 8]
+    bits = np.unpackbits(octets, bitorder="little")[first_row % 8 :][:n]
+    return Filter(n, bits.view(np.bool_))
+
+
+def _global(index: Index, first_row: int, ids: Any) -> Any:
+    """Ids of the collection: those of the shard, or its rows counted from first_row."""
+    if not index.info.has_ids and first_row != 0:
+        ids[ids != _abi.NO_ID] += np.uint64(first_row)
+    return ids
+
+
+def search_part(
+    index: Index,
+    first_row: int,
+    queries: Any,
+    k: int,
+    *,
+    filter: Filter | None = None,
+    certified: bool = False,
+    **options: Any,
+) -> Answer:
+    """
+    The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
+    certified [n] or None), where m is k, or the shard's items if there are fewer. filter is one over the collection's
+    rows; options are those of Index.search: recall, exact, n_candidates, n_survivors, extra, query_bits.
+    """
+    rows = _arrays.vectors(queries, "queries", one_row=False)
+    run: Any = index.search
+    found = run(
+        rows,
+        min(k, len(index)),
+        filter=_filter_of(index, first_row, filter),
+        certified=certified,
+        **options,
+    )
+    return _global(index, first_row, found[0]), found[1], found[2] if certified else None
+
+
+def search_part_radius(
+    index: Index,
+    first_row: int,
+    queries: Any,
+    least_score: float,
+    *,
+    filter: Filter | None = None,
+    certified: bool = False,
+    **options: Any,
+) -> RadiusAnswer:
+    """As search_part, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
+    run: Any = index.search_radius
+    found = run(
+        queries, least_score, filter=_filter_of(index, first_row, filter), certified=certified, **options
+    )
+    return found[0], _global(index, first_row, found[1]), found[2], found[3] if certified else None

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts that a collection is built from: arrays, pairs of vectors and ids, and .npy files, one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _arrays
+
+
+class Loaded(NamedTuple):
+    """A part in memory, or mapped. what names it in messages."""
+
+    vectors: Any
+    ids: Any
+    what: str
+
+
+def load(part: Any, number: int) -> Loaded:
+    """Read part number: vectors [n, n_dims], the name of a .npy file of them, or a pair of either and ids."""
+    vectors, ids = part if isinstance(part, tuple) and len(part) == 2 else (part, None)
+    what = f"part {number}"
+    if isinstance(vectors, (str, os.PathLike)):
+        name = os.fspath(vectors)
+        what = f"part {number} ({name})"
+        if not name.endswith(".npy"):
+            raise ValueError(f"{what}: parts are read from .npy files: read other files yourself, and give arrays")
+        try:
+            vectors = np.load(name, mmap_mode="r")
+        except ValueError as failure:
+            raise ValueError(f"{what}: {failure}") from failure
+    if isinstance(ids, (str, os.PathLike)):
+        ids = np.load(os.fspath(ids), mmap_mode="r")
+    vectors = _arrays.vectors(vectors, what, one_row=False)
+    if ids is not None and len(ids) != len(vectors):
+        raise ValueError(f"{what}: {len(ids)} ids for {len(vectors)} vectors: give one for each")
+    return Loaded(vectors, ids, what)
+
+
+def spooled(parts: Iterable[Any], directory: str) -> Sequence[Any]:
+    """
+    The parts as a sequence. A build reads them three times: for their sizes, for the sample and for the shards. So the
+    parts of an iterable that is no sequence are written to .npy files in directory as they come.
+    """
+    if isinstance(parts, (str, os.PathLike)) or _arrays.is_array(parts):
+        raise TypeError("parts: one array or file was given: expected a list of them, one a shard")
+    if isinstance(parts, Sequence):
+        return parts
+    os.mkdir(directory)
+    listed: list[Any] = []
+    for number, part in enumerate(parts):
+        given = load(part, number)
+        name = os.path.join(directory, f"{number:06d}.npy")
+        np.save(name, given.vectors)
+        listed.append(name if given.ids is None else (name, given.ids))
+    return listed

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publish the shards of a build: check that they belong together, and rename shards.json into place."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from .. import _errors
+from .._index import Index
+from ._duplicates import check_ids
+from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describe, to_json
+
+_OURS = re.compile(r"(\d{6}|quantiser|parts)-[0-9a-f]{8}|shards\.json(\.new)?")
+
+
+@contextmanager
+def build_directory(path: str, replace: bool) -> Iterator[None]:
+    """Make the directory, and lock it against other builds; remove it again if it was made and nothing is in it."""
+    made = not os.path.lexists(path)
+    os.makedirs(path, exist_ok=True)
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _errors.ExistsError(f"{path}: another build is running in this directory", "EEXIST") from None
+        others = [name for name in os.listdir(path) if not _OURS.fullmatch(name)]
+        if others:
+            raise _errors.ExistsError(f"{path}: holds other files, such as {others[0]}: name a new directory", "EEXIST")
+        if os.path.exists(os.path.join(path, NAME)) and not replace:
+            raise _errors.ExistsError(f"{path}: holds a collection already: give replace=True to replace it", "EEXIST")
+        yield
+    finally:
+        if made and not os.listdir(path):
+            os.rmdir(path)
+        os.close(lock)
+
+
+def _differ(path: str, number: int, shard: Shard, key: str, one: object, other: object) -> _errors.MismatchError:
+    shown = (f"{one:016x}", f"{other:016x}") if key in ("quantiser", "model") else (one, other)
+    return _errors.MismatchError(
+        f"{os.path.join(path, shard.directory)}: shard {number} has {key} {shown[1]}, and shard 0 has {shown[0]}: "
+        "shards of one collection have the same",
+        "EMISMATCH",
+    )
+
+
+def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
+    """
+    Make the shards that build_part() has described, in the order of their rows, the collection in directory path. This
+    replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
+    not in it are deleted, also those of builds that were stopped.
+
+    Raises MismatchError (shards of different metric, dimensions, quantiser, model or format); FormatError (rows of
+    shards that overlap or leave a gap, or a shard twice); ArgumentError (an id in two shards); FileError. Then nothing
+    is published.
+    """
+    directory = os.fspath(path)
+    if not shards:
+        raise ValueError("publish: a collection needs at least one shard")
+    common: dict[str, object] = {}
+    for number, shard in enumerate(shards):
+        with Index(os.path.join(directory, shard.directory)) as index:
+            found = describe(index)
+            if len(index) != shard.n_items or checksum_of(index.path) != shard.checksum:
+                raise _errors.FormatError(f"{index.path}: shard {number} was changed since it was built", "ECHANGED")
+        common = common or found
+        for key, value in found.items():
+            if value != common[key]:
+                raise _differ(directory, number, shard, key, common[key], value)
+    n_items = sum(shard.n_items for shard in shards)
+    manifest = Manifest(**common, n_items=n_items, shards=tuple(shards))  # type: ignore[arg-type]
+    check_ranges(directory, manifest.shards, n_items)
+    if manifest.has_ids:
+        check_ids(directory, manifest.shards)
+    _write(directory, to_json(manifest))
+    clean(directory, {shard.directory for shard in shards})
+    return manifest
+
+
+def _write(directory: str, text: str) -> None:
+    new = os.path.join(directory, NAME + ".new")
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.fsync(handle)  # the shards' own names
+        os.replace(new, os.path.join(directory, NAME))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def clean(directory: str, named: set[str]) -> None:
+    """Delete what builds have left in directory, except shards.json and the names that it lists."""
+    for name in os.listdir(directory):
+        if _OURS.fullmatch(name) and name not in named and name != NAME:
+            place = os.path.join(directory, name)
+            if os.path.isdir(place):
+                shutil.rmtree(place, ignore_errors=True)
+            else:
+                os.unlink(place)

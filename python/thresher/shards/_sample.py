@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The sample that the quantiser of a collection is learned from: rows spread over all parts.
+
+The rows are those that the build of one index over all rows would take, so that the quantiser, and with it every code
+and every estimated score, is the same as that index's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _arrays, _errors
+from .._index import Index
+
+# As src/index/build/row_source.c: runs of consecutive rows, spread evenly; blocks of rows; most bytes of a sample.
+_RUNS, _BLOCK, _MOST_BYTES = 64, 64, 32 << 20
+SAMPLE_ROWS = 4096
+
+Rows = npt.NDArray[np.int64]
+
+
+def sampled_rows(n_rows: int, row_bytes: int, wanted: int = SAMPLE_ROWS) -> Rows:
+    """The rows, of n_rows in all parts, that a build samples. row_bytes: of a row as it is given."""
+    n = max(min(wanted, _MOST_BYTES // row_bytes), _BLOCK) // _BLOCK * _BLOCK
+    if n_rows <= n:
+        return np.arange(n_rows)
+    run = n // _RUNS
+    starts = np.array([(n_rows - run) * r // (_RUNS - 1) for r in range(_RUNS)], np.int64)
+    return (starts[:, None] + np.arange(run)).reshape(-1)
+
+
+def sample(vectors: Any, rows: Rows, what: str = "vectors") -> _arrays.AnyArray:
+    """
+    A copy of the rows of one part, [len(rows), n_dims]; rows count from the part's first.
+
+    Raises ArgumentError naming a row that holds NaN or infinity; what is the part's name in it.
+    """
+    array = _arrays.vectors(vectors, what, one_row=False)
+    taken = np.array(array[rows])
+    with np.errstate(over="ignore"):
+        bad = np.argwhere(~np.isfinite(taken.astype(np.float32)))
+    if len(bad):
+        row, dimension = bad[0]
+        raise _errors.ArgumentError(
+            f"{what}: row {rows[row]}, dimension {dimension} is NaN, infinity or beyond float32: "
+            "repair or leave out the row",
+            "ERANGE",
+        )
+    return taken
+
+
+def build_quantiser(
+    path: str | os.PathLike[str],
+    samples: Sequence[_arrays.AnyArray],
+    *,
+    metric: str | None = None,
+    bits: int = 3,
+    lead_bits: int | None = None,
+    rotate: bool | None = None,
+    threads: int | None = None,
+) -> None:
+    """
+    Learn a quantiser from the samples of all parts, in the order of the parts, and build an index of codes only with it
+    in directory path, which build_part() then takes it from.
+    """
+    rows = np.concatenate(list(samples))
+    Index.build(
+        path,
+        rows,
+        metric=metric,
+        bits=bits,
+        keep=None,
+        lead_bits=lead_bits,
+        rotate=rotate,
+        sample_rows=-(-len(rows) // _BLOCK) * _BLOCK,  # all of them
+        calibration_queries=0,
+        threads=threads,
+    ).close()
