@@ -164,7 +164,9 @@ typedef enum thr_head_screen {
     THR_HEAD_SCREEN_PLANES = 3,   /* a scan of all plane codes: the n_shortlist words of the best estimated logits; the
                                      words of the longest codes, whose estimates have the largest errors (one in 64, at
                                      most 64); and the n_frequent most frequent words */
-    THR_HEAD_SCREEN_AUTO = 4      /* FULL or PLANES, whichever is faster on this machine: see below */
+    THR_HEAD_SCREEN_AUTO = 4,     /* FULL or PLANES, whichever is faster on this machine: see below */
+    THR_HEAD_SCREEN_ALIGN = 5     /* the n_frequent most frequent words, and those of each group's own list: of a
+                                     translation the words that its source words may become (align.h). Not on GPUs */
 } thr_head_screen;
 
 /*
@@ -188,6 +190,16 @@ typedef enum thr_head_normaliser {
 
 /* How a group combines its states' hits for a word: the largest count, or the sum. */
 typedef enum thr_head_combine { THR_HEAD_COMBINE_LARGEST = 0, THR_HEAD_COMBINE_SUM = 1 } thr_head_combine;
+
+/*
+ * Lists of words for groups of states: group g's are words[starts[g]] to words[starts[g + 1] - 1], in any order, also
+ * more than once.
+ */
+typedef struct thr_head_word_lists {
+    uint64_t n;             /* lists; as many as groups at least */
+    const uint64_t *starts; /* n + 1, which do not decrease */
+    const uint32_t *words;
+} thr_head_word_lists;
 
 /* Time of a query by stage, in seconds; on a GPU all of it is `score`. */
 typedef struct thr_head_times {
@@ -223,6 +235,7 @@ typedef struct thr_head_query_options {
      * word; every such query makes a second pass over the words.
      */
     uint8_t *certified;
+    const thr_head_word_lists *lists; /* with ALIGN: a list a group; else not read */
 } thr_head_query_options;
 
 /* Defaults: FULL, candidates as the normaliser, AUTO counts, the largest hits of a group, groups of one state. */
@@ -243,7 +256,8 @@ typedef struct thr_head_answers {
  * Returns THR_OK, or
  *   THR_EDIM          states->n_dims is not the head's
  *   THR_EINVAL        k is 0 or more than n_words, n_frequent or n_shortlist exceed n_words, the threshold is 0, a word
- *                     of `always` does not exist, or options are out of range
+ *                     of `always` or of a list does not exist, ALIGN has fewer lists than groups, or options are out of
+ *                     range
  *   THR_ERANGE        a state has NaN or infinity, or is longer than 2^60 (err names it)
  *   THR_EUNSUPPORTED  the head was built without the data of this screen
  *   THR_ECHANGED      the file was changed or cut after it was opened

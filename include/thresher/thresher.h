@@ -7,6 +7,7 @@
 #ifndef THRESHER_THRESHER_H
 #define THRESHER_THRESHER_H
 
+#include <thresher/align.h>
 #include <thresher/beam.h>
 #include <thresher/codes.h>
 #include <thresher/context.h>

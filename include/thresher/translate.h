@@ -46,11 +46,17 @@ typedef struct thr_translator_options {
     bool replace_unk;                  /* allow it, and replace each by the source word with the largest attention */
     thr_states_fn on_states;           /* called with each step's states, in the calling thread; NULL: none */
     void *on_states_user;
+    /*
+     * With THR_HEAD_SCREEN_ALIGN: a file of word translations (align.h), whose n_aligned most probable target words of
+     * each source word of a text are candidates; lists of `query` are not read.
+     */
+    const char *alignment;
+    uint32_t n_aligned; /* 1 or more */
 } thr_translator_options;
 
 /*
  * Defaults: beam 5, n_best 1, THR_BEAM_PENALTY_LENGTH with alpha 1, the exact stop, length_ratio 2, length_extra 10,
- * max_length 500, max_source 1000, batch 32, no <unk>.
+ * max_length 500, max_source 1000, batch 32, no <unk>, n_aligned 50.
  */
 THR_API void thr_translator_options_init(thr_translator_options *options);
 
@@ -71,8 +77,8 @@ THR_API thr_status thr_translator_probe(thr_context *context, const char *path, 
  *   THR_EFORMAT    the file is not a model, or a tensor is missing or has another shape (err names it)
  *   THR_ERANGE     a weight is not finite
  *   THR_EDIM       dimensions exceed THR_MAX_DIMS
- *   THR_EMISMATCH  the head's words, dimensions or weights are not the model's
- *   THR_EINVAL     options are out of range
+ *   THR_EMISMATCH  the head's words, dimensions or weights are not the model's, or the alignment's words are not
+ *   THR_EINVAL     options are out of range, or an alignment is missing or not used by the screen
  *   THR_ENOTFOUND, THR_EVERSION, THR_ECORRUPT, THR_EIO, THR_ENOMEM
  */
 THR_API thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,

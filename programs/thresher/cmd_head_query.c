@@ -15,14 +15,14 @@
 #include "talk.h"
 
 typedef struct query_values {
-    const char *path, *states, *always, *against, *output;
+    const char *path, *states, *always, *lists, *against, *output;
     uint64_t k, group;
     size_t screen, combine;
     prog_head_values head_values;
     bool measure, certify;
 } query_values;
 
-static const char *const screens[] = {"full", "frequent", "wta", "planes", "auto", NULL};
+static const char *const screens[] = {"full", "frequent", "wta", "planes", "auto", "align", NULL};
 static const char *const over[] = {"the candidates", "all words", "all words, by a sample"};
 static const char *const combines[] = {"largest", "sum", NULL};
 
@@ -37,14 +37,15 @@ static const prog_argument arguments[] = {
 
 static const prog_option options[] = {
     {PROG_K_OPTION(offsetof(query_values, k), "words to find for every state"), .most = UINT32_MAX},
-    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes|auto", screens, offsetof(query_values, screen),
+    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes|auto|align", screens, offsetof(query_values, screen),
                         "words whose logits are computed: full, all; frequent, the most frequent; wta, those and "
                         "the words that share hashes with the state; planes, a shortlist by estimates of plane "
-                        "codes; auto, full or planes, whichever is faster here"),
+                        "codes; auto, full or planes, whichever is faster here; align, the most frequent and those "
+                        "of --lists"),
      .fallback = "full"},
     PROG_HEAD_OPTIONS(query_values, head_values),
     {PROG_COUNT_OPTION("group", "N", offsetof(query_values, group),
-                       "with wta and planes: number of consecutive states that share their candidates, as the "
+                       "with wta, planes and align: number of consecutive states that share their candidates, as the "
                        "beams of a sentence may; 0: all"),
      .most = UINT32_MAX, .fallback = "1"},
     {PROG_CHOICE_OPTION("combine", "largest|sum", combines, offsetof(query_values, combine),
@@ -53,6 +54,9 @@ static const prog_option options[] = {
     {PROG_FILE_OPTION("always", offsetof(query_values, always),
                       "words that are always candidates, by number: a file of whole numbers, or .txt with one "
                       "a line")},
+    {PROG_FILE_OPTION("lists", offsetof(query_values, lists),
+                      "with align: a line for each state, or group of states, the numbers of its words, such as the "
+                      "translations of a sentence's words")},
     {PROG_FLAG_OPTION("certify", offsetof(query_values, certify),
                       "report for every state whether its words are proven to be those of the full head; with "
                       "planes that needs several planes")},
@@ -71,6 +75,7 @@ typedef struct query {
     thr_head *head;
     prog_floats states;
     prog_head_words always;
+    prog_head_lists lists;
     thr_head_query_options query_options;
     thr_matrix rows;
     uint32_t k;
@@ -82,6 +87,7 @@ typedef struct query {
 } query;
 
 static int prepare(query *q) {
+    static const char *const of_lists[] = {"lists", NULL};
     const query_values *v = q->values;
     thr_error err = {.status = THR_OK};
 
@@ -90,6 +96,8 @@ static int prepare(query *q) {
     int rc = prog_floats_read(&q->states, q->run->context, v->states, "states", UINT64_MAX);
     if (rc == PROG_DONE && v->always != NULL)
         rc = prog_head_words_read(&q->always, q->run->context, v->always);
+    if (rc == PROG_DONE && v->lists != NULL)
+        rc = prog_head_lists_read(&q->lists, q->run->context, v->lists);
     if (rc != PROG_DONE)
         return rc;
     thr_head_query_options_init(&q->query_options);
@@ -100,6 +108,9 @@ static int prepare(query *q) {
     q->used = q->query_options.screen;
     q->query_options.always = q->always.items;
     q->query_options.n_always = q->always.n;
+    q->query_options.lists = v->lists != NULL ? &q->lists.lists : NULL;
+    if (q->query_options.screen != THR_HEAD_SCREEN_ALIGN)
+        prog_note_unused(q->run, of_lists, "without --screen align");
     prog_head_take_options(q->run, &v->head_values, &q->query_options);
     q->k = (uint32_t)v->k;
     q->rows = thr_matrix_f32(q->states.items, q->states.n_rows, q->states.n_dims);
@@ -302,6 +313,7 @@ static int run_query(program *run, const void *all_values) {
     thr_head_free(q.head);
     prog_floats_free(&q.states);
     prog_head_words_free(&q.always);
+    prog_head_lists_free(&q.lists);
     free(q.words);
     free(q.logits);
     free(q.log_probs);

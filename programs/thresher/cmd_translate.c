@@ -21,15 +21,17 @@
 enum { BATCHES_AT_ONCE = 32 };
 
 typedef struct translate_values {
-    const char *model, *text, *head, *output, *states;
+    const char *model, *text, *head, *alignment, *output, *states;
     size_t screen, penalty;
     prog_head_values head_values;
-    uint64_t group, beam, n_best, batch, max_length, max_source;
+    uint64_t aligned, group, beam, n_best, batch, max_length, max_source;
     double length_penalty, length_ratio;
     bool unk, replace_unk, words, times;
 } translate_values;
 
-static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
+static const char *const screens[] = {"full", "frequent", "wta", "planes", "align", NULL};
+static const thr_head_screen of_screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT, THR_HEAD_SCREEN_WTA,
+                                             THR_HEAD_SCREEN_PLANES, THR_HEAD_SCREEN_ALIGN};
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
@@ -43,9 +45,16 @@ static const prog_argument arguments[] = {
 };
 
 static const prog_option options[] = {
-    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes", screens, offsetof(translate_values, screen),
-                        "words of the target whose logits are computed, as in thresher head query"),
+    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes|align", screens, offsetof(translate_values, screen),
+                        "words of the target whose logits are computed, as in thresher head query; align, the most "
+                        "frequent words and the translations of the text's words in --alignment"),
      .fallback = "full"},
+    {PROG_FILE_OPTION("alignment", offsetof(translate_values, alignment),
+                      "with align: translations of words, a line each: source word, target word, probability; "
+                      "thresher head align learns them")},
+    {PROG_COUNT_OPTION("aligned", "N", offsetof(translate_values, aligned),
+                       "with align: target words of each word of the text, the most probable ones"),
+     .least = 1, .most = UINT32_MAX, .fallback = "50"},
     PROG_HEAD_OPTIONS(translate_values, head_values),
     {PROG_COUNT_OPTION("group", "N", offsetof(translate_values, group),
                        "0: the beams of a sentence share their candidates; 1: each has its own"),
@@ -130,7 +139,7 @@ static int open_states(translation *t) {
 }
 
 static int open_model(translation *t) {
-    static const char *const of_penalty[] = {"length-penalty", NULL};
+    static const char *const of_penalty[] = {"length-penalty", NULL}, *const of_align[] = {"aligned", NULL};
     const translate_values *v = t->values;
     thr_translator_options o;
     thr_head_query_options query;
@@ -138,11 +147,15 @@ static int open_model(translation *t) {
 
     thr_translator_options_init(&o);
     thr_head_query_options_init(&query);
-    query.screen = (thr_head_screen)v->screen;
+    query.screen = of_screens[v->screen];
     query.group = v->group;
     prog_head_take_options(t->run, &v->head_values, &query);
     o.query = &query;
     o.head = v->head;
+    o.alignment = v->alignment;
+    o.n_aligned = (uint32_t)v->aligned;
+    if (query.screen != THR_HEAD_SCREEN_ALIGN)
+        prog_note_unused(t->run, of_align, "without --screen align");
     o.beam = (uint32_t)v->beam;
     o.n_best = (uint32_t)v->n_best;
     o.penalty = (thr_beam_penalty)v->penalty;
@@ -386,6 +399,7 @@ static const char *const examples[] = {
     "thresher translate fr-en.safetensors news.fr -o news.en",
     "echo \"le chat dort.\" | thresher translate fr-en.safetensors",
     "thresher translate fr-en.safetensors news.fr --screen planes --beam 12 --n-best 5",
+    "thresher translate fr-en.safetensors news.fr --screen align --alignment fr-en.lex",
     "thresher translate fr-en.safetensors news.fr --screen wta --group 0 --normaliser exact --json",
     NULL,
 };

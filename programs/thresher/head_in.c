@@ -2,7 +2,9 @@
 #include "head_in.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ids.h"
 #include "input.h"
@@ -126,6 +128,74 @@ int prog_head_words_read(prog_head_words *words, thr_context *context, const cha
         rc = read_lines(words, reader, path);
     thr_reader_free(reader);
     return text ? rc : read_numbers(words, context, path);
+}
+
+/* ------------------------------------------------------------------------------------------------ lists */
+
+/* Add the numbers of a line. */
+static int add_list(prog_head_lists *lists, const char *line, uint64_t *room, const char *path) {
+    char word[32]; /* longer than any number */
+
+    for (const char *at = line + strspn(line, " \t"); *at != '\0'; at += strspn(at, " \t")) {
+        const size_t length = strcspn(at, " \t");
+        uint64_t number = UINT64_MAX;
+
+        (void)snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word), at);
+        if (length >= sizeof word || !prog_read_count(word, &number)) {
+            prog_error("%s: line %" PRIu64 " has '%s', which is not the number of a word (the first word is 0)", path,
+                       lists->lists.n + 1, word);
+            return PROG_FAILED;
+        }
+        const int rc = add_word(&lists->words, number, room, path);
+        if (rc != PROG_DONE)
+            return rc;
+        at += length;
+    }
+    return PROG_DONE;
+}
+
+static int add_start(prog_head_lists *lists, uint64_t *room) {
+    if (lists->lists.n + 2 > *room) {
+        uint64_t *larger = realloc(lists->starts, (size_t)(2 * *room + ROWS_AT_ONCE) * sizeof *larger);
+        if (larger == NULL)
+            return prog_no_memory();
+        lists->starts = larger;
+        *room = 2 * *room + ROWS_AT_ONCE;
+    }
+    lists->starts[lists->lists.n] = lists->words.n;
+    return PROG_DONE;
+}
+
+int prog_head_lists_read(prog_head_lists *lists, thr_context *context, const char *path) {
+    thr_reader *reader = NULL;
+    thr_error err = {.status = THR_OK};
+    const char *line = NULL;
+    size_t length = 0;
+    uint64_t room = 0, starts_room = 0;
+    int rc = thr_reader_open_lines(context, path, 0, &reader, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
+
+    *lists = (prog_head_lists){.starts = NULL};
+    if (rc == PROG_DONE)
+        rc = add_start(lists, &starts_room);
+    while (rc == PROG_DONE) {
+        rc = prog_input_line(reader, &line, &length);
+        if (rc != PROG_DONE || line == NULL)
+            break;
+        rc = add_list(lists, line, &room, path);
+        lists->lists.n++;
+        if (rc == PROG_DONE)
+            rc = add_start(lists, &starts_room);
+    }
+    thr_reader_free(reader);
+    lists->lists.starts = lists->starts;
+    lists->lists.words = lists->words.items;
+    return rc;
+}
+
+void prog_head_lists_free(prog_head_lists *lists) {
+    prog_head_words_free(&lists->words);
+    free(lists->starts);
+    lists->starts = NULL;
 }
 
 void prog_head_words_free(prog_head_words *words) {

@@ -31,4 +31,15 @@ typedef struct prog_head_words {
 int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path);
 void prog_head_words_free(prog_head_words *words);
 
+/* Lists of words for groups of states, and the arrays that own them. */
+typedef struct prog_head_lists {
+    thr_head_word_lists lists;
+    prog_head_words words;
+    uint64_t *starts;
+} prog_head_lists;
+
+/* Read a text with a list a line, numbers separated by spaces; a line may be empty. Returns as above. */
+int prog_head_lists_read(prog_head_lists *lists, thr_context *context, const char *path);
+void prog_head_lists_free(prog_head_lists *lists);
+
 #endif

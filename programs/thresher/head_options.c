@@ -13,7 +13,7 @@ static void note_unused_options(const program *run, thr_head_screen screen) {
         prog_note_unused(run, of_hashes, "without --screen wta");
     if (!planes)
         prog_note_unused(run, of_codes, "without --screen planes");
-    if (!planes && screen != THR_HEAD_SCREEN_WTA)
+    if (!planes && screen != THR_HEAD_SCREEN_WTA && screen != THR_HEAD_SCREEN_ALIGN)
         prog_note_unused(run, of_groups, "without --screen wta or planes");
 }
 

@@ -101,6 +101,7 @@ extern const prog_command prog_hits_search;
 extern const prog_command prog_hits_info;
 extern const prog_command prog_hits_verify;
 extern const prog_command prog_head_build;
+extern const prog_command prog_head_align;
 extern const prog_command prog_head_query;
 extern const prog_command prog_head_info;
 extern const prog_command prog_head_verify;

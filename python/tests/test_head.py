@@ -100,6 +100,22 @@ class Heads(Case):
         np.testing.assert_array_equal(np.sort(words, 1), [[5, 77, 899]] * N_STATES)
         self.assertIsNone(head.query(self.states, 3, normaliser=None)[2])
 
+    def test_lists_are_the_candidates_of_groups(self) -> None:
+        head = self.build()
+        lists = [[i, (7 * i) % N_WORDS, 3][: 1 + i % 3] for i in range(N_STATES)]
+        words, _, _ = head.query(self.states, 1, screen="align", n_frequent=0, lists=lists)
+        for i, some in enumerate(lists):
+            want = head.query(self.states[i], 1, screen="frequent", n_frequent=0, always=some)[0]
+            self.assertEqual(int(words[i, 0]), int(want[0]))
+        by_twos = head.query(self.states[:9], 2, screen="align", n_frequent=0, group=2, lists=[[4, 5]] * 4 + [[8, 9]])
+        self.assertEqual({int(word) for word in by_twos[0][8]}, {8, 9})
+        found = head.measure(self.states, 1, screen="align", n_frequent=0, lists=[range(N_WORDS)] * N_STATES)
+        self.assertEqual((found.recall, found.candidates), (1, N_WORDS))
+        with self.assertRaisesRegex(thresher.ArgumentError, "the screen align has 2 lists of words for 3 groups"):
+            head.query(self.states[:3], 1, screen="align", lists=[[1], [2]])
+        with self.assertRaisesRegex(ValueError, "list 1: "):
+            head.query(self.states[:2], 1, screen="align", lists=[[1], [-2]])
+
     def test_groups_are_not_cut(self) -> None:
         """Answers of states that share candidates are those of one call a group, however many states there are."""
         head = self.build(n_places=8)

@@ -95,6 +95,27 @@ class Translate(Case):
             self.assertEqual([one.text for one in made[0]], ["the", "cat"])
             self.assertEqual(made[1][0].text, "dog")
 
+    def test_an_alignment_is_learned_and_gives_candidates(self) -> None:
+        source, target, table = self.path("a.fr"), self.path("a.en"), self.path("fr-en.lex")
+        for path, lines in ((source, "le chat\nle chien\nchat\nle\n"), (target, "the cat\nthe dog\ncat\nthe\n")):
+            with open(path, "w") as file:
+                file.write(lines)
+        learned = thresher.train_alignment(source, target, table, n_best=1, n_iterations=20)
+        self.assertEqual((learned.n_pairs, learned.n_source_words, learned.n_written), (4, 3, 3))
+        with thresher.Translator(
+            self.model, screen="align", alignment=table, aligned=1, frequent=0, beam=1
+        ) as translator:
+            self.assertEqual(translator.translate(["chat", "chien", "le"]), ["cat", "dog", "the"])
+            again = pickle.loads(pickle.dumps(translator))
+            self.assertEqual(again.translate("chien"), "dog")
+        with self.assertRaisesRegex(thresher.ArgumentError, "the screen align needs an alignment"):
+            thresher.Translator(self.model, screen="align")
+        thresher.train_alignment(target, source, table)
+        with self.assertRaisesRegex(thresher.MismatchError, "learn it of the model's words"):
+            thresher.Translator(self.model, screen="align", alignment=table)
+        with self.assertRaises(thresher.ArgumentError):
+            thresher.train_alignment(source, target, table, n_iterations=0)
+
     def test_parts_of_the_time_add_up_to_less_than_all(self) -> None:
         with thresher.Translator(self.model, batch=1, beam=2) as translator:
             self.assertEqual(sum(translator.times), 0)

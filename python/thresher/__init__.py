@@ -45,7 +45,7 @@ from ._rank import RankReport, RankStep, RankSVM
 from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
-from ._translate import Translation, TranslationTimes, Translator
+from ._translate import Alignment, Translation, TranslationTimes, Translator, train_alignment
 from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
@@ -55,6 +55,7 @@ __version__: str = lib.thr_version().decode()
 
 __all__ = [
     "NO_ID",
+    "Alignment",
     "ArgumentError",
     "BeamSequence",
     "Bleu",
@@ -109,4 +110,5 @@ __all__ = [
     "recall",
     "sentence_bleu",
     "split_words",
+    "train_alignment",
 ]

@@ -33,7 +33,7 @@ GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1, "sweep": 2}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
-HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3, "auto": 4}
+HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3, "auto": 4, "align": 5}
 HEAD_NORMALISER = {"candidates": 0, "exact": 1, "sampled": 2}
 HEAD_COMBINE = {"largest": 0, "sum": 1}
 HEAD_AUTO = 2**32 - 1
@@ -354,8 +354,12 @@ HeadInfoRoom = with_room("info", HeadInfo)
 class HeadQueryOptions(ctypes.Structure):
     _fields_ = layout(
         "size_t size; int screen normaliser; uint32 n_frequent threshold; int combine; uint32 n_shortlist; "
-        "uint64 group; void* always; uint64 n_always; void* n_candidates times used certified"
+        "uint64 group; void* always; uint64 n_always; void* n_candidates times used certified lists"
     )
+
+
+class HeadWordLists(ctypes.Structure):
+    _fields_ = layout("uint64 n; void* starts words")
 
 
 class HeadAnswers(ctypes.Structure):
@@ -370,11 +374,21 @@ class HeadLoss(ctypes.Structure):
     _fields_ = layout("double recall worst first candidates log_prob_error")
 
 
+class AlignOptions(ctypes.Structure):
+    _fields_ = layout("size_t size; uint32 n_iterations n_best; double least")
+
+
+class AlignReport(ctypes.Structure):
+    _fields_ = layout(
+        "uint64 n_pairs n_skipped; uint32 n_source_words n_target_words; uint64 n_entries n_written; double perplexity"
+    )
+
+
 class TranslatorOptions(ctypes.Structure):
     _fields_ = layout(
         "size_t size; char* head; void* build query; uint32 beam n_best; int penalty stop; "
         "double alpha length_ratio; uint32 length_extra max_length max_source batch; bool unknown replace_unk; "
-        "void* on_states on_states_user"
+        "void* on_states on_states_user; char* alignment; uint32 n_aligned"
     )
 
 

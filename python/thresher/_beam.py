@@ -147,6 +147,7 @@ def beam_search(
     threshold: int | None = None,
     combine: str = "largest",
     n_shortlist: int | None = None,
+    lists: Sequence[Any] | None = None,
     progress: Progress | None = None,
 ) -> list[list[BeamSequence]]:
     """
@@ -163,14 +164,15 @@ def beam_search(
     never        words that are never produced
     progress     called with ("beam search", sentences done, all); returns False to stop the search
 
-    The other arguments are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates.
+    The other arguments are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. lists has
+    one a sentence.
 
     Raises exceptions of the decoder; ArgumentError, ValueError or TypeError for wrong arguments and states.
     """
     handle = head.handle()
     n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)
     calls = _Calls(decoder, head.info.n_dims)
-    query = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+    query = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
     longest, lengths = _max_lengths(max_length, n)
     options = defaults(
         "thr_beam_options_init",

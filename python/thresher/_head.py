@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from ctypes import byref, c_void_p
+from collections.abc import Callable, Sequence
+from ctypes import addressof, byref, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -267,6 +267,7 @@ class Head(Model):
         threshold: int | None = None,
         combine: str = "largest",
         n_shortlist: int | None = None,
+        lists: Sequence[Any] | None = None,
         certified: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Words, Floats, Floats | None]:
         """
@@ -277,7 +278,8 @@ class Head(Model):
         states       numbers [n, n_dims], or [n_dims]
         screen       candidates: "full", all words; "frequent", the n_frequent most frequent; "wta", those and words
                      that share hashes with the state; "planes", the n_shortlist best by plane codes; "auto", "full" or
-                     "planes", whichever was faster here at the first query of this shape
+                     "planes", whichever was faster here at the first query of this shape; "align", the most frequent
+                     and those of the group's list
         normaliser   words over which probabilities sum to 1: "candidates"; "exact", all words, which scores all of
                      them; "sampled", an estimate of all words by a sample, not on GPUs; None: no log-probabilities,
                      returned as None
@@ -287,6 +289,7 @@ class Head(Model):
         threshold    hits that make a word a candidate of "wta"; None: 2, or 1 with a single band
         combine      how a group combines its states' hits: "largest" or "sum"
         n_shortlist  None: 100 + 16 k
+        lists        with "align": words for each state, or each group of states
         certified    a writable array of bools, one a state, to fill: whether the words are proven to be those of
                      "full". Proves most answers of "planes" with 6 planes or more, none with 1
 
@@ -299,7 +302,7 @@ class Head(Model):
         shape = (*array.shape[:-1], wanted)
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
-        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
         if proofs is not None and not _can_hold(certified, proofs.size):
             raise ValueError(f"certified: expected a writable array of {proofs.size} bools, one a state")
@@ -307,6 +310,7 @@ class Head(Model):
         places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
 
         def call(piece: _abi.Matrix, first: int) -> int:
+            _shift_lists(options, first)
             out = _abi.HeadAnswers(*(None if place is None else place + first * wanted * 4 for place in places))
             if proofs is not None:
                 options.certified = _arrays.address(proofs) + first
@@ -330,16 +334,19 @@ class Head(Model):
         threshold: int | None = None,
         combine: str = "largest",
         n_shortlist: int | None = None,
+        lists: Sequence[Any] | None = None,
     ) -> HeadRecall:
         """Measure the screen's recall on these states; arguments as for query."""
         handle = self.handle()
         array = _arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
-        options = _query_options(screen, "candidates", always, group, n_frequent, threshold, combine, n_shortlist)
+        counts = n_frequent, threshold, combine, n_shortlist
+        options = _query_options(screen, "candidates", always, group, *counts, lists)
         err = byref(_errors.slot.error)
         parts: list[tuple[int, _abi.HeadRecall]] = []
 
-        def call(piece: _abi.Matrix, _: int) -> int:
+        def call(piece: _abi.Matrix, first: int) -> int:
+            _shift_lists(options, first)
             found = _abi.HeadRecall()
             status: int = lib.thr_head_measure(handle.pointer, byref(piece), wanted, byref(options), byref(found), err)
             parts.append((piece.n_rows, found))
@@ -369,6 +376,7 @@ class Head(Model):
         threshold: int | None = None,
         combine: str = "largest",
         n_shortlist: int | None = None,
+        lists: Sequence[Any] | None = None,
     ) -> HeadLoss:
         """
         Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
@@ -377,7 +385,7 @@ class Head(Model):
         handle, other = self.handle(), truth.handle()
         array = _arrays.vectors(states, "states", one_row=True)
         rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
-        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
         found = _abi.HeadLoss()
         _errors.call(
             lib.thr_head_compare,
@@ -430,6 +438,7 @@ def _query_options(
     threshold: int | None,
     combine: str,
     n_shortlist: int | None,
+    lists: Sequence[Any] | None = None,
 ) -> Any:
     """thr_head_query_options of the arguments."""
     options = defaults("thr_head_query_options_init")
@@ -443,7 +452,22 @@ def _query_options(
     if always is not None:
         options.kept = _words(always, "always")  # lives as long as the options
         options.always, options.n_always = _arrays.address(options.kept), options.kept.size
+    if lists is not None:
+        some = [_words(words, f"list {i}") for i, words in enumerate(lists)]
+        options.starts = np.cumsum([0, *(words.size for words in some)]).astype(np.uint64)
+        options.listed = np.concatenate([*some, np.zeros(1, np.uint32)])  # an address also of no words
+        starts, listed = _arrays.address(options.starts), _arrays.address(options.listed)
+        options.of_groups = _abi.HeadWordLists(len(some), starts, listed)
+        options.lists = addressof(options.of_groups)
     return options
+
+
+def _shift_lists(options: Any, first: int) -> None:
+    """Let the lists of a query begin with that of state `first`."""
+    if options.lists is not None:
+        group = first // options.group if options.group else 0
+        options.of_groups.n = max(options.starts.size - 1 - group, 0)
+        options.of_groups.starts = _arrays.address(options.starts) + 8 * group
 
 
 def _ask(array: Any, group: int, call: Callable[[_abi.Matrix, int], int]) -> None:

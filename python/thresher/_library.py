@@ -115,6 +115,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_beam_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, _ERR]),
     "thr_bleu": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_bleu_signature": (c_int, [c_void_p, c_size_t, c_char_p, _ERR]),
+    "thr_align_train": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_translator_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_translator_translate": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_words_split": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
@@ -137,6 +138,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_hits_changes_init": _abi.HitsChanges,
     "thr_head_build_options_init": _abi.HeadBuildOptions,
     "thr_head_query_options_init": _abi.HeadQueryOptions,
+    "thr_align_options_init": _abi.AlignOptions,
     "thr_translator_options_init": _abi.TranslatorOptions,
 }
 

@@ -13,7 +13,8 @@ from . import _abi, _errors
 from ._checks import choice, encoded, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
-from ._library import defaults, lib
+from ._jobs import Job
+from ._library import defaults, lib, read
 
 _BATCHES = 32
 """So many batches are translated in one call, sorted by length: between calls Python looks for Ctrl-C."""
@@ -81,13 +82,59 @@ class _TranslatorHandle(Handle):
 _QUERY = {field[0] for field in _abi.HeadQueryOptions._fields_} - {"size"}
 
 
+class Alignment(NamedTuple):
+    """
+    What train_alignment learned: pairs of lines learned from, and skipped; distinct words; pairs of words that occur
+    together, and lines written; the perplexity of a target word.
+    """
+
+    n_pairs: int
+    n_skipped: int
+    n_source_words: int
+    n_target_words: int
+    n_entries: int
+    n_written: int
+    perplexity: float
+
+
+def train_alignment(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    n_iterations: int = 5,
+    n_best: int = 100,
+    least: float = 1e-4,
+) -> Alignment:
+    """
+    Learn which target words translate a source word, by IBM model 1, and write them to path: lines of source word,
+    target word, probability, for Translator(screen="align", alignment=path).
+
+    source, target  texts, a line each a translation of the other's; "pairs.tsv:2" is a column
+    n_best          most target words of a source word
+    least           the least probability
+
+    Raises ArgumentError, FileMissingError, FormatError and other errors of the library.
+    """
+    options, report = defaults("thr_align_options_init"), _abi.AlignReport()
+    options.n_iterations = whole(n_iterations, "n_iterations", 0, 2**32 - 1)
+    options.n_best = whole(n_best, "n_best", 0, 2**32 - 1)
+    options.least = float(least)
+    names = [encoded_path(name, what) for name, what in ((source, "source"), (target, "target"), (path, "path"))]
+    context = shared_context(None, None)
+    with Job() as job:
+        status = lib.thr_align_train(context.pointer, *names, byref(options), byref(report), byref(_errors.slot.error))
+        job.finish(status, files=True)
+    return read(Alignment, report)
+
+
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Checked values by their names in the structs; None keeps the default."""
     made: dict[str, Any] = {}
     for name, value in given.items():
         if name in _CHOICES:
             made[name] = choice(value, name, _CHOICES[name])
-        elif name == "head":
+        elif name in ("head", "alignment"):
             made[name] = None if value is None else encoded_path(value, name)
         elif value is not None:
             made[name] = value if isinstance(value, (bool, float)) else whole(value, name, 0, 2**32 - 2)
@@ -115,6 +162,8 @@ class Translator(Model):
         shortlist: int | None = None,
         group: int = 1,
         normaliser: str = "candidates",
+        alignment: str | os.PathLike[str] | None = None,
+        aligned: int | None = None,
         head: str | os.PathLike[str] | None = None,
         penalty: str = "length",
         length_penalty: float = 1.0,
@@ -128,8 +177,11 @@ class Translator(Model):
     ) -> None:
         """
         beam, n_best    live translations of a text, and translations returned
-        screen          words whose logits are computed: "full", "frequent", "wta" or "planes", with frequent, threshold
-                        and shortlist as in `thresher translate`
+        screen          words whose logits are computed: "full", "frequent", "wta", "planes" or "align", with frequent,
+                        threshold and shortlist as in `thresher translate`
+        alignment, aligned
+                        with "align": a file of word translations (train_alignment), and how many target words of each
+                        source word are candidates
         group           0: the beams of a text share their candidates
         normaliser      words over which probabilities sum to 1: "candidates", "exact" (all words) or "sampled" (an
                         estimate)
@@ -153,6 +205,8 @@ class Translator(Model):
             "n_shortlist": shortlist,
             "group": group,
             "normaliser": normaliser,
+            "alignment": alignment,
+            "n_aligned": aligned,
             "head": head,
             "penalty": penalty,
             "alpha": float(length_penalty),
@@ -226,5 +280,5 @@ def _taken(one: Any) -> Translation:
 
 
 def _open_again(path: str, threads: int | None, given: dict[str, Any]) -> Translator:
-    names = {"n_frequent": "frequent", "n_shortlist": "shortlist", "alpha": "length_penalty"}
+    names = {"n_frequent": "frequent", "n_shortlist": "shortlist", "alpha": "length_penalty", "n_aligned": "aligned"}
     return Translator(path, threads=threads, **{names.get(name, name): value for name, value in given.items()})

@@ -22,6 +22,10 @@ static thr_status check(const thr_beam *beam, const thr_decoder *decoder, uint64
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu64 " sentences with %" PRIu32 " rows each: %d rows at most, so give fewer at a time",
                         n_sentences, beam->options.beam, MOST_ROWS);
+    if (beam->query.screen == THR_HEAD_SCREEN_ALIGN &&
+        (beam->query.lists == NULL || beam->query.lists->starts == NULL || beam->query.lists->n < n_sentences))
+        return thr_fail(err, THR_EINVAL, "the screen align has fewer lists of words than the %" PRIu64 " sentences",
+                        n_sentences);
     for (uint64_t s = 0; max_lengths != NULL && s < n_sentences; s++)
         if (max_lengths[s] == 0 || max_lengths[s] > THR_BEAM_MAX_LENGTH)
             return thr_fail(err, THR_EINVAL,
@@ -126,11 +130,13 @@ static thr_status add_position(const thr_beam *beam, thr_status status, const th
     return thr_fail(err, status, "step %" PRIu32 ": %s", beam->length, cause->text);
 }
 
-static thr_status query_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
+/* query is beam->query, or has the list of the rows' sentence. */
+static thr_status query_rows(thr_beam *beam, const thr_head_query_options *query, size_t first, size_t n,
+                             thr_error *err) {
     thr_error cause;
     const thr_matrix states = thr_matrix_f32(beam->states + first * beam->n_dims, n, beam->n_dims);
     const thr_status status = thr_head_query(
-        beam->head, &states, beam->k, &beam->query,
+        beam->head, &states, beam->k, query,
         &(thr_head_answers){beam->found + first * beam->k, NULL, beam->log_probs + first * beam->k}, &cause);
     return status == THR_OK ? THR_OK : add_position(beam, status, &cause, err);
 }
@@ -143,11 +149,18 @@ static thr_status query_head(thr_beam *beam, thr_error *err) {
     THR_TRY(thr_grow(beam->context, &beam->found, &beam->capacities.found, n, sizeof *beam->found, "words", err));
     THR_TRY(thr_grow(beam->context, &beam->log_probs, &beam->capacities.log_probs, n, sizeof *beam->log_probs,
                      "log-probabilities", err));
-    if (beam->query.group == 1)
-        return query_rows(beam, 0, beam->n_rows, err);
-    for (size_t s = 0; s < beam->n_sentences; s++)
+    thr_head_query_options query = beam->query;
+    const bool by_lists = query.screen == THR_HEAD_SCREEN_ALIGN;
+    if (query.group == 1 && !by_lists)
+        return query_rows(beam, &query, 0, beam->n_rows, err);
+    query.group = 0;
+    for (size_t s = 0; s < beam->n_sentences; s++) {
+        const thr_head_word_lists list = {1, by_lists ? beam->query.lists->starts + s : NULL,
+                                          by_lists ? beam->query.lists->words : NULL};
+        query.lists = by_lists ? &list : NULL;
         if (beam->sentences[s].n_rows > 0)
-            THR_TRY(query_rows(beam, beam->sentences[s].first_row, beam->sentences[s].n_rows, err));
+            THR_TRY(query_rows(beam, &query, beam->sentences[s].first_row, beam->sentences[s].n_rows, err));
+    }
     return THR_OK;
 }
 

@@ -43,7 +43,7 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
         return thr_fail(err, THR_EINVAL,
                         "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
                         k == 0 ? "" : ", and no more than it has");
-    if ((unsigned)o->screen > THR_HEAD_SCREEN_AUTO)
+    if ((unsigned)o->screen > THR_HEAD_SCREEN_ALIGN)
         return thr_fail(err, THR_EINVAL, "%d is no thr_head_screen", (int)o->screen);
     if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_SAMPLED)
         return thr_fail(err, THR_EINVAL, "%d is no thr_head_normaliser", (int)o->normaliser);
@@ -63,6 +63,24 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
                         c->n_words);
     if (o->screen == THR_HEAD_SCREEN_PLANES && c->planes.n_planes == 0)
         return thr_fail(err, THR_EUNSUPPORTED, "the head has no codes: build it with planes, or choose another screen");
+    return THR_OK;
+}
+
+/* Check that every group has a list of words that exist. */
+static thr_status check_lists(const thr_head_contents *c, const thr_head_word_lists *lists, size_t n_groups,
+                              thr_error *err) {
+    if (lists == NULL || lists->starts == NULL || lists->n < n_groups)
+        return thr_fail(err, THR_EINVAL, "the screen align has %" PRIu64 " lists of words for %zu groups of states",
+                        lists == NULL || lists->starts == NULL ? 0 : lists->n, n_groups);
+    for (size_t g = 0; g < n_groups; g++)
+        if (lists->starts[g] > lists->starts[g + 1] ||
+            (lists->words == NULL && lists->starts[g] < lists->starts[g + 1]))
+            return thr_fail(err, THR_EINVAL, "list %zu has no words where it should: starts must not decrease", g);
+    for (size_t g = 0; g < n_groups; g++)
+        for (uint64_t i = lists->starts[g]; i < lists->starts[g + 1]; i++)
+            if (lists->words[i] >= c->n_words)
+                return thr_fail(err, THR_EINVAL, "word %" PRIu32 " of list %zu does not exist: the head has %" PRIu32,
+                                lists->words[i], g, c->n_words);
     return THR_OK;
 }
 
@@ -245,6 +263,10 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     size_t places;
     query_job a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
+    if (o->screen == THR_HEAD_SCREEN_ALIGN && states->n_rows > 0 && states->n_rows <= SIZE_MAX) {
+        const size_t group = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k).group;
+        THR_TRY(check_lists(thr_head_of(head), o->lists, ((size_t)states->n_rows - 1) / group + 1, err));
+    }
     if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,
                         k);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* screen.c - choosing the words of a group of states: marks those found by hashes or codes, and the always-in words. */
+/*
+ * screen.c - choosing the words of a group of states: marks those found by hashes or codes or in its list, and the
+ * always-in words.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -137,6 +140,12 @@ static uint32_t count(const uint64_t *marks, size_t n) {
     return n_words;
 }
 
+/* Mark the words of a group's list. */
+static void mark_list(thr_head_workspace *workspace, const thr_head_word_lists *lists, size_t group) {
+    for (uint64_t i = lists->starts[group]; i < lists->starts[group + 1]; i++)
+        mark(workspace->marks, lists->words[i]);
+}
+
 uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
                          size_t n) {
     const thr_head_contents *c = thr_head_of(head);
@@ -148,6 +157,8 @@ uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, co
                      o->combine == THR_HEAD_COMBINE_SUM ? THR_LSH_SUM : THR_LSH_LARGEST, workspace->marks);
     if (o->screen == THR_HEAD_SCREEN_PLANES)
         thr_head_mark_shortlists(workspace, plan, first, n);
+    if (o->screen == THR_HEAD_SCREEN_ALIGN)
+        mark_list(workspace, o->lists, first / plan->group);
     uint32_t missing = count(workspace->marks, n_marks);
     missing = missing < plan->k ? plan->k - missing : 0;
     for (uint32_t i = 0; missing > 0; i++) {

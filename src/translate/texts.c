@@ -129,6 +129,31 @@ static thr_status gather(thr_translator *t, size_t first, size_t n_left, size_t 
     return THR_OK;
 }
 
+/* List the target words that the table has for each sentence's words. */
+static thr_status list_words(thr_translator *t, size_t n, thr_error *err) {
+    const thr_align_table *table = &t->table;
+    size_t n_words = 0;
+    if (table->starts == NULL)
+        return THR_OK;
+    THR_TRY(thr_grow(&t->context, &t->list_starts, &t->list_starts_capacity, n + 1, sizeof *t->list_starts,
+                     "word translations", err));
+    t->list_starts[0] = 0;
+    for (size_t s = 0; s < n; s++) {
+        for (size_t i = t->batch_starts[s]; i < t->batch_starts[s + 1]; i++) {
+            const uint64_t first = table->starts[t->batch_words[i]];
+            const size_t more = (size_t)(table->starts[t->batch_words[i] + 1] - first);
+            THR_TRY(thr_grow(&t->context, &t->list_words, &t->list_words_capacity, n_words + more,
+                             sizeof *t->list_words, "word translations", err));
+            if (more > 0)
+                memcpy(t->list_words + n_words, table->words + first, more * sizeof *t->list_words);
+            n_words += more;
+        }
+        t->list_starts[s + 1] = n_words;
+    }
+    t->lists = (thr_head_word_lists){n, t->list_starts, t->list_words};
+    return THR_OK;
+}
+
 static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
     const thr_decoder decoder = {t, start, step, reorder};
     thr_beam_result found;
@@ -136,6 +161,7 @@ static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr
     const double begin = thr_clock();
     THR_TRY(thr_translate_seq2seq_encode(&t->work, t->batch_words, t->batch_starts, n, err));
     times->encoder += thr_clock() - begin;
+    THR_TRY(list_words(t, n, err));
     t->work.layers_seconds = t->work.attention_seconds = 0;
     THR_TRY(thr_beam_search(t->beam, &decoder, n, t->max_lengths, &found, err));
     result->n_steps += found.n_steps;

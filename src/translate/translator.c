@@ -5,9 +5,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "head/impl.h"
 #include "translate/translator.h"
 
-enum { USUAL_BEAM = 5, USUAL_EXTRA = 10, USUAL_LENGTH = 500, USUAL_SOURCE = 1000, USUAL_BATCH = 32 };
+enum {
+    USUAL_BEAM = 5,
+    USUAL_EXTRA = 10,
+    USUAL_LENGTH = 500,
+    USUAL_SOURCE = 1000,
+    USUAL_BATCH = 32,
+    USUAL_ALIGNED = 50
+};
+
+/* Size of the options in the first version. */
+enum { FIRST_SIZE = offsetof(thr_translator_options, alignment) };
 
 void thr_translator_options_init(thr_translator_options *options) {
     *options = (thr_translator_options){.size = sizeof *options,
@@ -20,7 +31,8 @@ void thr_translator_options_init(thr_translator_options *options) {
                                         .length_extra = USUAL_EXTRA,
                                         .max_length = USUAL_LENGTH,
                                         .max_source = USUAL_SOURCE,
-                                        .batch = USUAL_BATCH};
+                                        .batch = USUAL_BATCH,
+                                        .n_aligned = USUAL_ALIGNED};
 }
 
 /* Check the options that the beam search does not check. */
@@ -39,6 +51,13 @@ static thr_status check(const thr_translator_options *o, thr_error *err) {
         return thr_fail(err, THR_EINVAL, "a batch has 1 text or more, not %" PRIu32, o->batch);
     if (o->head != NULL && o->build != NULL)
         return thr_fail(err, THR_EINVAL, "a head is either opened or built: leave out one of head and build");
+    const bool aligns = o->query != NULL && o->query->screen == THR_HEAD_SCREEN_ALIGN;
+    if (aligns && o->alignment == NULL)
+        return thr_fail(err, THR_EINVAL, "the screen align needs an alignment, a file of word translations");
+    if (!aligns && o->alignment != NULL)
+        return thr_fail(err, THR_EINVAL, "%s: an alignment is for the screen align only", o->alignment);
+    if (o->n_aligned == 0)
+        return thr_fail(err, THR_EINVAL, "0 target words of a source word: choose 1 or more");
     return THR_OK;
 }
 
@@ -66,6 +85,10 @@ static thr_status copy_name(thr_context *context, const char *name, char **copy,
 static thr_status make_beam(thr_translator *t, const thr_translator_options *o, thr_error *err) {
     const uint32_t never[] = {THR_WORD_START, THR_WORD_UNKNOWN};
     thr_beam_options beam;
+    thr_head_query_options query;
+    thr_head_query_options_init(&query);
+    THR_TRY(thr_take_options(&query, sizeof query, o->query, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    query.lists = &t->lists;
     thr_beam_options_init(&beam, THR_WORD_START, THR_WORD_END);
     beam.beam = o->beam;
     beam.n_best = o->n_best;
@@ -73,7 +96,7 @@ static thr_status make_beam(thr_translator *t, const thr_translator_options *o, 
     beam.stop = o->stop;
     beam.alpha = o->alpha;
     beam.max_length = o->max_length;
-    beam.query = o->query;
+    beam.query = &query;
     beam.never = never;
     beam.n_never = o->unknown || o->replace_unk ? 1 : 2;
     return thr_beam_create(t->head, &beam, &t->beam, err);
@@ -94,6 +117,10 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "target"), &t->target_name, err));
     THR_TRY_OUT(thr_translate_open_head(t, path, o, &weights, bias, err));
+    if (o->alignment != NULL)
+        THR_TRY_OUT(thr_align_table_read(
+            &t->context, o->alignment, (const thr_dictionary *const[]){&t->model.source.words, &t->model.target.words},
+            path, o->n_aligned, &t->table, err));
     THR_TRY_OUT(make_beam(t, o, err));
 out:
     thr_release(&t->context, bias);
@@ -121,7 +148,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     if (context == NULL || path == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the translator is NULL");
     thr_translator_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_translator_options", err));
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, FIRST_SIZE, "thr_translator_options", err));
     THR_TRY(check(&complete, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "a translator", err));
     t->outer = thr_context_retain(context);
@@ -141,6 +168,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     t->options.head = NULL;
     t->options.build = NULL;
     t->options.query = NULL;
+    t->options.alignment = NULL;
     *out = t;
     return THR_OK;
 }
@@ -153,11 +181,13 @@ void thr_translator_free(thr_translator *t) {
     void *const all[] = {t->source_name,  t->target_name,   t->texts,       t->split,       t->words,
                          t->order,        t->lengths,       t->batch_words, t->max_lengths, t->batch_starts,
                          t->rows,         t->row_sentences, t->row_words,   t->attended,    t->attended_words,
-                         t->states.items, t->strings,       t->made,        t->first_of,    t->translations};
+                         t->states.items, t->strings,       t->made,        t->first_of,    t->translations,
+                         t->list_starts,  t->list_words};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         thr_release(&t->context, all[i]);
     thr_beam_free(t->beam);
     thr_head_free(t->head);
+    thr_align_table_free(&t->context, &t->table);
     thr_translate_seq2seq_work_free(&t->work);
     thr_translate_seq2seq_free(&t->context, &t->model);
     thr_context *outer = t->outer;

@@ -10,6 +10,7 @@
 
 #include <thresher/translate.h>
 
+#include "align/table.h"
 #include "translate/workspace.h"
 
 /*
@@ -35,6 +36,7 @@ struct thr_translator {
     thr_seq2seq_work work;
     thr_head *head;
     thr_beam *beam;
+    thr_align_table table; /* with THR_HEAD_SCREEN_ALIGN, else empty */
     char *source_name, *target_name;
     uint64_t n_parameters, n_texts, n_done;
     /* The texts of the call, and their order, longest first. */
@@ -48,6 +50,11 @@ struct thr_translator {
     uint32_t *batch_words, *max_lengths;
     size_t *batch_starts;
     size_t batch_words_capacity, max_lengths_capacity, batch_starts_capacity;
+    /* With a table: the target words of each sentence, which the beam search reads. */
+    thr_head_word_lists lists;
+    uint64_t *list_starts;
+    uint32_t *list_words;
+    size_t list_starts_capacity, list_words_capacity;
     /*
      * For unknown words: rows of sequences to decode again, and for each word of the batch its attended source place.
      */

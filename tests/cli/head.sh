@@ -46,6 +46,23 @@ works "$THRESHER" head query small.head states.fbin -k 2 --screen frequent --fre
     --normaliser exact
 says '"log_probs":\[-3.510[0-9]*,-4.510[0-9]*\],"normaliser":"exact"' out
 
+# of a list a state, and of one for both
+printf '4\n\n' >lists.txt
+works "$THRESHER" head query small.head states.fbin -k 2 --screen align --frequent 1 --lists lists.txt --json -q
+says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
+echo '4 0' >one.txt
+works "$THRESHER" head query small.head states.fbin -k 2 --screen align --frequent 0 --lists one.txt --group 0 --json -q
+says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],.*"candidates":2}$' out
+fails 1 'the screen align has 1 lists of words for 2 groups of states' \
+    "$THRESHER" head query small.head states.fbin -k 2 --screen align --lists one.txt
+fails 1 'the screen align has 0 lists' "$THRESHER" head query small.head states.fbin -k 2 --screen align
+echo 9 >nine.txt
+fails 1 'word 9 of list 0 does not exist: the head has 6' \
+    "$THRESHER" head query small.head states.fbin -k 2 --screen align --lists nine.txt --group 0
+echo '0 x' >bad.txt
+fails 1 "bad.txt: line 1 has 'x', which is not the number of a word" \
+    "$THRESHER" head query small.head states.fbin -k 2 --screen align --lists bad.txt
+
 # an order of words, and files of answers
 printf '5\n2\n' >frequent.txt
 works "$THRESHER" head build weights.fbin -o ordered.head --bands 0 --planes 0 --frequent frequent.txt --keep f16 -q --json

@@ -61,6 +61,31 @@ works "$THRESHER" head build small.safetensors -o small.head --bands 0 -q
 works "$THRESHER" translate small.safetensors text.fr -q --words --head small.head --screen planes --shortlist 7 --group 0
 same out expected
 
+# words by alignment: learned from a text of the model's words, and read from a table
+printf 'le chat\nle chien\nchat .\nchien .\nle\n' >pairs.fr
+printf 'the cat\nthe dog\ncat.\ndog.\nthe\n' >pairs.en
+works "$THRESHER" head align pairs.fr pairs.en -o fr-en.lex
+says '^fr-en.lex: [0-9]* lines for 4 source words and 4 target words, learned from 5 pairs in ' out
+says '^le the 0[.][0-9]*$' fr-en.lex
+works "$THRESHER" head align pairs.fr pairs.en -o best.lex --best 1 --iterations 9 --json
+says '"n_pairs":5,"n_skipped":0,"n_source_words":4,"n_target_words":4,' out
+is_json out
+[ "$(wc -l <best.lex)" -eq 4 ] || die "not one translation a word"
+works "$THRESHER" translate small.safetensors text.fr -q --words --screen align --alignment best.lex --aligned 1 \
+    --frequent 0 --beam 1
+same out expected
+fails 1 'the screen align needs an alignment' "$THRESHER" translate small.safetensors text.fr --screen align
+fails 1 'fr-en.lex: an alignment is for the screen align only' \
+    "$THRESHER" translate small.safetensors text.fr --alignment fr-en.lex
+works "$THRESHER" head align pairs.en pairs.fr -o en-fr.lex -q
+fails 1 "en-fr.lex: small.safetensors has the words of [0-9]* of its [0-9]* lines: learn it of the model's words" \
+    "$THRESHER" translate small.safetensors text.fr --screen align --alignment en-fr.lex
+cat pairs.en pairs.en >ten.en
+fails 1 'pairs.fr ends after 5 lines and ten.en does not' "$THRESHER" head align pairs.fr ten.en -o x.lex
+fails 1 'pairs.en: line 1 is not a source word, a target word and a probability' \
+    "$THRESHER" translate small.safetensors text.fr --screen align --alignment pairs.en
+fails 2 '' "$THRESHER" head align pairs.fr pairs.en
+
 # unknown words
 printf 'Zebra\nle zebra\n' >text.fr
 works "$THRESHER" translate small.safetensors text.fr -v --replace-unk

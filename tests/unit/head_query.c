@@ -45,7 +45,10 @@ static void answer_free(answer *a) {
     free(a->log_probs);
 }
 
-/* By the book: ranks 0 to 255 by themselves, then from rank 128 x 2^j on one for 2^j, the middle one. */
+/*
+ * By the book: ranks 0 to 255 by themselves, then from rank 128 x 2^j on one for 2^j, the middle one; a word is at most
+ * e^80 times the candidates.
+ */
 static double sampled_normaliser(const head_drawn *h, const float *state, const bool *candidates, double normaliser) {
     double sum = exp(normaliser);
     for (uint32_t begin = 0, end = 256, step = 1; begin < h->shape.n_words; begin = end, end *= 2, step *= 2)
@@ -53,7 +56,7 @@ static double sampled_normaliser(const head_drawn *h, const float *state, const 
             const uint32_t left = h->shape.n_words - rank, n = left < step ? left : step;
             const uint32_t middle = rank + n / 2, word = h->shape.order ? h->order[middle] : middle;
             if (!candidates[word])
-                sum += (double)n * exp((double)head_logit(h, state, word));
+                sum += (double)n * exp(fmin((double)head_logit(h, state, word), normaliser + 80));
         }
     return log(sum);
 }
@@ -71,7 +74,11 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
         const size_t first = i / group * group, left = STATES - first;
         double normaliser, exact;
         (void)head_naive_answer(h, state, everything, all, &exact);
-        head_naive_candidates(head, h, o, states + first * n_dims, left < group ? left : group, k, wanted);
+        const thr_head_word_lists list = {1, o->lists != NULL ? o->lists->starts + first / group : NULL,
+                                          o->lists != NULL ? o->lists->words : NULL};
+        thr_head_query_options own = *o;
+        own.lists = &list;
+        head_naive_candidates(head, h, &own, states + first * n_dims, left < group ? left : group, k, wanted);
         const size_t n_wanted = head_naive_answer(h, state, wanted, all, &normaliser);
         assert_case(a.n_candidates[i] == n_wanted, "seed %llu, %s, state %zu: %u candidates, should be %zu",
                     (unsigned long long)test_seed(), what, i, a.n_candidates[i], n_wanted);
@@ -96,6 +103,23 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
     answer_free(&a);
 }
 
+/* Lists of some words for every state; some are empty. */
+typedef struct drawn_lists {
+    uint64_t starts[STATES + 1];
+    uint32_t words[STATES * 20];
+    thr_head_word_lists view;
+} drawn_lists;
+
+static void draw_lists(drawn_lists *lists, uint32_t n_words, uint64_t *rng) {
+    lists->starts[0] = 0;
+    for (size_t i = 0; i < STATES; i++) {
+        lists->starts[i + 1] = lists->starts[i] + thr_rng_below(rng, 20);
+        for (uint64_t j = lists->starts[i]; j < lists->starts[i + 1]; j++)
+            lists->words[j] = (uint32_t)thr_rng_below(rng, n_words);
+    }
+    lists->view = (thr_head_word_lists){STATES, lists->starts, lists->words};
+}
+
 static void answers_are_the_naive_ones(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -114,7 +138,12 @@ static void answers_are_the_naive_ones(void **state) {
                 char what[80];
                 thr_head_query_options o;
                 thr_head_query_options_init(&o);
-                o.screen = (thr_head_screen)(CASES[i].n_bands > 0 ? round % 4 : round % 2);
+                const thr_head_screen screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT,
+                                                   THR_HEAD_SCREEN_ALIGN, THR_HEAD_SCREEN_WTA, THR_HEAD_SCREEN_PLANES};
+                drawn_lists lists;
+                draw_lists(&lists, n, &rng);
+                o.lists = &lists.view;
+                o.screen = screens[round % (CASES[i].n_bands > 0 ? 5 : 3)];
                 o.normaliser = (thr_head_normaliser)(round / 4 % 3);
                 o.combine = (thr_head_combine)(round / 8 % 2);
                 o.n_shortlist = 1 + (uint32_t)thr_rng_below(&rng, n < 40 ? n : 40);

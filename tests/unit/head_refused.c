@@ -102,7 +102,7 @@ static void query_options_out_of_range_are_refused(void **state) {
     const float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
     const thr_head_answers answers = {words, NULL, NULL};
-    refuse_query(o.screen = (thr_head_screen)5, "5 is no thr_head_screen");
+    refuse_query(o.screen = (thr_head_screen)6, "6 is no thr_head_screen");
     refuse_query(o.normaliser = (thr_head_normaliser)3, "3 is no thr_head_normaliser");
     refuse_query(o.combine = (thr_head_combine)2, "2 is no thr_head_combine");
     refuse_query(o.n_frequent = 301, "301 frequent words of a head that has 300 words");
@@ -169,6 +169,39 @@ static void a_screen_that_the_head_was_built_without_is_refused(void **state) {
     o.screen = THR_HEAD_SCREEN_PLANES;
     assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED, &err,
                  "the head has no codes: build it with planes, or choose another screen");
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void lists_that_do_not_fit_the_groups_are_refused(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    uint32_t words[3];
+    const float states[36] = {1, [13] = 2, [26] = 1};
+    const thr_matrix rows = thr_matrix_f32(states, 3, 12);
+    const thr_head_answers answers = {words, NULL, NULL};
+    uint64_t starts[] = {0, 1, 2};
+    uint32_t listed[] = {1, 2};
+    thr_head_word_lists lists = {2, starts, listed};
+    thr_head_query_options o;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_ALIGN;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err,
+                 "the screen align has 0 lists of words for 3 groups of states");
+    o.lists = &lists;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, "2 lists of words for 3 groups");
+    o.group = 2;
+    assert_ok(thr_head_query(head, &rows, 1, &o, &answers, &err), &err);
+    listed[1] = h.shape.n_words;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, "of list 1 does not exist");
+    listed[1] = 0;
+    starts[1] = 3;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, "starts must not decrease");
+    starts[1] = 1;
+    lists.words = NULL;
+    assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, "list 0 has no words where");
     thr_head_free(head);
     head_drawn_free(&h);
 }
@@ -297,6 +330,7 @@ int main(void) {
         cmocka_unit_test(query_options_out_of_range_are_refused),
         cmocka_unit_test(counts_and_states_that_do_not_fit_the_head_are_refused),
         cmocka_unit_test(a_screen_that_the_head_was_built_without_is_refused),
+        cmocka_unit_test(lists_that_do_not_fit_the_groups_are_refused),
         cmocka_unit_test(an_empty_screen_gives_frequent_words),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_second_query_allocates_nothing),

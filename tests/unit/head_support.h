@@ -197,6 +197,9 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         free(largest);
         free(sums);
     }
+    if (o->screen == THR_HEAD_SCREEN_ALIGN) /* the first list is the group's */
+        for (uint64_t i = o->lists->starts[0]; i < o->lists->starts[1]; i++)
+            wanted[o->lists->words[i]] = true;
     if (o->screen == THR_HEAD_SCREEN_PLANES) {
         head_find_shortlists(head, h, o, states, n_states, wanted);
         head_want_longest(head, n / 64 < 64 ? n / 64 : 64, wanted);

@@ -5,11 +5,13 @@
  */
 #include <thresher/translate.h>
 
+#include "files.h"
 #include "translate_support.h"
 
 #include "tensors/safetensors.h"
 
 static const char PATH[] = "unit-translate-texts.safetensors", HEAD[] = "unit-translate-texts.head";
+static const char TABLE[] = "unit-translate-texts.lex";
 enum { NO_SKIP = SIZE_MAX, TEXTS = 40, TEXT_MOST = 160 };
 
 static thr_translator *open_it(thr_context *context, const thr_translator_options *options) {
@@ -264,6 +266,76 @@ static void screens_that_let_all_words_by_answer_as_the_full_head(void **state) 
         thr_translator_free(other);
     }
     thr_translator_free(t);
+    model_free(m);
+}
+
+static void an_alignment_gives_each_text_its_words(void **state) {
+    static const char *const texts[] = {"le chien", "chat", "", "chien", "zebra"};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_head_query_options q;
+    thr_translator *t = NULL;
+    thr_error err;
+    thr_translator_options_init(&o);
+    thr_head_query_options_init(&q);
+    q.screen = THR_HEAD_SCREEN_ALIGN;
+    q.n_frequent = 0;
+    o.query = &q;
+    o.beam = 1;
+    assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EINVAL, &err, "the screen align needs an align");
+    o.alignment = TABLE;
+    for (uint32_t n = 1; n <= 2; n++) { /* the second best of chien is dog */
+        test_write_text(TABLE, "le the 0.9\nchat cat 0.9\nchien cat 0.6\nchien dog 0.4\n");
+        o.n_aligned = n;
+        o.batch = n;
+        t = open_it(*state, &o);
+        const thr_translations r = translate(t, texts, 5);
+        assert_string_equal(r.translations[r.first_of[1]].text, "cat");
+        assert_string_equal(r.translations[r.first_of[2]].text, "");
+        assert_string_equal(r.translations[r.first_of[3]].text, n == 1 ? "cat" : "dog");
+        assert_true(strstr(r.translations[r.first_of[0]].text, n == 1 ? "dog" : ".") == NULL);
+        thr_translator_free(t);
+    }
+    test_write_text(TABLE, "the le 0.9\n");
+    assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EMISMATCH, &err,
+                 "unit-translate-texts.lex: unit-translate-texts.safetensors has the words of 0 of its 1 lines");
+    o.n_aligned = 0;
+    assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EINVAL, &err, "0 target words");
+    o.n_aligned = 1;
+    q.screen = THR_HEAD_SCREEN_FULL;
+    assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EINVAL, &err,
+                 "unit-translate-texts.lex: an alignment is for the screen align only");
+}
+
+/* All words of the target for every word: the full head's answers. */
+static void an_alignment_of_all_words_answers_as_the_full_head(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 8;
+    model *m = random_model(*state);
+    char *table = test_array(30 * 40 * 16, 1);
+    size_t used = 0;
+    thr_translator_options o;
+    thr_head_query_options q;
+    draw_texts(&all, &rng);
+    for (uint32_t e = 3; e < 30; e++)
+        for (uint32_t f = 3; f < 40; f++)
+            used += (size_t)sprintf(table + used, "w%u w%u 0.5\n", e, f);
+    test_write_text(TABLE, table);
+    thr_translator *t = open_it(*state, NULL);
+    const thr_translations full = translate(t, all.at, TEXTS);
+    thr_translator_options_init(&o);
+    thr_head_query_options_init(&q);
+    q.screen = THR_HEAD_SCREEN_ALIGN;
+    q.n_frequent = 3; /* special words */
+    o.query = &q;
+    o.alignment = TABLE;
+    thr_translator *other = open_it(*state, &o);
+    const thr_translations r = translate(other, all.at, TEXTS);
+    for (size_t i = 0; i < TEXTS; i++)
+        assert_string_equal(r.translations[i].text, full.translations[i].text);
+    thr_translator_free(other);
+    thr_translator_free(t);
+    free(table);
     model_free(m);
 }
 
@@ -592,6 +664,8 @@ int main(void) {
         cmocka_unit_test(one_beam_is_the_greedy_choice_of_a_model_in_double),
         cmocka_unit_test(an_answer_does_not_depend_on_the_batch_or_the_threads),
         cmocka_unit_test(screens_that_let_all_words_by_answer_as_the_full_head),
+        cmocka_unit_test(an_alignment_gives_each_text_its_words),
+        cmocka_unit_test(an_alignment_of_all_words_answers_as_the_full_head),
         cmocka_unit_test(states_are_reported_before_the_head_scores_them),
         cmocka_unit_test(a_head_may_be_a_file),
         cmocka_unit_test(lengths_have_limits),

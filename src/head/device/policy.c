@@ -44,6 +44,8 @@ thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, 
     if (plan->answers.log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !plan->all)
         return thr_device_refuse(head->context, "GPUs do not sample a normaliser: use candidates, exact or the CPU",
                                  err);
+    if (plan->options->screen == THR_HEAD_SCREEN_ALIGN)
+        return thr_device_refuse(head->context, "GPUs do not take lists of words: use another screen or the CPU", err);
     THR_TRY(thr_device_enter(&head->on_device, &use, &device, err));
     if (device == NULL)
         return THR_OK;

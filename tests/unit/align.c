@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * align.c - tables of word translations: the probabilities of a naive IBM model 1 with a full matrix, the table's lines
+ * and their order, reading tables of other programs, and what is refused.
+ */
+#include <thresher/align.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align/ibm1.h"
+#include "align/table.h"
+#include "files.h"
+#include "support.h"
+
+static const char SOURCE[] = "unit-align.en", TARGET[] = "unit-align.de", TABLE[] = "unit-align.lex";
+enum { WORDS = 12, PAIRS = 60, MOST = 8 };
+
+/* ------------------------------------------------------------------------------------------------ naive model */
+
+typedef struct naive_text {
+    uint32_t words[PAIRS][MOST];
+    size_t n[PAIRS];
+} naive_text;
+
+/* Sentences of words a, b, ...; some are empty. Words of the target follow those of the source at times. */
+static void draw(naive_text *source, naive_text *target, uint64_t *rng) {
+    for (size_t s = 0; s < PAIRS; s++) {
+        source->n[s] = s % 10 == 9 ? 0 : 1 + (size_t)thr_rng_below(rng, MOST - 1);
+        target->n[s] = s % 15 == 7 ? 0 : 1 + (size_t)thr_rng_below(rng, MOST - 1);
+        for (size_t i = 0; i < MOST; i++) {
+            source->words[s][i] = (uint32_t)thr_rng_below(rng, WORDS);
+            target->words[s][i] =
+                thr_rng_below(rng, 3) > 0 ? (source->words[s][i] * 5 + 1) % WORDS : (uint32_t)thr_rng_below(rng, WORDS);
+        }
+    }
+}
+
+static void write_text(const char *path, const naive_text *text, char first) {
+    char *bytes = test_array((size_t)PAIRS * (MOST * 3 + 2), 1);
+    size_t n = 0;
+    for (size_t s = 0; s < PAIRS; s++) {
+        for (size_t i = 0; i < text->n[s]; i++)
+            n += (size_t)sprintf(bytes + n, "%s%c%c", i > 0 ? " " : "", first, (char)('a' + text->words[s][i]));
+        bytes[n++] = '\n';
+    }
+    test_write_file(path, bytes, n);
+    free(bytes);
+}
+
+/* t[e][f]; e = WORDS is the empty word. */
+static void naive_learn(const naive_text *source, const naive_text *target, int n_iterations,
+                        double t[WORDS + 1][WORDS]) {
+    for (size_t e = 0; e <= WORDS; e++)
+        for (size_t f = 0; f < WORDS; f++)
+            t[e][f] = 1.0 / WORDS;
+    for (int iteration = 0; iteration < n_iterations; iteration++) {
+        double counts[WORDS + 1][WORDS] = {{0}};
+        for (size_t s = 0; s < PAIRS; s++)
+            for (size_t j = 0; source->n[s] > 0 && j < target->n[s]; j++) {
+                const uint32_t f = target->words[s][j];
+                double sum = t[WORDS][f];
+                for (size_t i = 0; i < source->n[s]; i++)
+                    sum += t[source->words[s][i]][f];
+                counts[WORDS][f] += t[WORDS][f] / sum;
+                for (size_t i = 0; i < source->n[s]; i++)
+                    counts[source->words[s][i]][f] += t[source->words[s][i]][f] / sum;
+            }
+        for (size_t e = 0; e <= WORDS; e++) {
+            double total = 0;
+            for (size_t f = 0; f < WORDS; f++)
+                total += counts[e][f];
+            for (size_t f = 0; f < WORDS; f++)
+                t[e][f] = total > 0 ? counts[e][f] / total : 0;
+        }
+    }
+}
+
+static size_t naive_lines(double t[WORDS + 1][WORDS], double least, size_t n_best) {
+    size_t n = 0;
+    for (size_t e = 0; e < WORDS; e++) {
+        size_t of_word = 0;
+        for (size_t f = 0; f < WORDS; f++)
+            of_word += t[e][f] >= least && t[e][f] > 0;
+        n += of_word < n_best ? of_word : n_best;
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------------------------------------ learning */
+
+static void probabilities_are_those_of_a_naive_model(void **state) {
+    static naive_text source, target;
+    double t[WORDS + 1][WORDS];
+    uint64_t rng = test_seed();
+    for (uint32_t iterations = 1; iterations < 8; iterations += 3) {
+        thr_align_options o;
+        thr_align_report report;
+        thr_error err;
+        draw(&source, &target, &rng);
+        write_text(SOURCE, &source, 'e');
+        write_text(TARGET, &target, 'f');
+        naive_learn(&source, &target, (int)iterations, t);
+        thr_align_options_init(&o);
+        o.n_iterations = iterations;
+        o.n_best = iterations == 1 ? 3 : 100;
+        o.least = iterations == 1 ? 0 : 0.01;
+        assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err), &err);
+        FILE *file = fopen(TABLE, "r");
+        char e[8], f[8], last_word[8] = "";
+        double p, last = 0;
+        size_t n = 0;
+        assert_non_null(file);
+        for (; fscanf(file, "%7s %7s %lf", e, f, &p) == 3; n++) {
+            const double want = t[e[1] - 'a'][f[1] - 'a'];
+            assert_true(e[0] == 'e' && f[0] == 'f');
+            assert_case(fabs(p - want) < 1e-5 * want, "seed %llu: p(%s | %s) is %g, should be %g",
+                        (unsigned long long)test_seed(), f, e, p, want);
+            assert_true(strcmp(e, last_word) != 0 || p <= last);
+            memcpy(last_word, e, sizeof e);
+            last = p;
+        }
+        (void)fclose(file);
+        assert_int_equal(n, naive_lines(t, o.least, o.n_best));
+        assert_int_equal(report.n_written, n);
+        assert_true(report.n_pairs + report.n_skipped == PAIRS && report.n_skipped == 6 + 4 && report.perplexity > 1);
+    }
+}
+
+static void words_that_go_together_are_each_others_best_translation(void **state) {
+    thr_error err;
+    thr_align_report report;
+    test_write_text(SOURCE, "House\nbig house\nbig\n");
+    test_write_text(TARGET, "Haus\ngroßes Haus\ngroßes\n");
+    thr_align_options o;
+    thr_align_options_init(&o);
+    o.n_iterations = 200;
+    o.n_best = 1;
+    assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err), &err);
+    size_t size;
+    char *text = (char *)test_read_file(TABLE, &size);
+    assert_true(strncmp(text, "house haus ", 11) == 0 && strstr(text, "\nbig großes ") != NULL);
+    free(text);
+    assert_true(report.n_source_words == 2 && report.n_target_words == 2 && report.n_entries == 4);
+}
+
+static void bad_options_and_texts_are_refused(void **state) {
+    thr_error err;
+    thr_align_options o;
+    test_write_text(SOURCE, "a\nb\n");
+    test_write_text(TARGET, "a\n");
+    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+                 "unit-align.de ends after 1 lines and unit-align.en does not: each line needs a translation");
+    assert_error(thr_align_train(*state, TARGET, SOURCE, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+                 "unit-align.de ends after 1 lines and unit-align.en does not");
+    test_write_text(TARGET, "a\n\n");
+    test_write_text(SOURCE, "\nb\n");
+    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+                 "unit-align.en and unit-align.de have no pair of lines of 1 to 250 words");
+    assert_error(thr_align_train(*state, SOURCE, TARGET, SOURCE, NULL, NULL, &err), THR_EINVAL, &err, NULL);
+    assert_error(thr_align_train(*state, "none.en", TARGET, TABLE, NULL, NULL, &err), THR_ENOTFOUND, &err, "none.en");
+    thr_align_options_init(&o);
+    o.n_iterations = 0;
+    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err, "0 iterations");
+    thr_align_options_init(&o);
+    o.n_best = 0;
+    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err, "0 target words");
+    thr_align_options_init(&o);
+    o.least = NAN;
+    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err,
+                 "probability of nan");
+}
+
+/* ------------------------------------------------------------------------------------------------ reading */
+
+typedef struct two_vocabularies {
+    thr_dictionary source, target;
+} two_vocabularies;
+
+/* Words s0, s1, ... and t0, t1, ... */
+static two_vocabularies vocabularies(thr_context *context, uint32_t n) {
+    two_vocabularies both = {.source = {.n = 0}};
+    for (uint32_t i = 0; i < n; i++) {
+        char word[16];
+        uint32_t number;
+        bool is_new;
+        thr_error err;
+        const size_t length = (size_t)snprintf(word, sizeof word, "s%u", i);
+        assert_ok(thr_dictionary_add(context, &both.source, word, length, &number, &is_new, &err), &err);
+        word[0] = 't';
+        assert_ok(thr_dictionary_add(context, &both.target, word, length, &number, &is_new, &err), &err);
+    }
+    return both;
+}
+
+static thr_status read_table(thr_context *context, const two_vocabularies *both, uint32_t n_best,
+                             thr_align_table *table, thr_error *err) {
+    const thr_dictionary *const two[] = {&both->source, &both->target};
+    *table = (thr_align_table){NULL, NULL};
+    return thr_align_table_read(context, TABLE, two, "a model", n_best, table, err);
+}
+
+static void a_table_has_the_best_words_of_each_source_word(void **state) {
+    two_vocabularies both = vocabularies(*state, 5);
+    thr_align_table table;
+    thr_error err;
+    /* tabs and spaces, logarithms, equal numbers, unknown words, words in any order */
+    test_write_text(
+        TABLE, "s3 t1 -2.5\ns1 t4 .25\n s1\tt0  0.5 \ns1 t2 0.25\r\ns1 tx 0.9\nsx t1 1\ns3 t2 -1e-3\ns1 t3 1e-9\n");
+    assert_ok(read_table(*state, &both, 3, &table, &err), &err);
+    static const uint64_t starts[] = {0, 0, 3, 3, 5, 5};
+    static const uint32_t words[] = {0, 2, 4, 2, 1};
+    assert_memory_equal(table.starts, starts, sizeof starts);
+    assert_memory_equal(table.words, words, sizeof words);
+    thr_align_table_free(*state, &table);
+    thr_dictionary_free(*state, &both.source);
+    thr_dictionary_free(*state, &both.target);
+}
+
+static void tables_of_other_kinds_are_refused_by_line(void **state) {
+    static const char *const bad[] = {
+        "s1 t1 0.5\ns1 t1\n",      "s1 t1 0.5\ns1 t1 x\n",     "s1 t1 0.5\n\n",           "s1 t1 0.5\ns1 t1 nan\n",
+        "s1 t1 0.5\ns1 t1 1e99\n", "s1 t1 0.5\ns1 t1 0.5 9\n", "s1 t1 0.5\ns1 t1 0.5x\n", "s1 t1 0.5\ns1 ||| t1 0.5\n"};
+    two_vocabularies both = vocabularies(*state, 5);
+    thr_align_table table;
+    thr_error err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        test_write_text(TABLE, bad[i]);
+        assert_error(read_table(*state, &both, 3, &table, &err), THR_EFORMAT, &err,
+                     "unit-align.lex: line 2 is not a source word, a target word and a probability");
+        thr_align_table_free(*state, &table);
+    }
+    char text[40 * 12] = "s1 t1 0.5\n";
+    test_write_text(TABLE, "t1 s1 0.5\n");
+    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err,
+                 "unit-align.lex: a model has the words of 0 of its 1 lines: learn it of the model's words, source");
+    for (int i = 0; i < 39; i++)
+        (void)strcat(text, "x y 0.5\n");
+    test_write_text(TABLE, text);
+    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err, "has the words of 1 of its 40 lines");
+    test_write_text(TABLE, "");
+    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err, "0 of its 0 lines");
+    thr_dictionary_free(*state, &both.source);
+    thr_dictionary_free(*state, &both.target);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static void every_failed_allocation_is_reported(void **state) {
+    static naive_text source, target;
+    uint64_t rng = test_seed();
+    test_memory memory = {.fail_at = 0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    (void)state;
+    draw(&source, &target, &rng);
+    write_text(SOURCE, &source, 's');
+    write_text(TARGET, &target, 't');
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        thr_error err;
+        test_oom_arm(&oom);
+        const thr_status status = thr_align_train(context, SOURCE, TARGET, TABLE, NULL, NULL, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory");
+    }
+    assert_true(oom.n_failed > 20);
+    two_vocabularies both = vocabularies(context, 12);
+    test_write_text(TABLE, "s1 t1 0.5\ns2 t2 0.5\n");
+    oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        thr_error err;
+        thr_align_table table;
+        test_oom_arm(&oom);
+        const thr_status status = read_table(context, &both, 3, &table, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory");
+        thr_align_table_free(context, &table);
+    }
+    assert_true(oom.n_failed > 3);
+    thr_dictionary_free(context, &both.source);
+    thr_dictionary_free(context, &both.target);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(probabilities_are_those_of_a_naive_model),
+        cmocka_unit_test(words_that_go_together_are_each_others_best_translation),
+        cmocka_unit_test(bad_options_and_texts_are_refused),
+        cmocka_unit_test(a_table_has_the_best_words_of_each_source_word),
+        cmocka_unit_test(tables_of_other_kinds_are_refused_by_line),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return test_run_with_context(tests);
+}
