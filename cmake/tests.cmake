@@ -8,7 +8,7 @@
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
 #   tests/cli/NAME.sh        cli.NAME       the programs from outside
 #   examples/NAME.c          example.NAME   public API only
-#   examples/NAME.py         example.NAME   the same in Python
+#   examples/NAME.py         example.NAME.py   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tests/bench/*.py         house.peers    the Python part of the benchmarks
@@ -306,7 +306,7 @@ if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
     set_property(TEST python PROPERTY COST 20)
     file(GLOB python_examples CONFIGURE_DEPENDS examples/*.py)
     foreach(source IN LISTS python_examples)
-        get_filename_component(name ${source} NAME_WE)
+        get_filename_component(name ${source} NAME)
         thr_test(example.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch
                  sh ${PROJECT_SOURCE_DIR}/tools/with-python ${source})
         set_property(TEST example.${name} APPEND PROPERTY ENVIRONMENT

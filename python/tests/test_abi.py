@@ -51,6 +51,8 @@ STRUCTS = {
     "thr_bleu_score": _abi.BleuScore,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
+    "thr_index_add_options": _abi.IndexAddOptions,
+    "thr_index_change": _abi.IndexChange,
     "thr_search_options": _abi.SearchOptions,
     "thr_radius_result": _abi.RadiusResult,
     "thr_item_features": _abi.ItemFeatures,

@@ -109,6 +109,7 @@ def number_doors(t: Things) -> dict[str, Door]:
         "Index.filter_ids": lambda a: t.ids.filter_ids(a),
         "Index.names": lambda a: t.named.names(a),
         "Index.rows": lambda a: t.ids.rows(a),
+        "Index.vectors": lambda a: t.ids.vectors(a),
         "Index.row": lambda a: t.ids.row(a),
         "Filter": lambda a: Filter(N, a),
         "Filter n_items": lambda a: Filter(a, []),

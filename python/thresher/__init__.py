@@ -37,6 +37,7 @@ from ._filters import Filter
 from ._head import Head, HeadInfo, HeadLoss, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
+from ._index_change import IndexChange
 from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
@@ -80,6 +81,7 @@ __all__ = [
     "HitsInfo",
     "HitsTarget",
     "Index",
+    "IndexChange",
     "IndexInfo",
     "LibraryInfo",
     "MemoryLimitError",

@@ -281,6 +281,14 @@ class IndexInfo(ctypes.Structure):
     )
 
 
+class IndexAddOptions(ctypes.Structure):
+    _fields_ = layout("size_t size; void* ids; uint64 n_ids; char* ids_path; bool replace")
+
+
+class IndexChange(ctypes.Structure):
+    _fields_ = layout("uint64 n_added n_removed first_id n_items n_commits")
+
+
 IndexInfoRoom = with_room("info", IndexInfo)
 
 

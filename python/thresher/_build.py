@@ -35,7 +35,7 @@ _ROTATE = {None: _abi.ROTATE["auto"], True: _abi.ROTATE["on"], False: _abi.ROTAT
 
 
 @contextmanager
-def _with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
+def with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
     """Set ids in the options while the with statement runs."""
     if ids is None:
         yield
@@ -155,7 +155,7 @@ def build(
         if are_words(features):
             note_weighed(features)
     context = shared_context(threads, device)  # also checks the device before the build
-    given = _with_ids(options, ids), _with_features(options, features, ids)
+    given = with_ids(options, ids), _with_features(options, features, ids)
     with given[0], given[1], Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes: built once in a directory, opened by mmap, searched."""
+"""Indexes: built in a directory, opened by mmap, searched, and changed."""
 
 from __future__ import annotations
 
 import os
+import threading
 from ctypes import byref, c_uint64
 from typing import Any, Literal, overload
 
@@ -17,12 +18,18 @@ from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
+from ._index_change import IndexChange
+from ._index_change import add as change_add
+from ._index_change import compact as change_compact
+from ._index_change import remove as change_remove
 from ._index_info import IndexHandle, IndexInfo
+from ._items import all_ids, ids_of, rows_of, vectors_of
 from ._jobs import Job, Progress
 from ._library import lib
 from ._radius import search_radius
 from ._readers import Vectors
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
+from ._tables import as_names
 from ._tower import TowerInfo, are_texts, encode, tower_info
 
 CertifiedArray = npt.NDArray[np.bool_]
@@ -32,16 +39,25 @@ class Index(Opened):
     """
     An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
-    An open index is immutable; several threads may search it at once. A forked child opens it again when it first uses
-    it. Larger scores are better in every metric: the cosine, the inner product, or minus the squared distance. Equal
-    scores are ordered by the smaller row.
+    An open index is a snapshot: it keeps its items until refresh(), or until a change that this object makes itself.
+    Several threads may search it at once, also while one changes it: a search that is running ends on the items that it
+    began with. A forked child opens it again when it first uses it.
+
+    Larger scores are better in every metric: the cosine, the inner product, or minus the squared distance. Equal scores
+    are ordered by the smaller row.
     """
 
     _kind, _noun = IndexHandle, "the index is"
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
+        self._changing = threading.Lock()
         super().__init__(path, threads=threads, device=device)
         self.info: IndexInfo = self.handle().info()
+
+    def _open(self) -> IndexHandle:
+        handle = IndexHandle(self._path, self._threads, self._device)
+        self.info = handle.info()
+        return handle
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Index:
@@ -196,7 +212,7 @@ class Index(Opened):
                       0.99. Above 0.999 every stored vector is scored. With features, without kept vectors, and for flat
                       cosine codes without a centre it holds for queries like those of the calibration
         exact         score every stored vector, without codes
-        filter        rows that may be returned: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
+        filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter
         certified     also return bool [n]: whether each answer is proven to be the exact one
         n_candidates  items that get exact scores, instead of what recall requires
         n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
@@ -224,9 +240,7 @@ class Index(Opened):
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
             and exact is certified is False
         ):
-            options = search_options(
-                self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
-            )
+            options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
         by_model = features is None
         if are_texts(queries):
             if features is None:
@@ -234,7 +248,7 @@ class Index(Opened):
             queries = self._encoded(handle, queries)
         if features is not None or target is not None:
             if options is None:
-                options = search_options(self.info.n_items, None, None, None, None, False, None, None)
+                options = search_options(handle.n_rows, None, None, None, None, False, None, None)
             self._ask_for_features(options, features, value, target, by_model)
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
@@ -296,7 +310,7 @@ class Index(Opened):
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
         handle = self.handle()
-        options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
+        options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
         if are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
@@ -359,14 +373,18 @@ class Index(Opened):
 
     def filter_ids(self, ids: Any) -> Filter:
         """
-        Make a Filter of the items with these ids: integers [m], or a Roaring bitmap of ids (an object with serialize(),
-        or its bytes). In an index built without ids, rows are ids, and search() takes them directly.
+        Make a Filter of the items with these ids: integers [m], names (a sequence of str), or a Roaring bitmap of ids
+        (an object with serialize(), or its bytes). In an index built without ids and never changed, rows are ids, and
+        search() takes them directly. The filter is for the items that the index holds now: make it
+        again after a change.
 
-        Raises NotFoundError (an unknown id); FormatError (bytes that are not a Roaring bitmap); ValueError or
+        Raises NotFoundError (an unknown id or name); FormatError (bytes that are not a Roaring bitmap); ValueError or
         TypeError.
         """
         handle = self.handle()
-        return filter_of_ids(handle.pointer, self.info.n_items, ids)
+        if as_names(ids) is not None:
+            ids = ids_of(handle, self.path, ids, "ids")
+        return filter_of_ids(handle.pointer, handle.n_rows, ids)
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
         """
@@ -390,7 +408,104 @@ class Index(Opened):
         self._handle = tuned
         self.info = tuned.info()
 
+    # ------------------------------------------------------------------------------------------- changes
+
+    def add(
+        self,
+        vectors: Vectors,
+        *,
+        ids: Ids | None = None,
+        names: Any = None,
+        progress: Progress | None = None,
+    ) -> IndexChange:
+        """
+        Add items, in one commit that survives a crash once this returns.
+
+        vectors       as for build(): an array, an iterable of arrays, a file, or, in an index with a model, texts
+        ids           distinct integers [n], or a file of them; None: the index chooses ids above all it ever had
+        names         a sequence of str, or a file of names: required if the items of the index have names
+        progress      called with ("add", items done, all items or 0); returns False to stop
+
+        Every call writes a file, so add many items at once. This object sees the new items, other ones after their
+        refresh(). Small files are merged now and then.
+
+        Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
+        index has already); MismatchError; ExistsError (another writer is at work); UnsupportedError (an index with
+        features); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
+        """
+        return self._add(vectors, ids, names, False, progress)
+
+    def upsert(
+        self,
+        vectors: Vectors,
+        *,
+        ids: Ids | None = None,
+        names: Any = None,
+        progress: Progress | None = None,
+    ) -> IndexChange:
+        """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
+        return self._add(vectors, ids, names, True, progress)
+
+    def _add(self, vectors: Any, ids: Any, names: Any, replace: bool, progress: Progress | None) -> IndexChange:
+        with self._changing:
+            change = change_add(self.handle(), self._path, vectors, ids, names, replace, progress)
+        self.refresh()
+        return change
+
+    def remove(self, ids: Any = None, *, names: Any = None, strict: bool = False) -> IndexChange:
+        """
+        Remove items by ids, integers [m], or by names, a sequence of str, in one commit. What is not there is counted;
+        with strict it raises NotFoundError, and nothing is removed. The bytes come back with compact(), or when files
+        are merged.
+
+        Raises ValueError or TypeError; ExistsError (another writer is at work); FileError.
+        """
+        with self._changing:
+            change = change_remove(self.handle(), self.path, self._path, ids, names, strict)
+        self.refresh()
+        return change
+
+    def compact(self, *, progress: Progress | None = None) -> IndexChange:
+        """
+        Write the index again without its removed items, in as few files as possible. Ids and scores stay the same.
+        Needs disk space for a second copy. Searches may run meanwhile.
+
+        Raises ExistsError (another writer is at work); UnsupportedError (an index with features); FileError;
+        CanceledError.
+        """
+        with self._changing:
+            change = change_compact(self.handle(), self._path, progress)
+        self.refresh()
+        return change
+
+    def refresh(self) -> bool:
+        """
+        Move to the newest commit; returns whether there was a newer one. Searches that are running end on the old one.
+
+        Raises FileMissingError, FormatError or FileError; the index then stays as it is.
+        """
+        with self._changing:
+            newer = self.handle().refreshed()
+            if newer is None:
+                return False
+            self._handle, self.info = newer, newer.info()
+            if self._closed:  # meanwhile
+                self._handle = None
+            return True
+
     # ------------------------------------------------------------------------------------------- items
+
+    def ids(self) -> IdArray:
+        """The ids of all items in the order of their rows, uint64 [n_items]."""
+        return all_ids(self.handle())
+
+    def vectors(self, ids: Any) -> ScoreArray:
+        """
+        The stored vectors of items by ids of any shape, or by names: float32 [..., n_dims], as vector() for each.
+
+        Raises NotFoundError; UnsupportedError for an index of codes only.
+        """
+        return vectors_of(self.handle(), self.path, self.info.n_dims, ids)
 
     def vector(self, id: int) -> ScoreArray:
         """
@@ -432,10 +547,9 @@ class Index(Opened):
             raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
         return row
 
-    def rows(self, ids: npt.ArrayLike) -> IdArray:
-        """row(id) of every id, uint64 of the same shape."""
-        array = np.asarray(ids, object)  # numpy converts a list of small and large integers to floats
-        return np.fromiter((self.row(id) for id in array.ravel().tolist()), np.uint64, array.size).reshape(array.shape)
+    def rows(self, ids: Any) -> IdArray:
+        """The rows of items by ids of any shape, or by names: uint64 of the same shape. Raises NotFoundError."""
+        return rows_of(self.handle(), self.path, ids)
 
     def _row(self, id: int) -> int | None:
         row = c_uint64()

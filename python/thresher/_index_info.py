@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from ctypes import byref, c_void_p
 from typing import NamedTuple
 
-from . import _abi
+from . import _abi, _errors
+from ._context import Context, own
 from ._handle import Handle
 from ._library import lib, read
 
@@ -16,6 +18,8 @@ class IndexInfo(NamedTuple):
     """
     The properties of an index; bytes are those of its files. lead_bits is the number of leading planes; rotated and
     centred are whether vectors were, before coding; tuned_queries is the number of queries of the last calibration.
+    n_rows is the number of rows, which filters have a bit for: n_items, unless the index was changed; n_commits the
+    number of changes, and n_removed the number of removed items that still take room in the files.
     """
 
     n_items: int
@@ -35,13 +39,30 @@ class IndexInfo(NamedTuple):
     centred: bool
     tuned_queries: int
     has_features: bool
+    n_rows: int
+    n_commits: int
+    n_removed: int
 
 
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ()
+    __slots__ = ("n_rows",)
     opens, frees = "thr_index_open", "thr_index_free"
+
+    def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
+        super().__init__(path, threads, device)
+        self.n_rows = int(lib.thr_index_n_rows(self.pointer))
+
+    @property
+    def context(self) -> Context:
+        return self._context
+
+    def refreshed(self) -> IndexHandle | None:
+        """A handle of the newest commit; None if this is one."""
+        made = c_void_p()
+        _errors.call(lib.thr_index_refresh, self.pointer, byref(made), files=True)
+        return None if made.value is None else RefreshedHandle(self, made.value)
 
     @property
     def threads(self) -> int:
@@ -49,4 +70,26 @@ class IndexHandle(Handle):
 
     def info(self) -> IndexInfo:
         i = lib.thr_index_get_info(self.pointer).info
-        return read(IndexInfo, i, metric=_METRICS[i.metric], bits=i.item_bits, keep=_abi.DTYPE_NAME[i.keep])
+        return read(
+            IndexInfo,
+            i,
+            metric=_METRICS[i.metric],
+            bits=i.item_bits,
+            keep=_abi.DTYPE_NAME[i.keep],
+            n_rows=self.n_rows,
+            n_commits=int(lib.thr_index_n_commits(self.pointer)),
+            n_removed=int(lib.thr_index_n_removed(self.pointer)),
+        )
+
+
+class RefreshedHandle(IndexHandle):
+    """A newer commit of an open index."""
+
+    __slots__ = ()
+
+    def __init__(self, before: IndexHandle, pointer: int) -> None:
+        self._free = lib.thr_index_free
+        self._context = before.context
+        self.pointer = pointer
+        self.n_rows = int(lib.thr_index_n_rows(pointer))
+        own(self)

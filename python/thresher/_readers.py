@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from ctypes import byref, c_void_p
 from itertools import chain
-from typing import Any, Callable, Union
+from typing import Any, Callable, Protocol, Union
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from ._checks import encoded_path
 from ._context import Context
 from ._jobs import call_back
 from ._library import lib
-from ._dual import Dual
-from ._tower import Tower
 
 Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
 """
@@ -30,13 +28,24 @@ model also a file of lines, or an iterable of texts.
 _FAILED = 2**64 - 1  # more rows than requested: the library stops with an error
 
 
+class Encoder(Protocol):
+    """A model that encodes texts as items: a Tower, a Dual, or that of an index."""
+
+    lines_reader: str
+    """The function that makes a reader of encoded lines."""
+
+    def handle(self) -> Any: ...
+
+    def chunks(self, texts: Iterable[str]) -> Iterable[AnyArray]: ...
+
+
 class Reader:
     """
     A thr_reader of source, for a with statement. Exceptions while rows are made go to the current job. tower encodes
     texts as items.
     """
 
-    def __init__(self, context: Context, source: Vectors, tower: Tower | Dual | None = None) -> None:
+    def __init__(self, context: Context, source: Vectors, tower: Encoder | None = None) -> None:
         self.pointer = c_void_p()
         self._texts = c_void_p()  # the lines that pointer encodes
         self._keep: object = None  # what must live as long as the reader
@@ -61,14 +70,13 @@ class Reader:
             self.__exit__()
             raise failure
 
-    def _encode_lines(self, tower: Tower | Dual) -> int:
+    def _encode_lines(self, tower: Encoder) -> int:
         if lib.thr_reader_get_shape(self.pointer).dtype != _abi.DTYPE["none"]:
             return _abi.OK
         self._texts, self.pointer = self.pointer, c_void_p()
         self._keep = handle = tower.handle()
         made, err = byref(self.pointer), byref(_errors.slot.error)
-        read = lib.thr_dual_reader if isinstance(tower, Dual) else lib.thr_tower_reader
-        return int(read(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
+        return int(getattr(lib, tower.lines_reader)(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
 
     def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
         def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
@@ -101,7 +109,7 @@ class Reader:
         self._keep = None
 
 
-def _encoded(source: Iterable[Any], tower: Tower | Dual) -> Iterable[Any]:
+def _encoded(source: Iterable[Any], tower: Encoder) -> Iterable[Any]:
     """The arrays of an iterable, with texts encoded by tower as items."""
     things = iter(source)
     first = next(things, None)

@@ -61,6 +61,7 @@ class Tower(Model):
     """
 
     _kind = TowerHandle
+    lines_reader = "thr_tower_reader"
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items come and go: add, upsert, remove, compact and refresh, items in bulk, and threads that search meanwhile."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import unittest
+from typing import Any
+
+import numpy as np
+
+import test_tower
+import thresher
+from support import Case, plain_search, random_vectors
+from thresher import Index, NotFoundError
+
+N, DIMS = 1000, 16
+
+
+class Changes(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.vectors = random_vectors(N, DIMS)
+        self.more = random_vectors(200, DIMS, seed=2)
+        self.queries = random_vectors(20, DIMS, seed=3)
+        self.index = Index.build(self.path(), self.vectors, threads=2, calibration_queries=0)
+        self.addCleanup(self.index.close)
+
+    def check(self, index: Index, items: dict[int, Any], newest: bool = True) -> None:
+        """The index holds these vectors by id and finds them."""
+        ids = np.array(list(items), np.uint64)
+        vectors = np.array(list(items.values()), np.float32)
+        if newest:
+            index.verify()
+        self.assertEqual(len(index), len(items))
+        self.assertEqual(sorted(index.ids().tolist()), sorted(items))
+        np.testing.assert_array_equal(index.vectors(ids), vectors)
+        truth = ids[plain_search(vectors, self.queries, 5).astype(int)]
+        np.testing.assert_array_equal(index.search(self.queries, 5, exact=True)[0], truth)
+
+    def test_items_come_and_go(self) -> None:
+        items = dict(enumerate(self.vectors))
+        other = Index.open(self.path(), threads=2)
+        self.addCleanup(other.close)
+        change = self.index.add(self.more)
+        self.assertEqual(change, (200, 0, 0, 0, N, N + 200, 1))
+        self.check(other, items, newest=False)
+        items.update(enumerate(self.more, N))
+        self.check(self.index, items)
+
+        change = self.index.upsert(-self.more, ids=np.arange(1100, 1300))
+        self.assertEqual(change[:7], (100, 100, 0, 0, None, N + 300, change.n_commits))
+        items.update(enumerate(-self.more, 1100))
+        self.check(self.index, items)
+
+        change = self.index.remove([*range(0, 600, 2), 77777])
+        self.assertEqual((change.n_removed, change.n_missing), (300, 1))
+        for id in range(0, 600, 2):
+            del items[id]
+        self.check(self.index, items)
+        self.assertTrue(other.refresh())
+        self.assertFalse(other.refresh())
+        self.check(other, items)
+        self.assertNotIn(0, other)
+        self.assertIn(1, other)
+
+        before = self.index.info.file_bytes
+        self.index.compact()
+        self.assertLess(self.index.info.file_bytes, before)
+        self.assertEqual(self.index.info.n_removed, 0)
+        self.check(self.index, items)
+        self.assertEqual(self.index.add(self.more).first_id, 1300)  # ids are never used again
+
+    def test_every_source(self) -> None:
+        np.save(self.path("more.npy"), self.more)
+        sources: list[Any] = [
+            self.more,
+            np.asfortranarray(self.more.astype(np.float64)),
+            self.path("more.npy"),
+            (part for part in np.split(self.more, 4)),
+            list(self.more),
+        ]
+        for number, source in enumerate(sources):
+            change = self.index.add(source)
+            self.assertEqual(change.n_added, 200)
+            assert change.first_id is not None
+            np.testing.assert_array_equal(self.index.vectors(np.arange(200) + change.first_id), self.more)
+            self.assertEqual(len(self.index), N + 200 * (number + 1))
+
+    def test_names(self) -> None:
+        names = [f"word {i}" for i in range(N)]
+        with Index.build(self.path("n"), self.vectors, ids=names, threads=2, calibration_queries=0) as index:
+            index.add(self.more[:3], names=["a", "b", "c"])
+            index.upsert(self.more[3:5], names=["b", "word 7"])
+            self.assertEqual(len(index), N + 3)
+            np.testing.assert_array_equal(index.vectors(["b", "word 7", "a"]), self.more[[3, 4, 0]])
+            np.testing.assert_array_equal(index.rows(["word 3", "word 4"]), [3, 4])
+            allowed = index.filter_ids(["a", "word 9"])
+            found = index.search(self.more[0], 3, filter=allowed, exact=True)[0]
+            self.assertEqual(index.names(found), ["a", "word 9", None])
+            change = index.remove(names=["a", "nothing", "word 9"])
+            self.assertEqual((change.n_removed, change.n_missing), (2, 1))
+            self.assertNotIn("a", index)
+            for doing in (
+                lambda: index.vectors(["b", "a"]),
+                lambda: index.rows(["a"]),
+                lambda: index.filter_ids(["a"]),
+                lambda: index.remove(names=["b", "a"], strict=True),
+            ):
+                with self.assertRaisesRegex(NotFoundError, "the name 'a'"):
+                    doing()
+            self.assertIn("b", index)
+            with self.assertRaisesRegex(thresher.ArgumentError, "'b' already"):
+                index.add(self.more[:1], names=["b"])
+            with self.assertRaisesRegex(thresher.ArgumentError, "give a name for each"):
+                index.add(self.more[:1])
+
+    def test_texts_by_the_model_of_the_index(self) -> None:
+        test_tower.train(self.path("tower"), 2, 2)
+        texts = [f"text number {i} of many words" for i in range(300)]
+        with Index.build(self.path("t"), texts[:200], model=self.path("tower"), threads=2) as index:
+            index.add(texts[200:250])
+            index.add(iter(texts[250:]))
+            with Index.build(self.path("all"), texts, model=self.path("tower"), threads=2) as all_of_them:
+                np.testing.assert_array_equal(index.vectors(index.ids()), all_of_them.vectors(all_of_them.ids()))
+
+    def test_filters_after_changes(self) -> None:
+        self.index.remove(np.arange(0, N, 3))
+        self.index.add(self.more)
+        n_rows = self.index.info.n_rows
+        self.assertGreaterEqual(n_rows, len(self.index))
+        mask = np.zeros(n_rows, bool)
+        mask[self.index.rows([1, 1001])] = True
+        for allowed in (mask, self.index.filter_ids([1, 1001]), self.index.rows([1, 1001])):
+            found = self.index.search(self.queries, 3, filter=allowed)[0]
+            self.assertTrue((np.sort(found[:, :2]) == [1, 1001]).all() and (found[:, 2] == thresher.NO_ID).all())
+
+    def test_wrong_input_changes_nothing(self) -> None:
+        bad = self.more.copy()
+        bad[3, 3] = np.nan
+        index = self.index
+        wrong: list[tuple[type[Exception], str, Any]] = [
+            (ValueError, "8 dimensions", lambda: index.add(self.more[:, :8])),
+            (ValueError, "row 3", lambda: index.add(bad)),
+            (ValueError, "id 5 is repeated", lambda: index.upsert(self.more[:2], ids=[5, 5])),
+            (ValueError, "id 5 already", lambda: index.add(self.more[:2], ids=[5000, 5])),
+            (ValueError, "one for every row", lambda: index.add(self.more[:2], ids=[5000])),
+            (ValueError, "have one of them", lambda: index.add(self.more[:2], ids=[1, 2], names=["a", "b"])),
+            (ValueError, "no names", lambda: index.add(self.more[:2], names=["a", "b"])),
+            (ValueError, "is empty", lambda: index.add(iter([]))),
+            (ValueError, "negative", lambda: index.remove([-1])),
+            (TypeError, "expected integers", lambda: index.remove([1.5])),
+            (ValueError, "give ids or names", lambda: index.remove()),
+            (TypeError, "sequence of str", lambda: index.remove(names=[1, 2])),
+            (NotFoundError, "the id 5000", lambda: index.remove([1, 5000], strict=True)),
+            (FileNotFoundError, "nowhere.npy", lambda: index.add("nowhere.npy")),
+        ]
+        for kind, text, doing in wrong:
+            with self.assertRaisesRegex(kind, text):
+                doing()
+        self.assertEqual(index.info.n_commits, 0)
+        self.assertFalse(index.refresh())
+        index.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            index.add(self.more)
+
+    def test_a_second_writer_is_refused(self) -> None:
+        directory = os.open(self.path(), os.O_RDONLY)
+        self.addCleanup(os.close, directory)
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        for doing in (lambda: self.index.add(self.more), lambda: self.index.remove([1]), self.index.compact):
+            with self.assertRaisesRegex(thresher.ExistsError, "another writer"):
+                doing()
+        fcntl.flock(directory, fcntl.LOCK_UN)
+        self.index.add(self.more)
+
+    def test_progress_stops_an_addition(self) -> None:
+        with self.assertRaises(thresher.CanceledError):
+            self.index.add((random_vectors(20_000, DIMS) for _ in range(50)), progress=lambda *_: False)
+        self.assertFalse(self.index.refresh())
+        self.check(self.index, dict(enumerate(self.vectors)))
+
+
+class Threads(Case):
+    def test_searches_while_another_thread_changes(self) -> None:
+        """Every answer is that of one commit: item i of generation g has the vector g * base[i]."""
+        base = np.abs(random_vectors(2000, DIMS)) + 0.1
+        index = Index.build(self.path(), base, metric="ip", threads=2, calibration_queries=0)
+        self.addCleanup(index.close)
+        order = np.random.default_rng(5).permutation(2000).astype(np.uint64)
+        query = np.ones(DIMS, np.float32)
+        ends = threading.Event()
+        failures: list[str] = []
+
+        def search() -> None:
+            while not ends.is_set():
+                ids, scores = index.search(query, 10, exact=True)
+                if len(set(ids.tolist())) != 10 or thresher.NO_ID in ids.tolist():
+                    failures.append(f"ids {ids}")
+                generations = scores / base[ids.astype(int)].sum(1)
+                if np.abs(generations - np.round(generations)).max() > 1e-3:
+                    failures.append(f"generations {generations}")
+
+        threads = [threading.Thread(target=search) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for generation in range(2, 5):
+                for part in np.split(order, 8):
+                    index.upsert(generation * base[part.astype(int)], ids=part)
+                index.compact()
+        finally:
+            ends.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failures, [])
+        np.testing.assert_allclose(index.vectors(np.arange(2000)), 4 * base, rtol=1e-6)
+
+    def test_many_threads_add_by_one_object(self) -> None:
+        index = Index.build(self.path(), random_vectors(500, DIMS), threads=2, calibration_queries=0)
+        self.addCleanup(index.close)
+        threads = [
+            threading.Thread(target=lambda seed=seed: index.add(random_vectors(50, DIMS, seed))) for seed in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(index), 900)
+        self.assertEqual(sorted(index.ids().tolist()), list(range(900)))
+
+
+if __name__ == "__main__":
+    unittest.main()

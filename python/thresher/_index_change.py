@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of an index: add, replace and remove items, and compact; each call is one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ctypes import byref
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _abi, _arrays, _errors
+from ._build import with_ids
+from ._dual import dual_info
+from ._index_info import IndexHandle
+from ._items import as_ids, find_names, find_rows, missing
+from ._jobs import Job, Progress
+from ._library import defaults, lib
+from ._readers import Reader
+from ._tables import as_names
+from ._texts import AT_ONCE, VectorArray, encode_texts
+from ._tower import encode
+
+
+class IndexChange(NamedTuple):
+    """
+    What a change did. n_added counts new items, n_replaced those that took the place of others; added items whose ids
+    the index chose have first_id, first_id + 1, ..., and first_id is None if it chose none. n_missing is the number of
+    ids and names to remove that no item has; n_items and n_commits are those of the index now.
+    """
+
+    n_added: int
+    n_replaced: int
+    n_removed: int
+    n_missing: int
+    first_id: int | None
+    n_items: int
+    n_commits: int
+
+
+class _Encoder:
+    """The model of an open index, for a Reader."""
+
+    def __init__(self, handle: IndexHandle) -> None:
+        self._index = handle  # owns the model
+        self._dual = lib.thr_index_dual(handle.pointer)
+        self._tower = lib.thr_index_tower(handle.pointer)
+        self.lines_reader = "thr_tower_reader" if self._dual is None else "thr_dual_reader"
+
+    def is_there(self) -> bool:
+        return self._dual is not None or self._tower is not None
+
+    @property
+    def pointer(self) -> int:
+        return int(self._tower if self._dual is None else self._dual)
+
+    def handle(self) -> _Encoder:
+        return self
+
+    def chunks(self, texts: Iterable[str]) -> Iterator[VectorArray]:
+        side, left = _abi.SIDE["item"], iter(texts)
+        while some := list(islice(left, AT_ONCE)):
+            if self._dual is None:
+                yield encode(self._tower, side, some)
+            else:
+                yield encode_texts(lib.thr_dual_encode, self._dual, side, dual_info(self._dual).n_vector, some)
+
+
+def _known_by(ids: Any, names: Any) -> Any:
+    if ids is not None and names is not None:
+        raise ValueError("ids and names were given: items have one of them")
+    return ids if names is None else names
+
+
+def add(
+    handle: IndexHandle,
+    path: bytes,
+    vectors: Any,
+    ids: Any,
+    names: Any,
+    replace: bool,
+    progress: Progress | None,
+) -> IndexChange:
+    """thr_index_add."""
+    options = defaults("thr_index_add_options_init")
+    options.replace = replace
+    encoder = _Encoder(handle)
+    change = _abi.IndexChange()
+    context = handle.context
+    model = encoder if encoder.is_there() else None
+    given = with_ids(options, _known_by(ids, names))
+    with given, Reader(context, vectors, model) as reader, Job(progress) as job:
+        status = lib.thr_index_add(
+            context.pointer, path, reader.pointer, byref(options), byref(change), byref(_errors.slot.error)
+        )
+        job.finish(status, files=True)
+    chosen = (ids is None and names is None) or handle.info().has_names
+    return IndexChange(
+        n_added=change.n_added - change.n_removed,
+        n_replaced=change.n_removed,
+        n_removed=0,
+        n_missing=0,
+        first_id=change.first_id if chosen else None,
+        n_items=change.n_items,
+        n_commits=change.n_commits,
+    )
+
+
+def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: Any, strict: bool) -> IndexChange:
+    """thr_index_remove."""
+    items = _known_by(ids, names)
+    if items is None:
+        raise ValueError("remove: give ids or names")
+    known = as_names(items)
+    if known is None and names is not None and len(names) > 0:
+        raise TypeError("names: expected a sequence of str")
+    numbers = as_ids(items, "ids").reshape(-1) if known is None else find_names(handle, known)
+    unknown = np.flatnonzero(find_rows(handle, numbers) == _abi.NO_ID)
+    if strict and unknown.size:
+        first = int(unknown[0])
+        raise missing(path, int(numbers[first]) if known is None else known[first])
+    change = _abi.IndexChange()
+    with Job() as job:
+        status = lib.thr_index_remove(
+            handle.context.pointer,
+            directory,
+            _arrays.address(numbers),
+            numbers.size,
+            byref(change),
+            byref(_errors.slot.error),
+        )
+        job.finish(status, files=True)
+    return IndexChange(0, 0, change.n_removed, unknown.size, None, change.n_items, change.n_commits)
+
+
+def compact(handle: IndexHandle, directory: bytes, progress: Progress | None) -> IndexChange:
+    """thr_index_compact."""
+    change = _abi.IndexChange()
+    with Job(progress) as job:
+        status = lib.thr_index_compact(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
+        job.finish(status, files=True)
+    return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
