@@ -23,6 +23,7 @@ const prog_identity prog_self = {
 const prog_noun prog_nouns[] = {
     {"info", "this build and machine, or a description of a file"},
     {"index", "build an index of vectors, search it and change it"},
+    {"shards", "search a collection of more items than one index holds"},
     {"tower", "train models that encode texts"},
     {"hits", "posting lists of items' features, every item scored"},
     {"head", "output layers over large vocabularies, the best words of states"},
@@ -43,6 +44,9 @@ const prog_command *const prog_commands[] = {
     &prog_index_upsert,
     &prog_index_remove,
     &prog_index_compact,
+    &prog_shards_search_command,
+    &prog_shards_info,
+    &prog_shards_verify,
     &prog_tower_train,
     &prog_tower_encode,
     &prog_tower_eval,

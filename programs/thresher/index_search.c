@@ -155,7 +155,8 @@ int prog_vector_search_prepare(prog_vector_search *s) {
         rc = prog_results_open(&search->results, search->run, values->output, s->info.has_names ? name_of : NULL,
                                s->index, values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = search->by_radius ? prog_vector_search_prepare_radius(s)
+        rc = search->by_radius ? prog_search_prepare_radius(search, values->dir, s->info.metric, values->radius,
+                                                            values->output, &s->least_score)
                                : prog_search_make_room(search, values->k, values->rerank.depth,
                                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX);
     if (rc == PROG_DONE)
@@ -166,30 +167,6 @@ int prog_vector_search_prepare(prog_vector_search *s) {
 }
 
 /* ------------------------------------------------------------------------------------------------ search */
-
-/* Search all rows of a reader of rows of numbers. */
-static int search_rows(prog_vector_search *s, thr_reader *reader) {
-    const thr_reader_shape shape = thr_reader_get_shape(reader);
-    const uint64_t total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
-
-    if (shape.n_dims != s->info.n_dims) {
-        prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
-                   s->values->queries, shape.n_dims, s->values->dir, s->info.n_dims);
-        return PROG_FAILED;
-    }
-    for (;;) {
-        thr_matrix rows;
-
-        int rc = prog_input_rows(reader, s->search.batch, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            return rc;
-        rc = prog_search_batch(&s->search, &rows);
-        if (rc != PROG_DONE)
-            return rc;
-        if (s->search.results.out.file != stdout)
-            (void)prog_progress(NULL, "search", s->search.results.n_queries, total);
-    }
-}
 
 int prog_vector_search_file(prog_vector_search *s) {
     thr_reader *file = NULL, *texts = NULL;
@@ -205,7 +182,7 @@ int prog_vector_search_file(prog_vector_search *s) {
     if (rc == PROG_DONE)
         rc = check_features(s);
     if (rc == PROG_DONE)
-        rc = search_rows(s, texts != NULL ? texts : file);
+        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->dir, s->info.n_dims);
     thr_reader_free(texts);
     thr_reader_free(file);
     return rc;

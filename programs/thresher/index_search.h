@@ -55,7 +55,4 @@ void prog_vector_search_free(prog_vector_search *s);
 int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
 int prog_vector_search_texts(prog_vector_search *s);
 
-/* search_radius.c: the parts that differ in a search by radius. */
-int prog_vector_search_prepare_radius(prog_vector_search *s);
-
 #endif

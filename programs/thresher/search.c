@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "input.h"
 #include "talk.h"
 
 /* Queries are searched in batches: large enough to use all threads, small enough for any k. */
@@ -148,6 +149,29 @@ int prog_search_batch(prog_search *s, const thr_matrix *queries) {
     for (uint64_t q = 0; q < n && rc == PROG_DONE; q++)
         rc = put(s, q);
     return rc == PROG_DONE && prog_stop_signal() != 0 ? prog_stopped() : rc;
+}
+
+int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32_t n_dims) {
+    const thr_reader_shape shape = thr_reader_get_shape(reader);
+    const uint64_t total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
+
+    if (shape.n_dims != n_dims) {
+        prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
+                   s->queries, shape.n_dims, dir, n_dims);
+        return PROG_FAILED;
+    }
+    for (;;) {
+        thr_matrix rows;
+
+        int rc = prog_input_rows(reader, s->batch, &rows);
+        if (rc != PROG_DONE || rows.n_rows == 0)
+            return rc;
+        rc = prog_search_batch(s, &rows);
+        if (rc != PROG_DONE)
+            return rc;
+        if (s->results.out.file != stdout)
+            (void)prog_progress(NULL, "search", s->results.n_queries, total);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ end */

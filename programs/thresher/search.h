@@ -38,6 +38,13 @@ struct prog_search {
     thr_status (*search_batch)(prog_search *s, const thr_matrix *queries, thr_error *err);
 };
 
+/*
+ * search_radius.c: choose the batch of a search by radius, and *least_score, the library's for radius; dir, of items of
+ * this metric, and output are for messages.
+ */
+int prog_search_prepare_radius(prog_search *s, const char *dir, thr_metric metric, double radius, const char *output,
+                               float *least_score);
+
 /* search_radius.c: copy the n items of a query's answer to ids and scores. */
 int prog_search_take_found(prog_search *s, uint64_t query, uint64_t *n);
 
@@ -50,6 +57,12 @@ int prog_search_make_room(prog_search *s, uint64_t k, uint64_t depth, uint64_t n
 
 /* Search a batch and write its answers. queries is NULL if queries have only features, which are read next. */
 int prog_search_batch(prog_search *s, const thr_matrix *queries);
+
+/*
+ * Search all rows of a reader of rows of numbers, of the file s->queries, which must have the n_dims dimensions of the
+ * items in dir.
+ */
+int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32_t n_dims);
 
 /* At the end, or after a step that failed with rc: close the results and print totals. Returns rc, or a worse code. */
 int prog_search_end(prog_search *s, int rc);

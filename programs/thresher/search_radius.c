@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index_search.h"
+#include "search.h"
 #include "talk.h"
 
 /*
@@ -15,31 +15,29 @@ enum { QUERIES_A_THREAD = 16 };
 /*
  * For l2 the user gives a distance and the library needs minus its square, rounded so that items just at it are within.
  */
-static int find_least_score(prog_vector_search *s) {
-    const double radius = s->values->radius;
-
-    s->least_score = (float)radius;
-    if (s->info.metric != THR_METRIC_L2)
+static int find_least_score(const char *dir, thr_metric metric, double radius, float *least_score) {
+    *least_score = (float)radius;
+    if (metric != THR_METRIC_L2)
         return PROG_DONE;
     if (radius < 0.0) {
-        prog_error("--radius %g: %s is an index for l2, where it is a distance: give 0 or more", radius,
-                   s->values->dir);
+        prog_error("--radius %g: %s is an index for l2, where it is a distance: give 0 or more", radius, dir);
         return PROG_WRONG_WORDS;
     }
-    s->least_score = (float)(-radius * radius);
-    if ((double)s->least_score > -radius * radius)
-        s->least_score = nextafterf(s->least_score, -INFINITY);
+    *least_score = (float)(-radius * radius);
+    if ((double)*least_score > -radius * radius)
+        *least_score = nextafterf(*least_score, -INFINITY);
     return PROG_DONE;
 }
 
-int prog_vector_search_prepare_radius(prog_vector_search *s) {
-    if (s->search.results.format == PROG_FORMAT_IVECS) {
+int prog_search_prepare_radius(prog_search *s, const char *dir, thr_metric metric, double radius, const char *output,
+                               float *least_score) {
+    if (s->results.format == PROG_FORMAT_IVECS) {
         prog_error("-o %s: rows of .ivecs have one length, but answers by --radius have not; write .jsonl or .trec",
-                   s->values->output);
+                   output);
         return PROG_WRONG_WORDS;
     }
-    s->search.batch = (uint64_t)QUERIES_A_THREAD * thr_context_threads(s->search.run->context);
-    return find_least_score(s);
+    s->batch = (uint64_t)QUERIES_A_THREAD * thr_context_threads(s->run->context);
+    return find_least_score(dir, metric, radius, least_score);
 }
 
 int prog_search_take_found(prog_search *s, uint64_t query, uint64_t *n) {

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A collection of shards gives the answers of one index over all rows; one that does not fit together is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+THRESHER_LIBRARY=$(dirname "$THRESHER")/libthresher.so
+export THRESHER_LIBRARY
+python() {
+    "${source_dir:?}/tools/with-python" "$@"
+}
+python -c '' || exit 77
+
+cat >make.py <<'END'
+import sys
+
+import numpy as np
+import thresher
+from thresher import shards
+
+metric, kind = sys.argv[1:]
+x = np.random.default_rng(1).standard_normal((900, 16), np.float32)
+x[::90] = x[0]
+np.save("queries.npy", np.concatenate([x[:7], np.random.default_rng(2).standard_normal((13, 16), np.float32)]))
+ids = {"rows": None, "ids": np.arange(900) * 3 + 5, "names": [f"item{i}" for i in range(900)]}[kind]
+cuts = [0, 1, 200, 200, 650, 900]
+parts = [x[a:b] if ids is None else (x[a:b], ids[a:b]) for a, b in zip(cuts, cuts[1:])]
+thresher.Index.build("one", x, ids=ids, metric=metric, replace=True)
+shards.build("many", parts, metric=metric, replace=True)
+END
+
+for how in "cosine rows" "ip ids" "l2 names"; do
+    # shellcheck disable=SC2086 # two words
+    works python make.py $how
+    for options in "-k 10 -o -.trec" "-k 1000 -o -.jsonl" "--radius 2 -o -.jsonl"; do
+        # shellcheck disable=SC2086 # words
+        works "$THRESHER" index search one queries.npy --exact $options -q
+        mv out expected
+        # shellcheck disable=SC2086
+        works "$THRESHER" shards search many queries.npy --exact $options -q
+        same out expected
+    done
+    works "$THRESHER" shards search many queries.npy -k 5 -o found.ivecs
+    says '20 queries, 900 items' err
+    works "$THRESHER" index search one queries.npy -k 5 --exact -o truth.ivecs
+    works "$THRESHER" eval recall truth.ivecs found.ivecs -k 5
+    works "$THRESHER" shards verify many
+done
+works "$THRESHER" shards info many
+says '^number          4, of 1 to 450 items$' out
+says '^metric          l2$' out
+works "$THRESHER" shards info many --json
+says '"n_shards":4,"n_items":900' out
+
+fails 1 'no collection of shards' "$THRESHER" shards info one
+fails 1 'no collection of shards' "$THRESHER" shards search nowhere queries.npy -k 1
+random_rows 3 5 1 | to_fvecs >five.fvecs
+fails 1 'queries and items must have the same' "$THRESHER" shards search many five.fvecs -k 1
+fails 2 'not for --radius' "$THRESHER" shards search many queries.npy --radius 1 --candidates 5
+
+# Damage
+cp -r many good
+again() {
+    rm -rf many
+    cp -r good many
+}
+shard=$(sed -n 's/.*"directory": "\(000003-[0-9a-f]*\)".*/\1/p' many/shards.json)
+rm -rf "many/$shard"
+fails 1 "$shard: shard 2 of the collection is missing" "$THRESHER" shards search many queries.npy -k 1
+again
+rm -rf "many/$shard"
+works "$THRESHER" index build queries.npy -o "many/$shard"
+fails 1 "$shard: shard 2 has another" "$THRESHER" shards info many
+again
+sed -i "/000003/d" many/shards.json
+fails 1 'leave a gap: a shard is missing' "$THRESHER" shards verify many
+again
+sed -i 's/"first_row": 200/"first_row": 199/' many/shards.json
+fails 1 'overlap' "$THRESHER" shards verify many
+again
+sed -i 's/"thresher_shards": 1/"thresher_shards": 2/' many/shards.json
+fails 1 'format 2' "$THRESHER" shards verify many
+again
+sed -i 's/"checksum": "../"checksum": "zz/' many/shards.json
+fails 1 'was changed or replaced' "$THRESHER" shards verify many
+again
+size=$(wc -c <good/shards.json)
+for length in 0 1 20 200 $((size / 2)) $((size - 3)); do
+    head -c "$length" good/shards.json >many/shards.json
+    fails 1 'shards.json' "$THRESHER" shards info many
+done
+again
+for file in many/"$shard"/*.seg; do
+    printf 'x' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>err
+done
+fails 1 "$shard" "$THRESHER" shards verify many
