@@ -4,6 +4,7 @@
  * a query, from 1 to 4: its last arguments are constants.
  *
  *     THR_CALL_PLANES(planes, f, a, b);              f(a, b, planes)
+ *     THR_CALL_FEW_PLANES(planes, f, a, b);          the same, but compiled once for all numbers from 5 on
  *     THR_CALL_PLANES_BITS(planes, bits, f, a, b);   f(a, b, planes, bits)
  */
 #ifndef THR_KERNEL_PLANES_H
@@ -14,12 +15,15 @@
         f(__VA_ARGS__);                                                                                                \
         break;
 
+#define THR_FOUR_PLANES_(f, ...)                                                                                       \
+    THR_CASE_(1, f, __VA_ARGS__, 1)                                                                                    \
+    THR_CASE_(2, f, __VA_ARGS__, 2)                                                                                    \
+    THR_CASE_(3, f, __VA_ARGS__, 3)                                                                                    \
+    THR_CASE_(4, f, __VA_ARGS__, 4)
+
 #define THR_CALL_PLANES(planes, f, ...)                                                                                \
     switch (planes) {                                                                                                  \
-        THR_CASE_(1, f, __VA_ARGS__, 1)                                                                                \
-        THR_CASE_(2, f, __VA_ARGS__, 2)                                                                                \
-        THR_CASE_(3, f, __VA_ARGS__, 3)                                                                                \
-        THR_CASE_(4, f, __VA_ARGS__, 4)                                                                                \
+        THR_FOUR_PLANES_(f, __VA_ARGS__)                                                                               \
         THR_CASE_(5, f, __VA_ARGS__, 5)                                                                                \
         THR_CASE_(6, f, __VA_ARGS__, 6)                                                                                \
         THR_CASE_(7, f, __VA_ARGS__, 7)                                                                                \
@@ -28,7 +32,15 @@
         break;                                                                                                         \
     }
 
-#define THR_FOUR_CASES_(planes, f, ...)                                                                                \
+#define THR_CALL_FEW_PLANES(planes, f, ...)                                                                            \
+    switch (planes) {                                                                                                  \
+        THR_FOUR_PLANES_(f, __VA_ARGS__)                                                                               \
+    default:                                                                                                           \
+        f(__VA_ARGS__, planes);                                                                                        \
+        break;                                                                                                         \
+    }
+
+#define THR_FOUR_BITS_(planes, f, ...)                                                                                 \
     THR_CASE_(8 * (planes) + 1, f, __VA_ARGS__, planes, 1)                                                             \
     THR_CASE_(8 * (planes) + 2, f, __VA_ARGS__, planes, 2)                                                             \
     THR_CASE_(8 * (planes) + 3, f, __VA_ARGS__, planes, 3)                                                             \
@@ -36,14 +48,14 @@
 
 #define THR_CALL_PLANES_BITS(planes, bits, f, ...)                                                                     \
     switch (8 * (planes) + (bits)) {                                                                                   \
-        THR_FOUR_CASES_(1, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(2, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(3, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(4, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(5, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(6, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(7, f, __VA_ARGS__)                                                                             \
-        THR_FOUR_CASES_(8, f, __VA_ARGS__)                                                                             \
+        THR_FOUR_BITS_(1, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(2, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(3, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(4, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(5, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(6, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(7, f, __VA_ARGS__)                                                                              \
+        THR_FOUR_BITS_(8, f, __VA_ARGS__)                                                                              \
     default:                                                                                                           \
         break;                                                                                                         \
     }

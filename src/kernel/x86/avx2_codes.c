@@ -4,6 +4,7 @@
  *
  * A block is traversed once, in memory order, with the sums of both halves in registers.
  */
+#include "kernel/planes.h"
 #include "kernel/x86/avx2_words.h"
 
 INLINE __m256i popcount_bytes(__m256i x) {
@@ -80,37 +81,14 @@ INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_bl
         }
 }
 
-#define PLANES_SWITCH(planes, CALL)                                                                                    \
-    switch (planes) {                                                                                                  \
-    case 1:                                                                                                            \
-        CALL(1);                                                                                                       \
-        break;                                                                                                         \
-    case 2:                                                                                                            \
-        CALL(2);                                                                                                       \
-        break;                                                                                                         \
-    case 3:                                                                                                            \
-        CALL(3);                                                                                                       \
-        break;                                                                                                         \
-    case 4:                                                                                                            \
-        CALL(4);                                                                                                       \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        CALL(planes);                                                                                                  \
-        break;                                                                                                         \
-    }
-
 void thr_kernel_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part) {
-#define CALL(p) distance_table(distances, blocks, n_blocks, part, p)
-    PLANES_SWITCH(part->item_bits, CALL)
-#undef CALL
+    THR_CALL_FEW_PLANES(part->item_bits, distance_table, distances, blocks, n_blocks, part)
 }
 
 void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                   const thr_query_part *part) {
-#define CALL(p) distance_xor(distances, blocks, n_blocks, part, p)
-    PLANES_SWITCH(part->item_bits, CALL)
-#undef CALL
+    THR_CALL_FEW_PLANES(part->item_bits, distance_xor, distances, blocks, n_blocks, part)
 }
 
 /*

@@ -7,6 +7,7 @@
  * Codes are unpacked without bit transposition instructions: masked shifts gather the planes' bits of dimensions i
  * and i + 4 into the nibbles of a byte, four such bytes are interleaved, and the nibbles are separated.
  */
+#include "kernel/planes.h"
 #include "kernel/x86/avx2_codes.h"
 
 #include <immintrin.h>
@@ -238,26 +239,6 @@ static void sum_items(uint32_t item_sums[ITEMS], const uint8_t *bytes, uint32_t 
         }
 }
 
-static void unpack_some(uint8_t *bytes, const uint8_t *codes, uint32_t n_rows, uint32_t planes) {
-    switch (planes) {
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        unpack(bytes, codes, n_rows, n);                                                                               \
-        break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-#undef CASE
-    default:
-        break;
-    }
-}
-
 void thr_kernel_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                    const thr_query_tile *tile) {
     uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(32)));
@@ -266,8 +247,8 @@ void thr_kernel_distance_tile_avx2(uint32_t *distances, size_t stride, const uin
     for (size_t b = 0; b < n_blocks; b++)
         for (uint32_t r = 0; r < tile->n_rows; r += ROWS_A_ROUND) {
             const uint32_t n_rows = tile->n_rows - r < ROWS_A_ROUND ? tile->n_rows - r : ROWS_A_ROUND;
-            unpack_some(bytes, blocks + ((size_t)b * tile->n_rows + r) * ITEMS * tile->item_bits, n_rows,
-                        tile->item_bits);
+            const uint8_t *codes = blocks + (b * tile->n_rows + r) * ITEMS * tile->item_bits;
+            THR_CALL_PLANES(tile->item_bits, unpack, bytes, codes, n_rows)
             if (tile->bits == 8)
                 sum_items(item_sums, bytes, n_rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
