@@ -6,6 +6,33 @@
 
 #include "base/error.h"
 
+/* ------------------------------------------------------------------------------------------------ write */
+
+static thr_status write_all(thr_section_writer *writer, const thr_section_contents *c, thr_error *err) {
+    memcpy(c->header, c->kind->magic, sizeof c->kind->magic);
+    for (uint32_t kind = 1; kind <= c->kind->last; kind++) {
+        const thr_section_data *section = &c->sections[kind];
+        uint64_t size;
+        if (c->rule(c->shape, kind, &size) == THR_SECTION_ABSENT)
+            continue;
+        THR_TRY(thr_sections_begin(writer, kind, err));
+        THR_TRY(thr_sections_write(writer, section->data, (size_t)size, err));
+        THR_TRY(thr_sections_write(writer, section->text, section->n_text, err));
+        thr_sections_end(writer);
+    }
+    return thr_sections_finish(writer, c->header, err);
+}
+
+thr_status thr_section_file_write(thr_context *context, const char *path, const thr_section_contents *contents,
+                                  thr_error *err) {
+    thr_section_writer writer;
+    thr_status status = thr_sections_open(context, path, &writer, err);
+    if (status == THR_OK)
+        status = write_all(&writer, contents, err);
+    thr_sections_drop(&writer);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------ read */
 
 thr_status thr_section_file_damaged(const thr_section_file *file, uint64_t offset, const char *what, thr_error *err) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * section_file.h - read and validate a file of sections (sections.h). Safe for any bytes.
+ * section_file.h - write a file of sections (sections.h) from memory, and read and validate it. Safe for any bytes.
  *
- * Three steps: thr_section_file_read checks the magic, the version and the table's bounds; the caller checks its own
+ * Reading takes three steps: thr_section_file_read checks the magic, the version and the table's bounds; the caller checks its own
  * header fields; thr_section_file_fit compares the table with the one that these fields imply. After that, every
  * section lies in the file and has the required size. The caller validates the contents.
  *
@@ -25,6 +25,24 @@ typedef struct thr_file_kind {
     const char *foreign_text;
     const char *remedy; /* the end of messages about damaged files */
 } thr_file_kind;
+
+/* A section to write. Text follows the data where the rule asks for at least a size. */
+typedef struct thr_section_data {
+    const void *data, *text;
+    size_t n_text;
+} thr_section_data;
+
+typedef struct thr_section_contents {
+    const thr_file_kind *kind;
+    void *header;              /* THR_SECTIONS_HEADER bytes; magic and shared fields are filled in */
+    thr_section_rule_fn *rule; /* which sections of which sizes: the rule that readers give thr_section_file_fit */
+    const void *shape;
+    const thr_section_data *sections; /* by section kind */
+} thr_section_contents;
+
+/* Write a file, which appears when it is complete. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
+thr_status thr_section_file_write(thr_context *context, const char *path, const thr_section_contents *contents,
+                                  thr_error *err);
 
 /* A file in memory. */
 typedef struct thr_section_file {

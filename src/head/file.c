@@ -23,20 +23,52 @@ const thr_file_kind thr_head_kind = {.magic = {'T', 'H', 'R', 'H', 'E', 'A', 'D'
                                      .foreign_text = "is no head: build one with thresher head build",
                                      .remedy = THR_HEAD_REMEDY};
 
+/* ------------------------------------------------------------------------------------------------ sections */
+
+/* The parts of a head that determine which sections a file has, and their sizes. */
+typedef struct shape {
+    const thr_head_header *header;
+    const thr_head_hashes *hashes;
+} shape;
+
+/* The sizes cannot overflow. */
+static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
+    const thr_head_header *h = ((const shape *)user)->header;
+    const thr_head_hashes *record = ((const shape *)user)->hashes;
+    const uint64_t word = sizeof(uint32_t), n = h->n_words, padded = thr_head_padded(h->n_words);
+    const uint32_t n_coded = h->n_dims + (h->has & THR_HEAD_HAS_BIAS);
+    const bool hashes = (h->has & THR_HEAD_HAS_HASHES) != 0, planes = h->n_planes > 0;
+    const struct {
+        bool present;
+        uint64_t size;
+    } sections[THR_HEAD_LAST + 1] = {
+        [THR_HEAD_HASHES] = {hashes, sizeof *record},
+        [THR_HEAD_BIAS] = {(h->has & THR_HEAD_HAS_BIAS) != 0, n * sizeof(float)},
+        [THR_HEAD_ORDER] = {(h->has & THR_HEAD_HAS_ORDER) != 0, n * word},
+        [THR_HEAD_SLOTS] = {hashes, ((uint64_t)record->n_slots + record->n_stash) * sizeof(thr_cuckoo_slot)},
+        [THR_HEAD_LISTS] = {hashes, n * record->n_bands * word},
+        [THR_HEAD_QUANTISER] = {planes, sizeof(thr_head_quantiser)},
+        [THR_HEAD_CODES] = {planes, padded / THR_BLOCK_ITEMS * thr_block_size(n_coded, h->n_planes)},
+        [THR_HEAD_FACTORS] = {planes, padded * sizeof(float)},
+        [THR_HEAD_WEIGHTS] = {true, n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype)},
+        [THR_HEAD_SCALES] = {h->dtype == THR_DTYPE_I8, n * sizeof(float)},
+    };
+    *size = sections[kind].size;
+    return sections[kind].present ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+}
+
 /* ------------------------------------------------------------------------------------------------ write */
 
-static thr_status write_all(thr_section_writer *writer, const thr_head_contents *c, thr_error *err) {
-    const size_t n = c->n_words;
-    const bool hashes = c->shape.n_bands > 0;
+thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *c, thr_error *err) {
+    const thr_cuckoo *table = &c->lsh.table;
     thr_head_header header = {.version = thr_head_format_of(c->dtype),
                               .n_words = c->n_words,
                               .n_dims = c->n_dims,
                               .dtype = (uint32_t)c->dtype,
+                              .has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) |
+                                     (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
+                                     (c->shape.n_bands > 0 ? THR_HEAD_HAS_HASHES : 0u),
                               .n_planes = c->planes.n_planes};
-    memcpy(header.magic, thr_head_kind.magic, sizeof header.magic);
-    header.has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) | (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
-                 (hashes ? THR_HEAD_HAS_HASHES : 0u);
-    const thr_cuckoo *table = &c->lsh.table;
     const thr_head_hashes record = {.n_places = c->shape.n_places,
                                     .n_bands = c->shape.n_bands,
                                     .n_hashes = c->shape.n_hashes,
@@ -45,37 +77,15 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
                                     .seed = c->shape.seed,
                                     .table_seed = table->seed,
                                     .n_codes = c->n_codes};
-    if (hashes)
-        THR_TRY(thr_sections_put(writer, THR_HEAD_HASHES, &record, sizeof record, err));
-    if (c->bias != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HEAD_BIAS, c->bias, n * sizeof *c->bias, err));
-    if (c->order != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HEAD_ORDER, c->order, n * sizeof *c->order, err));
-    if (hashes) {
-        THR_TRY(thr_sections_put(writer, THR_HEAD_SLOTS, table->slots,
-                                 ((size_t)table->n_slots + table->n_stash) * sizeof *table->slots, err));
-        THR_TRY(thr_sections_put(writer, THR_HEAD_LISTS, c->lsh.words, n * record.n_bands * sizeof *c->lsh.words, err));
-    }
-    if (c->planes.n_planes > 0) {
-        const size_t padded = (size_t)thr_head_padded(c->n_words);
-        const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
-        THR_TRY(thr_sections_put(writer, THR_HEAD_QUANTISER, &c->planes.quantiser, sizeof c->planes.quantiser, err));
-        THR_TRY(thr_sections_put(writer, THR_HEAD_CODES, c->planes.codes, padded / THR_BLOCK_ITEMS * block_size, err));
-        THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
-    }
-    THR_TRY(thr_sections_put(writer, THR_HEAD_WEIGHTS, c->weights, n * thr_head_row_size(c), err));
-    if (c->scales != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HEAD_SCALES, c->scales, n * sizeof *c->scales, err));
-    return thr_sections_finish(writer, &header, err);
-}
-
-thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *contents, thr_error *err) {
-    thr_section_writer writer;
-    thr_status status = thr_sections_open(context, path, &writer, err);
-    if (status == THR_OK)
-        status = write_all(&writer, contents, err);
-    thr_sections_drop(&writer);
-    return status;
+    const thr_section_data sections[THR_HEAD_LAST + 1] = {
+        [THR_HEAD_HASHES] = {.data = &record},        [THR_HEAD_BIAS] = {.data = c->bias},
+        [THR_HEAD_ORDER] = {.data = c->order},        [THR_HEAD_SLOTS] = {.data = table->slots},
+        [THR_HEAD_LISTS] = {.data = c->lsh.words},    [THR_HEAD_QUANTISER] = {.data = &c->planes.quantiser},
+        [THR_HEAD_CODES] = {.data = c->planes.codes}, [THR_HEAD_FACTORS] = {.data = c->planes.factors},
+        [THR_HEAD_WEIGHTS] = {.data = c->weights},    [THR_HEAD_SCALES] = {.data = c->scales},
+    };
+    const thr_section_contents contents = {&thr_head_kind, &header, rule_of, &(shape){&header, &record}, sections};
+    return thr_section_file_write(context, path, &contents, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ parse */
@@ -88,55 +98,6 @@ static thr_status check_header(const thr_section_file *file, const thr_head_head
         thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->n_planes > THR_MAX_BITS)
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds invalid numbers", err);
     return THR_OK;
-}
-
-/* The parts of a head that determine which sections a file has, and their sizes. */
-typedef struct shape {
-    const thr_head_header *header;
-    const thr_head_hashes *hashes;
-} shape;
-
-/* The sizes cannot overflow. */
-static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
-    const thr_head_header *h = ((const shape *)user)->header;
-    const thr_head_hashes *record = ((const shape *)user)->hashes;
-    const uint64_t word = sizeof(uint32_t), n = h->n_words;
-    const bool hashes = (h->has & THR_HEAD_HAS_HASHES) != 0;
-    const thr_section_rule planes = h->n_planes > 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    switch ((thr_head_section)kind) {
-    case THR_HEAD_HASHES:
-        *size = sizeof *record;
-        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    case THR_HEAD_BIAS:
-        *size = n * sizeof(float);
-        return (h->has & THR_HEAD_HAS_BIAS) != 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    case THR_HEAD_ORDER:
-        *size = n * word;
-        return (h->has & THR_HEAD_HAS_ORDER) != 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    case THR_HEAD_SLOTS:
-        *size = ((uint64_t)record->n_slots + record->n_stash) * sizeof(thr_cuckoo_slot);
-        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    case THR_HEAD_LISTS:
-        *size = n * record->n_bands * word;
-        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    case THR_HEAD_QUANTISER:
-        *size = sizeof(thr_head_quantiser);
-        return planes;
-    case THR_HEAD_CODES:
-        *size = thr_head_padded(h->n_words) / THR_BLOCK_ITEMS *
-                thr_block_size(h->n_dims + (h->has & THR_HEAD_HAS_BIAS), h->n_planes);
-        return planes;
-    case THR_HEAD_FACTORS:
-        *size = thr_head_padded(h->n_words) * sizeof(float);
-        return planes;
-    case THR_HEAD_WEIGHTS:
-        *size = n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype);
-        return THR_SECTION_EXACT;
-    case THR_HEAD_SCALES:
-        *size = n * sizeof(float);
-        return h->dtype == THR_DTYPE_I8 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
-    }
-    return THR_SECTION_ABSENT;
 }
 
 /* The first section determines other sections' sizes, so its position is checked before the table. */

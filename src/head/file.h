@@ -79,8 +79,8 @@ static inline uint32_t thr_head_coded_dims(const thr_head_contents *c) {
     return c->n_dims + (c->bias != NULL);
 }
 
-/* Write a file, which appears when it is complete. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *contents, thr_error *err);
+/* Write a file (thr_section_file_write). */
+thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *c, thr_error *err);
 
 /* A mapped file and its sections. */
 typedef struct thr_head_view {

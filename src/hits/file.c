@@ -24,98 +24,7 @@ const thr_file_kind thr_hits_kind = {.magic = {'T', 'H', 'R', 'H', 'I', 'T', 0, 
                                      .foreign_text = "is no file of posting lists: build one with thresher hits build",
                                      .remedy = THR_HITS_REMEDY};
 
-/* ------------------------------------------------------------------------------------------------ write */
-
-static thr_status write_lists(thr_section_writer *writer, const thr_lists *l, thr_error *err) {
-    const size_t n_lists = l->n_lists, n_entries = l->n_entries, n_parts = l->n_parts;
-    const uint32_t elements[] = {l->n_elements[0], l->n_elements[1], l->n_elements[2], l->n_lists};
-    const size_t n_ids = l->n_elements[THR_LISTS_IDS], n_runs = l->n_elements[THR_LISTS_RUNS];
-    const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
-    const struct {
-        const void *data;
-        size_t size;
-    } sections[] = {{elements, sizeof elements},
-                    {l->features, l->n_features * sizeof *l->features},
-                    {l->sizes, n_lists * sizeof *l->sizes},
-                    {l->first_entries, (n_lists + 1) * sizeof *l->first_entries},
-                    {l->entry_forms, n_entries},
-                    {l->entry_begins, n_entries * sizeof *l->entry_begins},
-                    {l->entry_parts, (n_entries + 1) * sizeof *l->entry_parts},
-                    {l->part_windows, n_parts},
-                    {l->part_sizes, n_parts * sizeof *l->part_sizes},
-                    {l->ids, n_ids * sizeof *l->ids},
-                    {l->runs, 2 * n_runs * sizeof *l->runs},
-                    {l->bitmap_blocks, n_bitmaps},
-                    {l->bitmaps, n_bitmaps * THR_LISTS_BITMAP}};
-    for (uint32_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        if (sections[i].data != NULL)
-            THR_TRY(thr_sections_put(writer, THR_HITS_ELEMENTS + i, sections[i].data, sections[i].size, err));
-    return THR_OK;
-}
-
-static thr_status write_strings(thr_section_writer *writer, uint32_t kind, const thr_strings *strings, thr_error *err) {
-    THR_TRY(thr_sections_begin(writer, kind, err));
-    THR_TRY(thr_sections_write(writer, strings->offsets, ((size_t)strings->n + 1) * sizeof(uint64_t), err));
-    THR_TRY(thr_sections_write(writer, strings->bytes, (size_t)strings->size, err));
-    thr_sections_end(writer);
-    return THR_OK;
-}
-
-static thr_status write_all(thr_section_writer *writer, const thr_hits_contents *c, thr_error *err) {
-    const size_t n = c->lists.n_items;
-    thr_hits_header header = {.version = THR_HITS_FORMAT,
-                              .n_items = c->lists.n_items,
-                              .n_features = c->lists.n_features,
-                              .n_entries = c->lists.n_entries,
-                              .order = c->order,
-                              .n_parts = c->lists.n_parts,
-                              .n_postings = c->lists.n_postings};
-    header.has =
-        (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
-        (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) | (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) |
-        (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) | (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
-        (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (c->lists.features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
-        (c->lists.entry_parts != NULL ? THR_HITS_HAS_PARTS : 0u);
-    memcpy(header.magic, thr_hits_kind.magic, sizeof header.magic);
-    THR_TRY(write_lists(writer, &c->lists, err));
-    if (c->rows != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HITS_ROWS, c->rows, n * sizeof *c->rows, err));
-    if (c->ids != NULL) {
-        THR_TRY(thr_sections_put(writer, THR_HITS_ITEM_IDS, c->ids, n * sizeof *c->ids, err));
-        THR_TRY(thr_sections_put(writer, THR_HITS_ID_ORDER, c->id_order, n * sizeof *c->id_order, err));
-    }
-    if (c->names.offsets != NULL)
-        THR_TRY(write_strings(writer, THR_HITS_NAMES, &c->names, err));
-    if (c->words.offsets != NULL)
-        THR_TRY(write_strings(writer, THR_HITS_WORDS, &c->words, err));
-    if (c->model != 0)
-        THR_TRY(thr_sections_put(writer, THR_HITS_MODEL, &c->model, sizeof c->model, err));
-    if (c->multipliers != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HITS_MULTIPLIERS, c->multipliers, n * sizeof(float), err));
-    if (c->offsets != NULL)
-        THR_TRY(thr_sections_put(writer, THR_HITS_OFFSETS, c->offsets, n * sizeof(float), err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_REFS, c->lists.refs, c->lists.n_features * sizeof(uint32_t), err));
-    return thr_sections_finish(writer, &header, err);
-}
-
-thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *contents, thr_error *err) {
-    thr_section_writer writer;
-    thr_status status = thr_sections_open(context, path, &writer, err);
-    if (status == THR_OK)
-        status = write_all(&writer, contents, err);
-    thr_sections_drop(&writer);
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------------------ parse */
-
-static thr_status check_header(const thr_section_file *file, const thr_hits_header *h, thr_error *err) {
-    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HITS_HAS_ALL, err));
-    if (h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS || h->n_features > THR_HITS_MAX_FEATURE + 1 ||
-        h->order > THR_HITS_ORDER_ROWS)
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
-    return THR_OK;
-}
+/* ------------------------------------------------------------------------------------------------ sections */
 
 /* The numbers that determine which sections exist and how long they are. */
 typedef struct shape {
@@ -158,12 +67,71 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         [THR_HITS_MULTIPLIERS] = {n, 4, THR_HITS_HAS_MULTIPLIERS, false},
         [THR_HITS_OFFSETS] = {n, 4, THR_HITS_HAS_OFFSETS, false},
     };
-    if (kind == 0 || kind > THR_HITS_LAST)
-        return THR_SECTION_ABSENT;
     *size = sections[kind].n * sections[kind].size;
     if (sections[kind].has != 0 && (h->has & sections[kind].has) == 0)
         return THR_SECTION_ABSENT;
     return sections[kind].longer ? THR_SECTION_AT_LEAST : THR_SECTION_EXACT;
+}
+
+/* ------------------------------------------------------------------------------------------------ write */
+
+static thr_section_data strings_data(const thr_strings *strings) {
+    return (thr_section_data){strings->offsets, strings->bytes, (size_t)strings->size};
+}
+
+thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *c, thr_error *err) {
+    const thr_lists *l = &c->lists;
+    thr_hits_header header = {
+        .version = THR_HITS_FORMAT,
+        .n_items = l->n_items,
+        .n_features = l->n_features,
+        .n_entries = l->n_entries,
+        .has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
+               (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
+               (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
+               (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
+               (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (l->features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
+               (l->entry_parts != NULL ? THR_HITS_HAS_PARTS : 0u),
+        .order = c->order,
+        .n_parts = l->n_parts,
+        .n_postings = l->n_postings};
+    const uint32_t elements[] = {l->n_elements[0], l->n_elements[1], l->n_elements[2], l->n_lists};
+    const thr_section_data sections[THR_HITS_LAST + 1] = {
+        [THR_HITS_ELEMENTS] = {.data = elements},
+        [THR_HITS_FEATURES] = {.data = l->features},
+        [THR_HITS_SIZES] = {.data = l->sizes},
+        [THR_HITS_ENTRIES] = {.data = l->first_entries},
+        [THR_HITS_FORMS] = {.data = l->entry_forms},
+        [THR_HITS_BEGINS] = {.data = l->entry_begins},
+        [THR_HITS_PARTS] = {.data = l->entry_parts},
+        [THR_HITS_WINDOWS] = {.data = l->part_windows},
+        [THR_HITS_PART_SIZES] = {.data = l->part_sizes},
+        [THR_HITS_IDS] = {.data = l->ids},
+        [THR_HITS_RUNS] = {.data = l->runs},
+        [THR_HITS_BITMAP_BLOCKS] = {.data = l->bitmap_blocks},
+        [THR_HITS_BITMAPS] = {.data = l->bitmaps},
+        [THR_HITS_ROWS] = {.data = c->rows},
+        [THR_HITS_ITEM_IDS] = {.data = c->ids},
+        [THR_HITS_ID_ORDER] = {.data = c->id_order},
+        [THR_HITS_NAMES] = strings_data(&c->names),
+        [THR_HITS_WORDS] = strings_data(&c->words),
+        [THR_HITS_MODEL] = {.data = &c->model},
+        [THR_HITS_MULTIPLIERS] = {.data = c->multipliers},
+        [THR_HITS_OFFSETS] = {.data = c->offsets},
+        [THR_HITS_REFS] = {.data = l->refs},
+    };
+    const thr_section_contents contents = {&thr_hits_kind, &header, rule_of, &(shape){&header, elements}, sections};
+    return thr_section_file_write(context, path, &contents, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ parse */
+
+static thr_status check_header(const thr_section_file *file, const thr_hits_header *h, thr_error *err) {
+    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HITS_HAS_ALL, err));
+    if (h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS || h->n_features > THR_HITS_MAX_FEATURE + 1 ||
+        h->order > THR_HITS_ORDER_ROWS)
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
+    return THR_OK;
 }
 
 static thr_strings strings_at(const thr_section_file *file, uint32_t kind, uint64_t n) {

@@ -84,8 +84,8 @@ typedef struct thr_hits_contents {
     const float *multipliers, *offsets; /* by row, or NULL */
 } thr_hits_contents;
 
-/* Write the contents to path, which appears only when complete. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *contents, thr_error *err);
+/* Write a file (thr_section_file_write). */
+thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *c, thr_error *err);
 
 /* A file as mapped. */
 typedef struct thr_hits_view {

@@ -86,44 +86,22 @@ thr_status thr_svmlight_look(thr_context *context, const char *path, thr_svmligh
 static thr_section_rule cache_rule(const void *shape, uint32_t kind, uint64_t *size) {
     const cache_header *h = shape;
     const bool dense = (h->has & HAS_DENSE) != 0, comments = (h->has & HAS_COMMENTS) != 0;
-    bool there = true;
-    switch ((cache_section)kind) {
-    case CACHE_SOURCE:
-        *size = sizeof(thr_svmlight_source);
-        break;
-    case CACHE_LABELS:
-        *size = h->n_rows * sizeof(double);
-        break;
-    case CACHE_QUERIES:
-        *size = h->n_rows * sizeof(uint64_t);
-        there = (h->has & HAS_QUERIES) != 0;
-        break;
-    case CACHE_STARTS:
-        *size = (h->n_rows + 1) * sizeof(uint64_t);
-        there = !dense;
-        break;
-    case CACHE_COLUMNS:
-        *size = h->n_values * sizeof(uint32_t);
-        there = !dense;
-        break;
-    case CACHE_VALUES:
-        *size = h->n_values * sizeof(float);
-        there = !dense;
-        break;
-    case CACHE_DENSE:
-        *size = h->n_rows * h->n_features * sizeof(float);
-        there = dense;
-        break;
-    case CACHE_COMMENT_STARTS:
-        *size = (h->n_rows + 1) * sizeof(uint64_t);
-        there = comments;
-        break;
-    case CACHE_COMMENTS:
-        *size = h->n_comment_bytes;
-        there = comments;
-        break;
-    }
-    return there ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    const struct {
+        bool present;
+        uint64_t size;
+    } sections[CACHE_LAST + 1] = {
+        [CACHE_SOURCE] = {true, sizeof(thr_svmlight_source)},
+        [CACHE_LABELS] = {true, h->n_rows * sizeof(double)},
+        [CACHE_QUERIES] = {(h->has & HAS_QUERIES) != 0, h->n_rows * sizeof(uint64_t)},
+        [CACHE_STARTS] = {!dense, (h->n_rows + 1) * sizeof(uint64_t)},
+        [CACHE_COLUMNS] = {!dense, h->n_values * sizeof(uint32_t)},
+        [CACHE_VALUES] = {!dense, h->n_values * sizeof(float)},
+        [CACHE_DENSE] = {dense, h->n_rows * h->n_features * sizeof(float)},
+        [CACHE_COMMENT_STARTS] = {comments, (h->n_rows + 1) * sizeof(uint64_t)},
+        [CACHE_COMMENTS] = {comments, h->n_comment_bytes},
+    };
+    *size = sections[kind].size;
+    return sections[kind].present ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
 }
 
 /* Check that numbers are small enough that products below stay under 2^55 and cannot overflow. */
@@ -242,38 +220,29 @@ thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const
 
 /* ------------------------------------------------------------------------------------------------ write */
 
-static thr_status write_all(thr_section_writer *writer, const thr_svmlight_source *source, bool with_comments,
-                            const thr_svmlight *s, thr_error *err) {
+thr_status thr_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
+                                    bool with_comments, const thr_svmlight *s, thr_error *err) {
     cache_header header = {.version = CACHE_FORMAT,
                            .n_features = s->n_features,
                            .n_rows = s->n_rows,
                            .n_values = s->n_values,
+                           .has = (s->queries != NULL ? HAS_QUERIES : 0u) | (s->dense != NULL ? HAS_DENSE : 0u) |
+                                  (s->comment_starts != NULL ? HAS_COMMENTS : 0u) |
+                                  (with_comments ? WITH_COMMENTS : 0u),
                            .n_comment_bytes = s->comment_starts != NULL ? s->comment_starts[s->n_rows] : 0};
-    header.has = (s->queries != NULL ? HAS_QUERIES : 0u) | (s->dense != NULL ? HAS_DENSE : 0u) |
-                 (s->comment_starts != NULL ? HAS_COMMENTS : 0u) | (with_comments ? WITH_COMMENTS : 0u);
-    memcpy(header.magic, cache_kind.magic, sizeof header.magic);
-    const void *const data[CACHE_LAST + 1] = {NULL,       source,    s->labels, s->queries,        s->starts,
-                                              s->columns, s->values, s->dense,  s->comment_starts, s->comments};
-    for (uint32_t kind = 1; kind <= CACHE_LAST; kind++) {
-        uint64_t size;
-        if (cache_rule(&header, kind, &size) != THR_SECTION_ABSENT)
-            THR_TRY(thr_sections_put(writer, kind, data[kind], (size_t)size, err));
-    }
-    return thr_sections_finish(writer, &header, err);
-}
-
-thr_status thr_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
-                                    bool with_comments, const thr_svmlight *svmlight, thr_error *err) {
+    const thr_section_data sections[CACHE_LAST + 1] = {
+        [CACHE_SOURCE] = {.data = source},        [CACHE_LABELS] = {.data = s->labels},
+        [CACHE_QUERIES] = {.data = s->queries},   [CACHE_STARTS] = {.data = s->starts},
+        [CACHE_COLUMNS] = {.data = s->columns},   [CACHE_VALUES] = {.data = s->values},
+        [CACHE_DENSE] = {.data = s->dense},       [CACHE_COMMENT_STARTS] = {.data = s->comment_starts},
+        [CACHE_COMMENTS] = {.data = s->comments},
+    };
+    const thr_section_contents contents = {&cache_kind, &header, cache_rule, &header, sections};
     char *name = NULL;
-    thr_section_writer writer;
-    writer.out = (thr_out){.context = NULL};
     THR_TRY(cache_name(context, path, &name, err));
     thr_status status = thr_out_check_kind(name, cache_kind.magic, sizeof cache_kind.magic, "such a cache", err);
     if (status == THR_OK)
-        status = thr_sections_open(context, name, &writer, err);
-    if (status == THR_OK)
-        status = write_all(&writer, source, with_comments, svmlight, err);
-    thr_sections_drop(&writer);
+        status = thr_section_file_write(context, name, &contents, err);
     thr_release(context, name);
     return status;
 }
