@@ -333,41 +333,42 @@ static thr_status make(thr_context *context, const char *name, thr_gguf **made, 
     (*made)->map.fd = -1;
     (*made)->alignment = USUAL_ALIGNMENT;
     (*made)->n_parts = 1;
-    THR_TRY(thr_alloc(context, size, 1, &(*made)->name, "a file name", err));
-    memcpy((*made)->name, name, size);
-    return THR_OK;
+    const thr_status status = thr_alloc(context, size, 1, &(*made)->name, "a file name", err);
+    if (status == THR_OK)
+        memcpy((*made)->name, name, size);
+    else
+        thr_release(context, *made);
+    return status;
+}
+
+/* Parse what was made, unless status is an error; free it on errors. */
+static thr_status finish(thr_gguf *made, thr_status status, const void *data, size_t size, thr_gguf **file,
+                         thr_error *err) {
+    made->bytes = data;
+    made->size = size;
+    if (status == THR_OK)
+        status = parse(made, err);
+    if (status == THR_OK)
+        *file = made;
+    else
+        thr_tensors_gguf_free(made);
+    return status;
 }
 
 thr_status thr_tensors_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err) {
-    thr_gguf *made = NULL;
-    thr_status status = THR_OK;
+    thr_gguf *made;
     *file = NULL;
-    THR_TRY_OUT(make(context, path, &made, err));
-    THR_TRY_OUT(thr_map_open(path, &made->map, err));
-    made->bytes = made->map.data;
-    made->size = made->map.size;
-    THR_TRY_OUT(parse(made, err));
-    *file = made;
-    made = NULL;
-out:
-    thr_tensors_gguf_free(made);
-    return status;
+    THR_TRY(make(context, path, &made, err));
+    const thr_status status = thr_map_open(path, &made->map, err);
+    return finish(made, status, made->map.data, made->map.size, file, err);
 }
 
 thr_status thr_tensors_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size,
                                         thr_gguf **file, thr_error *err) {
-    thr_gguf *made = NULL;
-    thr_status status = THR_OK;
+    thr_gguf *made;
     *file = NULL;
-    THR_TRY_OUT(make(context, name, &made, err));
-    made->bytes = data;
-    made->size = size;
-    THR_TRY_OUT(parse(made, err));
-    *file = made;
-    made = NULL;
-out:
-    thr_tensors_gguf_free(made);
-    return status;
+    THR_TRY(make(context, name, &made, err));
+    return finish(made, THR_OK, data, size, file, err);
 }
 
 void thr_tensors_gguf_free(thr_gguf *file) {

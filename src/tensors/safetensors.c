@@ -291,37 +291,40 @@ static thr_status make(thr_context *context, const char *name, thr_tensors **mad
     THR_TRY(thr_alloc_zero(context, 1, sizeof **made, made, "tensors", err));
     (*made)->context = context;
     (*made)->map.fd = -1;
-    THR_TRY(thr_alloc(context, size, 1, &(*made)->name, "a file name", err));
-    memcpy((*made)->name, name, size);
-    return THR_OK;
+    const thr_status status = thr_alloc(context, size, 1, &(*made)->name, "a file name", err);
+    if (status == THR_OK)
+        memcpy((*made)->name, name, size);
+    else
+        thr_release(context, *made);
+    return status;
+}
+
+/* Parse what was made, unless status is an error; free it on errors. */
+static thr_status finish(thr_tensors *made, thr_status status, const void *data, size_t size, thr_tensors **tensors,
+                         thr_error *err) {
+    if (status == THR_OK)
+        status = parse(made, data, size, err);
+    if (status == THR_OK)
+        *tensors = made;
+    else
+        thr_tensors_free(made);
+    return status;
 }
 
 thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {
-    thr_tensors *made = NULL;
-    thr_status status = THR_OK;
+    thr_tensors *made;
     *tensors = NULL;
-    THR_TRY_OUT(make(context, path, &made, err));
-    THR_TRY_OUT(thr_map_open(path, &made->map, err));
-    THR_TRY_OUT(parse(made, made->map.data, made->map.size, err));
-    *tensors = made;
-    made = NULL;
-out:
-    thr_tensors_free(made);
-    return status;
+    THR_TRY(make(context, path, &made, err));
+    const thr_status status = thr_map_open(path, &made->map, err);
+    return finish(made, status, made->map.data, made->map.size, tensors, err);
 }
 
 thr_status thr_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
                                    thr_tensors **tensors, thr_error *err) {
-    thr_tensors *made = NULL;
-    thr_status status = THR_OK;
+    thr_tensors *made;
     *tensors = NULL;
-    THR_TRY_OUT(make(context, name, &made, err));
-    THR_TRY_OUT(parse(made, data, size, err));
-    *tensors = made;
-    made = NULL;
-out:
-    thr_tensors_free(made);
-    return status;
+    THR_TRY(make(context, name, &made, err));
+    return finish(made, THR_OK, data, size, tensors, err);
 }
 
 void thr_tensors_free(thr_tensors *tensors) {
