@@ -2,9 +2,9 @@
 /*
  * section_file.h - write a file of sections (sections.h) from memory, and read and validate it. Safe for any bytes.
  *
- * Reading takes three steps: thr_section_file_read checks the magic, the version and the table's bounds; the caller checks its own
- * header fields; thr_section_file_fit compares the table with the one that these fields imply. After that, every
- * section lies in the file and has the required size. The caller validates the contents.
+ * Reading takes three steps: thr_section_file_read checks the magic, the version and the table's bounds; the caller
+ * checks its own header fields; thr_section_file_fit compares the table with the one that these fields imply. After
+ * that, every section lies in the file and has the required size. The caller validates the contents.
  *
  * A newer version is reported before any field is read whose place it may have changed. Unknown sections and flags in
  * a file with a correct checksum are also reported as a newer version (docs/format.md, Compatibility).

@@ -159,11 +159,7 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     FILL(f32_to_f16)
     FILL(f16_to_f32)
 #undef FILL
-    kernels->distance_xor = thr_kernel_distance_xor_neon;
-    kernels->distance_table = thr_kernel_distance_table_neon;
-    kernels->distance_tables = thr_kernel_distance_tables_neon;
-    kernels->distance_tile = thr_kernel_distance_tile_neon;
-    kernels->code_squares = thr_kernel_code_squares_neon;
+    THR_FILL_CODE_KERNELS(kernels, neon)
     thr_kernels_fill_neon_encode(kernels);
     thr_kernels_fill_neon_screen(kernels);
     kernels->rest_product = thr_kernel_rest_product_neon;

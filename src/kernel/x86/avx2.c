@@ -2,8 +2,7 @@
 /*
  * AVX2 kernels over floats: two registers hold the specification's sixteen partial sums.
  */
-#include "kernel/kernel.h"
-#include "kernel/x86/avx2_codes.h"
+#include "kernel/level_codes.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -220,11 +219,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     FILL(code_products)
     FILL(rest_product)
 #undef FILL
-    kernels->distance_xor = thr_kernel_distance_xor_avx2;
-    kernels->distance_table = thr_kernel_distance_table_avx2;
-    kernels->distance_tables = thr_kernel_distance_tables_avx2;
-    kernels->distance_tile = thr_kernel_distance_tile_avx2;
-    kernels->code_squares = thr_kernel_code_squares_avx2;
+    THR_FILL_CODE_KERNELS(kernels, avx2)
     thr_kernels_fill_avx2_layers(kernels);
     thr_kernels_fill_avx2_screen(kernels);
     thr_kernels_fill_avx2_postings(kernels);

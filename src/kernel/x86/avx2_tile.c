@@ -8,7 +8,7 @@
  * and i + 4 into the nibbles of a byte, four such bytes are interleaved, and the nibbles are separated.
  */
 #include "kernel/planes.h"
-#include "kernel/x86/avx2_codes.h"
+#include "kernel/level_codes.h"
 
 #include <immintrin.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 
 #include "kernel/read_ahead.h"
-#include "kernel/x86/avx2_codes.h"
+#include "kernel/level_codes.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -3,9 +3,8 @@
  * AVX-512 kernels over floats: a register's sixteen lanes are the specification's sixteen partial sums, so
  * one register is the accumulator of a row.
  */
-#include "kernel/kernel.h"
+#include "kernel/level_codes.h"
 #include "kernel/planes.h"
-#include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
 
@@ -198,11 +197,7 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(block_bounds)
     FILL(rest_product)
 #undef FILL
-    kernels->distance_xor = thr_kernel_distance_xor_avx512;
-    kernels->distance_table = thr_kernel_distance_table_avx512;
-    kernels->distance_tables = thr_kernel_distance_tables_avx512;
-    kernels->distance_tile = thr_kernel_distance_tile_avx512;
-    kernels->code_squares = thr_kernel_code_squares_avx512;
+    THR_FILL_CODE_KERNELS(kernels, avx512)
     thr_kernels_fill_avx512_layers(kernels);
     thr_kernels_fill_avx512_screen(kernels);
     thr_kernels_fill_avx512_postings(kernels);

@@ -11,7 +11,7 @@
  */
 #include "kernel/planes.h"
 #include "kernel/read_ahead.h"
-#include "kernel/x86/avx512_codes.h"
+#include "kernel/level_codes.h"
 
 #include <immintrin.h>
 
