@@ -18,7 +18,7 @@ from ._collection import Shards
 from ._collection import open_shards as open
 from ._manifest import Manifest, Shard, read
 from ._merge import merge, merge_radius
-from ._part import build_part, search_part, search_part_radius
+from ._part import build_part, filter_part, search_part, search_part_radius
 from ._publish import publish
 from ._sample import build_quantiser, sample, sampled_rows
 from ._verify import verify
@@ -30,6 +30,7 @@ __all__ = [
     "build",
     "build_part",
     "build_quantiser",
+    "filter_part",
     "merge",
     "merge_radius",
     "open",

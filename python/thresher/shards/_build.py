@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,17 @@ from ._part import build_part
 from ._parts import load, spooled
 from ._publish import build_directory, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
+
+
+class PartShape(NamedTuple):
+    """The rows, dimensions and bytes a value of a part, whether it has ids, and its name in messages."""
+
+    n_rows: int
+    n_dims: int
+    value_bytes: int
+    has_ids: bool
+    what: str
+
 
 _FLOATS = 32
 """Bits of an item of a model whose item side is not binary."""
@@ -40,23 +51,24 @@ def is_binary(model: Model | None) -> bool:
         return False
 
 
-def sizes_of(parts: Sequence[Any]) -> tuple[list[int], int]:
-    """The rows of each part, and the bytes of a row of the first part that has some."""
-    n_dims, row_bytes, sizes = 0, 0, []
-    for number, part in enumerate(parts):
-        vectors, ids, what = load(part, number)
-        n, dims = vectors.shape
-        if n > 0 and n_dims not in (0, dims):
-            raise ValueError(f"{what}: rows of {dims} dimensions, and parts before have {n_dims}")
-        if n > 0 and n_dims == 0:
-            n_dims, row_bytes = dims, dims * vectors.itemsize
-            with_ids = ids is not None
-        if n > 0 and with_ids != (ids is not None):
-            raise ValueError(f"{what}: {'has ids' if ids is not None else 'has no ids'}, unlike parts before")
-        sizes.append(n)
-    if sum(sizes) == 0:
-        raise ValueError(f"parts: {len(sizes)} parts hold no rows: a collection needs at least one")
-    return sizes, row_bytes
+def shape_of(part: Any, number: int) -> PartShape:
+    """What a build has to know of a part before it reads its rows."""
+    vectors, ids, what = load(part, number)
+    return PartShape(len(vectors), vectors.shape[1], vectors.itemsize, ids is not None, what)
+
+
+def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
+    """The rows of each part, and the bytes of a row of the first that has some; parts must be alike."""
+    filled = [shape for shape in shapes if shape.n_rows > 0]
+    if not filled:
+        raise ValueError(f"parts: {len(shapes)} parts hold no rows: a collection needs at least one")
+    first = filled[0]
+    for shape in filled:
+        if shape.n_dims != first.n_dims:
+            raise ValueError(f"{shape.what}: rows of {shape.n_dims} dimensions, and {first.what} has {first.n_dims}")
+        if shape.has_ids != first.has_ids:
+            raise ValueError(f"{shape.what}: has {'' if shape.has_ids else 'no '}ids, unlike {first.what}")
+    return [shape.n_rows for shape in shapes], first.n_dims * first.value_bytes
 
 
 def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:
@@ -114,7 +126,7 @@ def build(
     with build_directory(directory, replace):
         try:
             listed = spooled(parts, made[0])
-            sizes, row_bytes = sizes_of(listed)
+            sizes, row_bytes = common_sizes([shape_of(part, number) for number, part in enumerate(listed)])
             quantiser = None
             if not is_binary(model):
                 quantiser = made[1]

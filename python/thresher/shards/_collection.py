@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from .. import _abi, _arrays, _errors
 from .._checks import whole
-from .._filters import Filter, as_filter
+from .._filters import Filter
 from .._index import Index
-from .._tower import are_texts
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, checksum_of, describe, read
-from ._merge import merge, merge_radius
-from ._part import search_part, search_part_radius
+from ._part import filter_part, search_part, search_part_radius
+from ._searcher import Searcher
 
 _TRIES = 10
 
@@ -65,10 +64,11 @@ def _check(place: str, manifest: Manifest, number: int, shard: Shard, index: Ind
         )
 
 
-class Shards:
+class Shards(Searcher):
     """
     An open collection, from thresher.shards.build or thresher.shards.open. close(), the end of a with statement or
-    garbage collection closes it. Searches take and return what those of Index do. Several threads may search at once.
+    garbage collection closes it. Searches take and return what those of Index do, and search one shard after the other.
+    Several threads may search at once.
 
     A collection is a snapshot: it goes on with its shards when another build replaces them.
     """
@@ -110,10 +110,6 @@ class Shards:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __len__(self) -> int:
-        """The number of items."""
-        return self.info.n_items
-
     def __repr__(self) -> str:
         i = self.info
         state = ", closed" if self._closed else ""
@@ -131,81 +127,21 @@ class Shards:
 
     # ------------------------------------------------------------------------------------------- search
 
-    def search(
-        self,
-        queries: Any,
-        k: int = 10,
-        *,
-        recall: float | None = None,
-        exact: bool = False,
-        filter: Any = None,
-        certified: bool = False,
-        n_candidates: int | None = None,
-        n_survivors: int | None = None,
-        extra: float | None = None,
-        query_bits: int | None = None,
+    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+        for shard, index in self.opened():
+            part = filter_part(allowed, shard.first_row, shard.n_items)
+            yield search_part(index, shard.first_row, rows, k, filter=part, **options)
+
+    def _within(
+        self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
-        """
-        Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
-        ties are ordered by the row in the collection. Every shard is searched for k items with the same options, one
-        after the other, and the answers are merged.
+        for shard, index in self.opened():
+            part = filter_part(allowed, shard.first_row, shard.n_items)
+            yield search_part_radius(index, shard.first_row, rows, least_score, filter=part, **options)
 
-        recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
-        filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
-                      or a Filter
-        certified     also return bool [n]: whether every shard's answer is proven to be the exact one
-        n_candidates, n_survivors, extra   of every shard
-        """
-        k = whole(k, "k", 1, 2**48)
-        rows, single = self._rows(queries)
-        options = {
-            "recall": recall,
-            "exact": exact,
-            "n_candidates": n_candidates,
-            "n_survivors": n_survivors,
-            "extra": extra,
-            "query_bits": query_bits,
-        }
-        allowed = self._filter(filter)
-        answers = (
-            search_part(index, shard.first_row, rows, k, filter=allowed, certified=certified, **options)
-            for shard, index in self.opened()
-        )
-        found: tuple[Any, ...] = merge(answers, k)
-        kept = found if certified else found[:2]
-        return tuple(part[0] for part in kept) if single else tuple(kept)
-
-    def search_radius(
-        self,
-        queries: Any,
-        least_score: float,
-        *,
-        recall: float | None = None,
-        exact: bool = False,
-        filter: Any = None,
-        certified: bool = False,
-        query_bits: int | None = None,
-    ) -> Any:
-        """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
-        rows, _ = self._rows(queries)
-        options: dict[str, Any] = {"recall": recall, "exact": exact, "query_bits": query_bits}
-        options |= {"filter": self._filter(filter), "certified": certified}
-        found = merge_radius(
-            search_part_radius(index, shard.first_row, rows, least_score, **options)
-            for shard, index in self.opened()
-        )
-        return found if certified else found[:3]
-
-    def _rows(self, queries: Any) -> tuple[_arrays.AnyArray, bool]:
-        """Queries [n, n_dims], texts encoded, and whether one query was given."""
-        if are_texts(queries):
-            _, first = next(self.opened())
-            queries = first._encoded(first.handle(), queries)
-        array = _arrays.vectors(queries, "queries", one_row=True)
-        return array.reshape(-1, array.shape[-1]), array.ndim == 1
-
-    def _filter(self, allowed: Any) -> Filter | None:
-        return None if allowed is None else as_filter(self.info.n_items, allowed)
+    def _encoded(self, texts: Any) -> Any:
+        _, first = next(self.opened())
+        return first._encoded(first.handle(), texts)
 
     def filter_ids(self, ids: npt.ArrayLike) -> Filter:
         """

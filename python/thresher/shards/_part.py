@@ -95,14 +95,13 @@ def _described(index: Index, directory: str, first_row: int) -> Shard:
     return Shard(directory, first_row, n, least, greatest, checksum_of(index.path))
 
 
-def _filter_of(index: Index, first_row: int, allowed: Filter | None) -> Filter | None:
-    """The bits of a collection's filter that are this shard's."""
+def filter_part(allowed: Filter | None, first_row: int, n_items: int) -> Filter | None:
+    """The bits of a collection's filter that are a shard's: n_items rows from first_row. None for no filter."""
     if allowed is None:
         return None
-    n = len(index)
-    octets = allowed.words.view(np.uint8)[first_row // 8 : (first_row + n + 7) // 8]
-    bits = np.unpackbits(octets, bitorder="little")[first_row % 8 :][:n]
-    return Filter(n, bits.view(np.bool_))
+    octets = allowed.words.view(np.uint8)[first_row // 8 : (first_row + n_items + 7) // 8]
+    bits = np.unpackbits(octets, bitorder="little")[first_row % 8 :][:n_items]
+    return Filter(n_items, bits.view(np.bool_))
 
 
 def _global(index: Index, first_row: int, ids: Any) -> Any:
@@ -118,24 +117,17 @@ def search_part(
     queries: Any,
     k: int,
     *,
-    filter: Filter | None = None,
     certified: bool = False,
     **options: Any,
 ) -> Answer:
     """
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
-    certified [n] or None), where m is k, or the shard's items if there are fewer. filter is one over the collection's
-    rows; options are those of Index.search: recall, exact, n_candidates, n_survivors, extra, query_bits.
+    certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
+    recall, exact, n_candidates, n_survivors, extra, query_bits, and filter over the shard's own rows (filter_part).
     """
     rows = _arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
-    found = run(
-        rows,
-        min(k, len(index)),
-        filter=_filter_of(index, first_row, filter),
-        certified=certified,
-        **options,
-    )
+    found = run(rows, min(k, len(index)), certified=certified, **options)
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
 
 
@@ -145,13 +137,10 @@ def search_part_radius(
     queries: Any,
     least_score: float,
     *,
-    filter: Filter | None = None,
     certified: bool = False,
     **options: Any,
 ) -> RadiusAnswer:
     """As search_part, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
     run: Any = index.search_radius
-    found = run(
-        queries, least_score, filter=_filter_of(index, first_row, filter), certified=certified, **options
-    )
+    found = run(queries, least_score, certified=certified, **options)
     return found[0], _global(index, first_row, found[1]), found[2], found[3] if certified else None

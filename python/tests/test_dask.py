@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collections on a Dask cluster of two local workers: built, searched, and searched while workers are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+from thresher import shards
+
+try:
+    import dask
+    import distributed
+
+    from thresher import dask as collections
+except ImportError as missing:
+    raise unittest.SkipTest(f"dask and distributed are not installed: {missing}") from missing
+
+N, DIMS, K = 2000, 16, 10
+
+
+def _nan(n: int) -> Any:
+    x = random_vectors(n, DIMS)
+    x[77, 3] = np.nan
+    return x
+
+
+class OnWorkers(Case):
+    cluster: Any
+    client: Any
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        dask.config.set({"distributed.scheduler.allowed-failures": 10})
+        cls.cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        )
+        cls.client = distributed.Client(cls.cluster)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.client.close()
+        cls.cluster.close()
+
+    def same(self, one: Any, many: Any) -> None:
+        self.assertEqual(len(one), len(many))
+        for a, b in zip(one, many):
+            np.testing.assert_array_equal(a, b)
+
+    def kill(self, address: str) -> None:
+        """End one worker process of our own cluster; its nanny starts another."""
+        os.kill(self.client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+
+    def both(self, parts: int = 5) -> Any:
+        x = random_vectors(N, DIMS)
+        index = thresher.Index.build(self.path("one"), x)
+        return x, index, collections.build(self.path("many"), np.array_split(x, parts), client=self.client)
+
+    def test_answers_are_those_of_one_index(self) -> None:
+        x, index, many = self.both()
+        mask = np.random.default_rng(1).random(N) < 0.2
+        with many:
+            self.assertEqual(len(many.workers()), 2)
+            self.assertEqual(many.info.quantiser, index.quantiser_fingerprint)
+            for options in ({}, {"filter": mask}, {"certified": True}):
+                self.same(index.search(x[:30], K, exact=True, **options), many.search(x[:30], K, exact=True, **options))
+                self.same(
+                    index.search_radius(x[:30], 0.3, recall=1.0, **options),
+                    many.search_radius(x[:30], 0.3, recall=1.0, **options),
+                )
+            self.same(index.search(x[3], K, exact=True), many.search(x[3], K, exact=True))
+            self.same(index.search(x[:3], N + 3, exact=True), many.search(x[:3], N + 3, exact=True))
+            with self.assertRaises(ValueError):
+                many.search(x[:3, :5], K)
+        with shards.open(self.path("many")) as here, collections.open(self.path("many"), client=self.client) as there:
+            self.same(here.search(x[:30], K), there.search(x[:30], K))
+
+    def test_arrays_and_frames(self) -> None:
+        x = random_vectors(N, DIMS)
+        with thresher.Index.build(self.path("one"), x) as index:
+            wanted = index.search(x[:9], K, exact=True)
+        import dask.array
+
+        array = dask.array.from_array(x, chunks=(700, 5))
+        with collections.build(self.path("array"), array, client=self.client) as many:
+            self.assertEqual([shard.n_items for shard in many.info.shards], [700, 700, 600])
+            self.same(wanted, many.search(x[:9], K, exact=True))
+        try:
+            import dask.dataframe
+            import pandas
+        except ImportError as missing:
+            self.skipTest(f"DataFrames are not installed: {missing}")
+        dask.config.set({"dataframe.convert-string": False})
+        frame = pandas.DataFrame({"embedding": list(x), "id": np.arange(N) * 2 + 1})
+        given = dask.dataframe.from_pandas(frame, npartitions=3)
+        with collections.build(
+            self.path("frame"), given, vector="embedding", ids="id", client=self.client
+        ) as many:
+            found = many.search(x[:9], K, exact=True)
+            self.same([wanted[0] * np.uint64(2) + np.uint64(1), wanted[1]], found)
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        x, ids = random_vectors(100, DIMS), np.arange(100)
+        for kind, words, parts in (
+            (thresher.ArgumentError, "part 1: row 77", [x, dask.delayed(_nan)(100)]),
+            (thresher.ArgumentError, "the id 5 is in shard 0 .* and in shard 1", [(x, ids), (x, ids + 5)]),
+            (ValueError, "part 1: rows of 5 dimensions", [x, x[:, :5]]),
+            (ValueError, "no rows", [x[:0]]),
+            (TypeError, "expected a Dask array", 7),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                collections.build(self.path(), parts, client=self.client)
+            self.assertFalse(os.path.exists(self.path()))
+
+    def test_a_worker_killed_in_a_search(self) -> None:
+        x, index, many = self.both()
+        wanted = index.search(x[:500], K, exact=True)
+        with many:
+            for _ in range(3):
+                victim = next(iter(many.workers()))
+                killer = threading.Timer(0.05, self.kill, [victim])
+                killer.start()
+                for _ in range(4):
+                    self.same(wanted, many.search(x[:500], K, exact=True))
+                killer.join()
+                self.same(wanted, many.search(x[:500], K, exact=True))
+                self.assertNotIn(victim, many.workers())
+
+    def test_a_worker_killed_in_a_build(self) -> None:
+        x = random_vectors(40_000, DIMS)
+        with thresher.Index.build(self.path("one"), x) as index:
+            wanted = index.search(x[:20], K, exact=True)
+        victim = next(iter(self.client.scheduler_info()["workers"]))
+        killer = threading.Timer(0.3, self.kill, [victim])
+        killer.start()
+        with collections.build(self.path("many"), np.array_split(x, 9), client=self.client) as many:
+            killer.join()
+            self.same(wanted, many.search(x[:20], K, exact=True))
+        self.assertEqual(len(os.listdir(self.path("many"))), 10)
+        self.assertEqual(shards.verify(self.path("many")).n_items, 40_000)
+
+    def test_partial_answers_name_what_is_missing(self) -> None:
+        x, index, many = self.both()
+        lost = many.info.shards[0].directory
+        for worker, held in many.workers().items():
+            if lost in held:
+                os.rename(self.path(f"many/{lost}"), self.path("gone"))
+                self.kill(worker)
+        with self.assertRaisesRegex(thresher.FormatError, f"{lost}: shard 0 of the collection is missing"):
+            many.search(x[:5], K)
+        ids, scores, missing = many.search(x[:5], K, exact=True, partial=True)
+        self.assertIn(lost, missing)
+        first = len(missing) * (N // 5)
+        want = index.search(x[:5], K, exact=True, filter=np.arange(first, N))
+        self.same(want, (ids, scores))
+        os.rename(self.path("gone"), self.path(f"many/{lost}"))
+        self.same(index.search(x[:5], K, exact=True), many.search(x[:5], K, exact=True))
+        many.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

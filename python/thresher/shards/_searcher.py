@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The searches of a collection, wherever its shards are: arguments in, merged answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .. import _arrays
+from .._checks import whole
+from .._filters import Filter, as_filter
+from .._tower import are_texts
+from ._manifest import Manifest
+from ._merge import Answer, RadiusAnswer, merge, merge_radius
+
+
+class Searcher:
+    """A collection. A subclass has the shards' answers, in the order of their rows."""
+
+    path: str
+    info: Manifest
+
+    def _best(
+        self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]
+    ) -> Iterable[Answer]:
+        """search_part of every shard."""
+        raise NotImplementedError
+
+    def _within(
+        self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
+    ) -> Iterable[RadiusAnswer]:
+        """search_part_radius of every shard."""
+        raise NotImplementedError
+
+    def _encoded(self, texts: Any) -> Any:
+        """Texts encoded by the collection's model."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return self.info.n_items
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 10,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        n_candidates: int | None = None,
+        n_survivors: int | None = None,
+        extra: float | None = None,
+        query_bits: int | None = None,
+    ) -> Any:
+        """
+        Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
+        ties are ordered by the row in the collection. Every shard is searched for k items with the same options, and
+        the answers are merged.
+
+        recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
+        filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
+                      or a Filter
+        certified     also return bool [n]: whether every shard's answer is proven to be the exact one
+        n_candidates, n_survivors, extra   of every shard
+        """
+        k = whole(k, "k", 1, 2**48)
+        rows, single = self._rows(queries)
+        options = {
+            "recall": recall,
+            "exact": exact,
+            "certified": certified,
+            "n_candidates": n_candidates,
+            "n_survivors": n_survivors,
+            "extra": extra,
+            "query_bits": query_bits,
+        }
+        found: tuple[Any, ...] = merge(self._best(rows, k, self._filter(filter), options), k)
+        kept = found if certified else found[:2]
+        return tuple(part[0] for part in kept) if single else tuple(kept)
+
+    def search_radius(
+        self,
+        queries: Any,
+        least_score: float,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        query_bits: int | None = None,
+    ) -> Any:
+        """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
+        rows, _ = self._rows(queries)
+        options: dict[str, Any] = {
+            "recall": recall,
+            "exact": exact,
+            "certified": certified,
+            "query_bits": query_bits,
+        }
+        found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
+        return found if certified else found[:3]
+
+    def _rows(self, queries: Any) -> tuple[_arrays.AnyArray, bool]:
+        """Queries [n, n_dims], texts encoded, and whether one query was given."""
+        if are_texts(queries):
+            queries = self._encoded(queries)
+        array = _arrays.vectors(queries, "queries", one_row=True)
+        return array.reshape(-1, array.shape[-1]), array.ndim == 1
+
+    def _filter(self, allowed: Any) -> Filter | None:
+        return None if allowed is None else as_filter(self.info.n_items, allowed)
+
