@@ -16,6 +16,7 @@ import numpy as np
 
 import thresher
 from support import Case, random_vectors
+from test_tower import train as train_tower
 from thresher import shards
 from thresher.shards import _duplicates, _manifest, _sample
 
@@ -127,6 +128,21 @@ class SameBits(Case):
             found, _ = many.search(vectors[150], 1)
             self.assertEqual(many.name(int(found[0])), "n0" if found[0] == 0 else "n150")
             self.assertEqual([many.name(0), many.name(100), many.name(N)], ["n0", "n100", None])
+
+    def test_texts_are_encoded_by_the_model(self) -> None:
+        texts = [f"word{i % 50} number{i}" for i in range(300)]
+        for item_bits in (2, 32):
+            model = self.path("m.safetensors")
+            train_tower(model, query_bits=3, item_bits=item_bits)
+            with thresher.Tower(model) as tower:
+                vectors = tower.encode(texts, side="item")
+            index = thresher.Index.build(self.path("one"), vectors, model=model, keep=None, bits=3, replace=True)
+            parts = np.array_split(vectors, 4)
+            with shards.build(self.path("many"), parts, model=model, keep=None, bits=3, replace=True) as many:
+                self.assertEqual(many.info.model, index.model.fingerprint)
+                queries = texts[::40]
+                self.same(index.search(queries, K, n_survivors=300), many.search(queries, K, n_survivors=300))
+                self.same(index.search(queries[0], K, n_survivors=300), many.search(queries[0], K, n_survivors=300))
 
     def test_empty_and_skewed_parts(self) -> None:
         vectors = shifted()

@@ -62,7 +62,7 @@ def with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
     del numbers  # kept alive until here
 
 
-def _open_model(model: Any, threads: int | None) -> Tower | Dual:
+def open_model(model: Any, threads: int | None) -> Tower | Dual:
     """Open a Tower or a Dual."""
     is_dual = c_bool()
     context = shared_context(threads)
@@ -130,7 +130,7 @@ def build(
     options = defaults("thr_index_build_options_init")
     tower: Tower | Dual | None = None
     if model is not None:
-        tower = model if isinstance(model, (Tower, Dual)) else _open_model(model, threads)
+        tower = model if isinstance(model, (Tower, Dual)) else open_model(model, threads)
         options.model = encoded_path(tower.path, "model")
     if quantiser_from is not None:
         options.quantiser_from = encoded_path(quantiser_from, "quantiser_from")

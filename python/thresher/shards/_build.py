@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _errors
-from .._build import Model
+from .._build import Model, open_model
 from .._dual import Dual
 from .._jobs import Progress
 from .._tower import Tower
@@ -38,17 +38,9 @@ _FLOATS = 32
 """Bits of an item of a model whose item side is not binary."""
 
 
-def is_binary(model: Model | None) -> bool:
+def is_binary(model: Tower | Dual | None) -> bool:
     """Whether the items of a model are codes, which no quantiser makes."""
-    if model is None or isinstance(model, Dual):
-        return False
-    if isinstance(model, Tower):
-        return model.info.item_bits != _FLOATS
-    try:
-        with Tower(model) as tower:
-            return is_binary(tower)
-    except _errors.FormatError:  # a dual model, or none: the build reports that
-        return False
+    return isinstance(model, Tower) and model.info.item_bits != _FLOATS
 
 
 def shape_of(part: Any, number: int) -> PartShape:
@@ -103,6 +95,8 @@ def build(
                   over all parts
     sample_rows   rows, spread over all parts, from which the quantiser learns
     calibration_queries   items of a shard that calibrate it, as for Index.build
+    model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
+                  queries may be texts
     tune          queries [m, n_dims] that calibrate every shard instead
     replace       replace a collection that is there, at the moment the new one is complete
     progress      called with ("build", items done, all items); returns False to stop the build
@@ -114,6 +108,10 @@ def build(
     Raises as Index.build, naming the part and its file; ExistsError; ArgumentError also for an id in two parts.
     """
     directory = os.fspath(path)
+    if model is not None and not isinstance(model, (Tower, Dual)):
+        model = open_model(model, threads)
+    if metric is None:
+        metric = "ip" if isinstance(model, Dual) else "cosine"
     common = {
         "metric": metric,
         "keep": keep,
@@ -139,7 +137,7 @@ def build(
                 build_quantiser(
                     quantiser,
                     samples,
-                    metric="ip" if metric is None and _is_dual(model) else metric,
+                    metric=metric,
                     bits=bits,
                     lead_bits=lead_bits,
                     rotate=rotate,
@@ -152,10 +150,6 @@ def build(
                 shutil.rmtree(name, ignore_errors=True)
             raise
     return Shards(directory, threads=threads)
-
-
-def _is_dual(model: Model | None) -> bool:
-    return isinstance(model, Dual)
 
 
 def _build_parts(
