@@ -36,6 +36,7 @@ static const struct {
     {"rows of CSR", "hits_over_csr", bench_way_csr, 15},
     {"touched columns of CSC", "hits_over_columns", bench_way_columns, 4},
     {"windows of 16-bit ids", "hits_over_windows", bench_way_windows, 2},
+    {"published blocks of 8-bit ids", "hits_over_blocks", bench_way_blocks, 2},
 };
 enum { N_WAYS = sizeof WAYS / sizeof *WAYS };
 
@@ -205,6 +206,8 @@ static void print_searches(hits_bench *b) {
                   prog_short(b->touched[size]).text, b->peers[p].seconds * 1e3, b->peers[p].seconds / b->ours[size]);
     }
     bench_print(b->run, &table);
+    bench_figure(b->run, "hits_blocks_bytes", b->ways.block_bytes / (double)b->catalogue.n_postings / 4, 1, false,
+                 "bytes a posting of the published blocks over binary CSR's");
     for (int w = 0; w < N_WAYS; w++)
         bench_figure(b->run, WAYS[w].figure, (w == 0 ? fastest_rows(b, 0) : b->others[0][w]) / b->ours[0],
                      WAYS[w].target, true, "%s%s over posting lists, %" PRIu32 " features a query",
@@ -282,8 +285,10 @@ const prog_command bench_hits_command = {
     .summary = "measure posting lists on this machine",
     .text =
         "Builds posting lists of a synthetic catalogue, and prints their bytes, the time of a build, and the time of a "
-        "query beside three other ways of adding up the same weights: rows of CSR, the touched columns of CSC, and "
-        "windows of 16-bit ids. One thread, but for builds; every answer checked. Then the items get vectors, and both "
+        "query beside four other ways of adding up the same weights: rows of CSR, the touched columns of CSC, windows "
+        "of "
+        "16-bit ids, and blocks of 256 8-bit ids in groups by size, as HitMatch published them. One thread, but for "
+        "builds; every answer checked. Then the items get vectors, and both "
         "are searched in one pass; items are added and removed, a thousand at a time; and 64 threads search while "
         "lists "
         "are built again and swapped.",

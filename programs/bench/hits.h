@@ -46,6 +46,16 @@ void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query 
 
 /* ----------------------------------------------------------------------------------------------- hits_ways.c */
 
+/* Blocks of 2^g places: key f has the blocks keys[f] to keys[f + 1] - 1. */
+typedef struct bench_blocks {
+    uint64_t *keys;   /* n_features + 1 */
+    uint32_t *header; /* a block's number: its items divided by 256 */
+    uint8_t *counts;  /* its items, less one */
+    uint8_t *values;  /* its items modulo 256, 2^g places a block */
+} bench_blocks;
+
+enum { BENCH_GROUPS = 9 }; /* 1 to 256 places */
+
 /* The same sums in other ways, in floats: what they need, made once, and a query of each. */
 typedef struct bench_ways {
     const bench_catalogue *catalogue;
@@ -54,6 +64,8 @@ typedef struct bench_ways {
     uint64_t *window_starts; /* n_windows + 1 a feature: where its items of a window begin */
     uint16_t *local;         /* items within their window of 65,536 */
     uint32_t n_windows;
+    bench_blocks groups[BENCH_GROUPS];
+    double block_bytes;
     float *dense; /* a weight for every feature, 0 but in a query */
 } bench_ways;
 
@@ -68,6 +80,15 @@ void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *
 
 /* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
 void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+
+/* --------------------------------------------------------------------------------------------- hits_blocks.c */
+
+/* Make the groups of ways whose starts and items are there, and free them. */
+void bench_blocks_make(bench_scan_run *run, bench_ways *ways);
+void bench_blocks_free(bench_ways *ways);
+
+/* Group by group, the touched features' blocks of 256 items (HitMatch, algorithms 1 and 2). */
+void bench_way_blocks(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
 
 /* -------------------------------------------------------------------------------------------- hits_updates.c */
 

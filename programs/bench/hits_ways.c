@@ -44,6 +44,7 @@ void bench_ways_make(bench_scan_run *run, bench_ways *w, const bench_catalogue *
     w->dense = bench_room(run, c->n_features * sizeof *w->dense);
     fill_columns(w, next);
     fill_windows(w);
+    bench_blocks_make(run, w);
     free(next);
 }
 
@@ -53,6 +54,7 @@ void bench_ways_free(bench_ways *w) {
     free(w->window_starts);
     free(w->local);
     free(w->dense);
+    bench_blocks_free(w);
     *w = (bench_ways){.n_windows = 0};
 }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test set translated with the full head and with screens before it, and what that costs in BLEU.
 
-usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N] [--plot FILE.svg] [--docs]
+usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N]
+       [--alignment FILE | --plot FILE.svg] [--docs]
 
-Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. One thread, one head's file for all ways.
+Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
+by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. One thread, one head's file for all ways.
 """
 
 import os
@@ -24,6 +26,7 @@ BEAM, BEAMS = 12, (1, 3, 6, 24, 36, 48)
 BANDS, HASHES, PLACES = 256, 5, 4
 MOST_STATES = 2400  # of the full head's search, that recall is measured on
 FREQUENT, THRESHOLDS, SHORTLISTS = (500, 1000, 2000, 4000, 8000, 16000), (6, 4, 3, 2), (16, 32, 64, 128, 256, 512)
+ALIGNED, ALIGN_FREQUENT = (5, 10, 20, 50), (200, 1000)
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,21 @@ class Way:
     frequent: int | None = None
     threshold: int | None = None
     shortlist: int | None = None
+    aligned: int | None = None
 
     def parameters(self):
         words = [f"T {self.frequent}"] if self.frequent else []
         words += [f"t {self.threshold}"] if self.threshold else []
+        words += [f"{self.aligned} translations"] if self.aligned else []
         return ", ".join(words + [f"{self.shortlist} words"] * (self.shortlist is not None))
 
 
-def screens(n_words):
+def screens(n_words, alignment=None):
     """Ways with a beam of 12: speed against BLEU."""
     ways = [Way("frequent", frequent=n) for n in FREQUENT if n < n_words]
     ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) if n < n_words for t in THRESHOLDS]
+    if alignment:
+        ways += [Way("align", frequent=n, aligned=m) for n in ALIGN_FREQUENT if n < n_words for m in ALIGNED]
     return ways + [Way("planes", shortlist=n) for n in SHORTLISTS if n < n_words]
 
 
@@ -62,6 +69,7 @@ class Course:
 
     def __init__(self, arguments, scratch):
         self.model, self.outcomes, self.full_texts = arguments.model, [], []
+        self.alignment = arguments.alignment
         self.sources, self.references = (
             read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target)
         )
@@ -80,6 +88,7 @@ class Course:
     def run(self, way):
         """Translate and judge."""
         asked = {**asdict(way), "group": 0, "normaliser": "sampled" if way.screen == "planes" else "candidates"}
+        asked["alignment"] = self.alignment if way.screen == "align" else None
         # Lines one by one, as a service has them; candidates are shared by the beams, as the paper has them.
         with thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked) as translator:
             start = time.perf_counter()
@@ -89,13 +98,17 @@ class Course:
         recall = None
         if way.screen == "full":
             self.full_texts = texts
-        elif way.beam == BEAM:
+        elif way.beam == BEAM and way.screen != "align":  # whose lists are of sentences, not of states
             names = {"n_frequent": way.frequent, "threshold": way.threshold, "n_shortlist": way.shortlist}
             found = self.opened.measure(self.states, BEAM, screen=way.screen, group=BEAM, **names)
             recall = found.recall
         same = sum(a == b for a, b in zip(texts, self.full_texts)) / len(texts)
         self.outcomes.append(Outcome(way, seconds, head_seconds, bleu, same, recall))
         print(f"{way.screen} {way.parameters()}, beam {way.beam}: {seconds:.1f} s, BLEU {bleu:.2f}", file=sys.stderr)
+
+    @property
+    def mark(self):
+        return "bench head --alignment" if self.alignment else "bench head --model"
 
     def full(self, beam=BEAM):
         return next(o for o in self.outcomes if o.way.screen == "full" and o.way.beam == beam)
@@ -110,8 +123,10 @@ class Course:
         return getattr(self.full(outcome.way.beam), key) / getattr(outcome, key) if outcome else 0.0
 
     def run_all(self, n_words):
-        for way in (Way("full"), *screens(n_words)):
+        for way in (Way("full"), *screens(n_words, self.alignment)):
             self.run(way)
+        if self.alignment:
+            return
         for beam in BEAMS:
             self.run(Way("full", beam))
             for best in (self.best("wta", 0.3), self.best("planes", 0.3)):
@@ -142,6 +157,12 @@ def rows(course):
 
 def figure_rows(course):
     wta, planes = course.best("wta", 0.4, key="head_seconds"), course.best("planes", 0, 1, "head_seconds")
+    if course.alignment:
+        aligned = course.best("align", 0.4, key="head_seconds")
+        return [
+            figure(f"full head's time over {name}'s, .4 BLEU lost at most", course.gain(best, "head_seconds"), 4)
+            for name, best in (("wta", wta), ("align", aligned))
+        ]
     either = max(course.gain(course.best(screen, 0.3)) for screen in ("wta", "planes"))
     return [
         figure("full head's time over wta's, .4 BLEU lost at most", course.gain(wta, "head_seconds"), 4),
@@ -164,7 +185,7 @@ def text(course, arguments, shape):
     columns += ["less than full", "same as full, %", "recall@12"]
     return "\n".join(
         [
-            "## ./run bench head --model\n",
+            f"## ./run {course.mark}\n",
             whole_machine(1),
             f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units; "
             f"{len(course.sources)} sentences one by one; log-probabilities over the candidates, those of planes over all "
@@ -184,9 +205,12 @@ def main():
     parser.add_argument("--model", required=True, help="a model of translations (docs/translate.md)")
     parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
+    parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
     parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
     arguments = parser.parse_args()
+    if arguments.alignment and arguments.plot:
+        sys.exit("bench head --model: --plot draws the beams, which --alignment leaves out")
     need_thresher("bench head --model")
     tensors, _ = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))
     shape = *tensors["output.weight"].shape, tensors["decoder.lstm.weight_hh_l0"].shape[1]
@@ -194,7 +218,7 @@ def main():
         course = Course(arguments, scratch)
         course.run_all(shape[0])
         report = text(course, arguments, shape)
-        publish(report, "bench head --model", arguments.docs)
+        publish(report, course.mark, arguments.docs)
         if arguments.plot:
             plots.draw_translation(report, arguments.plot)
 
