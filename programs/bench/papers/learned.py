@@ -161,8 +161,9 @@ def rbe_floats(reports, paper):
 
 def hitmatch_table_1(reports, paper):
     names, found, parts = list(paper["effect"]), {}, {}
-    for head in reports.headings(ADS, ""):
-        rows = [row for row in reports.rows(ADS, head) if row.get("model") in paper["numbers"]]
+    marks = [mark for mark in reports.tables if mark == ADS or mark.startswith(f"{ADS} --sets")]
+    for mark, head in [(mark, head) for mark in marks for head in reports.headings(mark, "")]:
+        rows = [row for row in reports.rows(mark, head) if row.get("model") in paper["numbers"]]
         if len(rows) < len(paper["numbers"]):
             continue
         data = head.split(":")[0]
