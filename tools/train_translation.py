@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train an LSTM translator with attention for `thresher translate` (docs/translate.md says what the model is).
+"""Train an LSTM translator, with attention or without, for `thresher translate` (docs/translate.md says what the model is).
 
 Wants torch, numpy, safetensors and the package thresher. Each data file has lines "source TAB target", may be packed
 by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. What is written to --out:
@@ -113,15 +113,17 @@ def tensors_of(batch):
 
 
 class Translator(nn.Module):
-    def __init__(self, n_source, n_target, embed, hidden, dims, layers, dropout):
+    def __init__(self, n_source, n_target, embed, hidden, dims, layers, dropout, plain=False):
         super().__init__()
         inner = dropout if layers > 1 else 0
         self.source = nn.Embedding(n_source, embed)
         self.encoder = nn.LSTM(embed, hidden // 2, layers, batch_first=True, bidirectional=True, dropout=inner)
         self.target = nn.Embedding(n_target, embed)
         self.decoder = nn.LSTM(embed, hidden, layers, batch_first=True, dropout=inner)
-        self.attention = nn.Linear(hidden, hidden, bias=False)
-        self.combine = nn.Linear(2 * hidden, dims, bias=False)
+        self.plain = plain
+        if not plain:
+            self.attention = nn.Linear(hidden, hidden, bias=False)
+            self.combine = nn.Linear(2 * hidden, dims, bias=False)
         self.output = nn.Linear(dims, n_target)
         self.dropout = nn.Dropout(dropout)
         for table in (self.source, self.target):
@@ -136,6 +138,8 @@ class Translator(nn.Module):
 
     def states(self, memory, start, words):
         s, end = self.decoder(self.dropout(self.target(words)), start)
+        if self.plain:
+            return s, end
         scores = s @ self.attention(memory).transpose(1, 2)
         context = torch.softmax(scores, 2) @ memory
         return torch.tanh(self.combine(torch.cat([context, s], 2))), end
@@ -218,6 +222,7 @@ def arguments():
     add("--hidden", type=int, default=512, help="of the decoder; each direction of the encoder has half of it")
     add("--dims", type=int, default=512, help="of the states that the output layer meets")
     add("--layers", type=int, default=1)
+    add("--no-attention", action="store_true", help="states are the decoder's; --dims is --hidden")
     add("--source-words", type=int, default=40000)
     add("--target-words", type=int, default=40000)
     add("--longest", type=int, default=60, help="words; longer sentences are left out of training")
@@ -240,6 +245,7 @@ def rate_of(a, epoch):
 
 def main():
     a = arguments()
+    a.dims = a.hidden if a.no_attention else a.dims
     if a.threads:
         torch.set_num_threads(a.threads)
     a.out.mkdir(parents=True, exist_ok=True)
@@ -266,7 +272,7 @@ def main():
     counts[UNKNOWN] = sum(t.count(UNKNOWN) for _, t in train)
     chances = torch.tensor(counts**0.75, dtype=torch.float32)
     chances /= chances.sum()
-    model = Translator(len(source_words), len(target_words), a.embed, a.hidden, a.dims, a.layers, a.dropout)
+    model = Translator(len(source_words), len(target_words), a.embed, a.hidden, a.dims, a.layers, a.dropout, a.no_attention)
     optimiser = torch.optim.Adam(model.parameters(), lr=a.rate, betas=(0.9, 0.98), fused=True)
     first, best, behind = 0, math.inf, 0
     checkpoint = a.out / "checkpoint.pt"

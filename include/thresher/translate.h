@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * translate.h - translation by LSTM models with attention, over large vocabularies.
+ * translate.h - translation by LSTM models, over large vocabularies.
  *
  * A model is one .safetensors file (docs/translate.md): a bidirectional LSTM encoder, an LSTM decoder with attention
- * over the encoder's outputs (Luong, Pham and Manning 2015), an output layer and the vocabularies of both languages. A
- * text is tokenised (words.h), translated by beam search (beam.h) over a head (head.h), with or without a screen, and
- * rejoined.
+ * over the encoder's outputs (Luong, Pham and Manning 2015) or without, an output layer and the vocabularies of both
+ * languages. A text is tokenised (words.h), translated by beam search (beam.h) over a head (head.h), with or without a
+ * screen, and rejoined.
  *
  * A translation depends only on its text and the options: not on other texts, the number of threads or the CPU.
  *
@@ -43,7 +43,8 @@ typedef struct thr_translator_options {
     uint32_t max_source;               /* most words of a text, 1 to THR_BEAM_MAX_LENGTH */
     uint32_t batch;                    /* texts translated together, 1 or more: speed against memory */
     bool unknown;                      /* allow <unk> in translations */
-    bool replace_unk;                  /* allow it, and replace each by the source word with the largest attention */
+    bool replace_unk;                  /* allow it, and replace each by the source word with the largest attention:
+                                          not for models without attention */
     thr_states_fn on_states;           /* called with each step's states, in the calling thread; NULL: none */
     void *on_states_user;
     /*
@@ -76,6 +77,7 @@ THR_API thr_status thr_translator_probe(thr_context *context, const char *path, 
  * Returns THR_OK, what thr_head_create, thr_head_open and thr_beam_create return, or
  *   THR_EFORMAT    the file is not a model, or a tensor is missing or has another shape (err names it)
  *   THR_ERANGE     a weight is not finite
+ *   THR_EUNSUPPORTED  replace_unk for a model without attention
  *   THR_EDIM       dimensions exceed THR_MAX_DIMS
  *   THR_EMISMATCH  the head's words, dimensions or weights are not the model's, or the alignment's words are not
  *   THR_EINVAL     options are out of range, or an alignment is missing or not used by the screen
@@ -94,6 +96,7 @@ typedef struct thr_translator_info {
     uint64_t n_parameters;
     const char *source, *target; /* names of the languages; NULL if the model has none */
     thr_head_info head;
+    bool has_attention;
 } thr_translator_info;
 
 THR_API thr_translator_info thr_translator_get_info(const thr_translator *translator);

@@ -22,14 +22,16 @@ static void print_json(const char *path, const thr_translator_info *info) {
     prog_json_key_count(&json, "n_layers", info->n_layers);
     prog_json_key_count(&json, "n_units", info->n_units);
     prog_json_key_count(&json, "n_dims", info->n_dims);
+    prog_json_key_bool(&json, "has_attention", info->has_attention);
     prog_json_key_count(&json, "n_parameters", info->n_parameters);
     prog_json_end_object(&json);
 }
 
 static void print_text(const char *path, const thr_translator_info *info) {
     prog_line("file        %s", path);
-    prog_line("model       translations from %s to %s, attention over %" PRIu32 " %s of %" PRIu32 " LSTM units",
-              info->source != NULL ? info->source : "?", info->target != NULL ? info->target : "?", info->n_layers,
+    prog_line("model       translations from %s to %s, %s %" PRIu32 " %s of %" PRIu32 " LSTM units",
+              info->source != NULL ? info->source : "?", info->target != NULL ? info->target : "?",
+              info->has_attention ? "attention over" : "no attention,", info->n_layers,
               info->n_layers == 1 ? "layer" : "layers", info->n_units);
     (void)printf("source      %s words of %" PRIu32 " dimensions\n", prog_exact(info->n_source_words).text,
                  info->n_source_dims);

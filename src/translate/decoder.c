@@ -106,6 +106,15 @@ static void attend(void *arg, size_t row, uint32_t worker) {
 
 /* ------------------------------------------------------------------------------------------------ step */
 
+static void attend_all(thr_seq2seq_work *w, const float *outputs, float *states, uint32_t *attended) {
+    const thr_seq2seq *m = w->model;
+    attention all = {w, outputs, attended};
+    thr_parallel_for(w->context, w->n_rows, attend, &all);
+    const thr_dense combine = {m->combine, NULL, 2 * m->n_units, m->n_dims};
+    thr_nn_dense_forward(w->context, &combine, w->combined.items, w->n_rows, states);
+    thr_nn_tanh_forward(w->context, states, w->n_rows * m->n_dims, states);
+}
+
 static thr_status make_room(thr_seq2seq_work *w, thr_error *err) {
     const thr_seq2seq *m = w->model;
     const size_t n = w->n_rows, before = w->counting_capacity;
@@ -138,11 +147,10 @@ thr_status thr_translate_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words
         x = w->now[l].h.items;
     }
     const double layered = thr_clock();
-    attention all = {w, x, attended};
-    thr_parallel_for(w->context, n, attend, &all);
-    const thr_dense combine = {m->combine, NULL, 2 * m->n_units, m->n_dims};
-    thr_nn_dense_forward(w->context, &combine, w->combined.items, n, states);
-    thr_nn_tanh_forward(w->context, states, n * m->n_dims, states);
+    if (m->attention == NULL)
+        memcpy(states, x, n * m->n_dims * sizeof *states);
+    else
+        attend_all(w, x, states, attended);
     w->layers_seconds += layered - begin;
     w->attention_seconds += thr_clock() - layered;
     return THR_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encoder.c - encoding sentences of different lengths together, for attention and as the decoder's initial state.
+ * encoder.c - encoding sentences of different lengths together, for attention, if any, and as the decoder's initial
+ * state.
  *
  * Layers run over the rows of all sentences step by step, longest sentence first (lstm.h). Attention needs each
  * sentence's places adjacent, so the outputs are transposed to that order. Keys are A m_j, computed once, so that a
@@ -133,6 +134,8 @@ thr_status thr_translate_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *wor
         run_direction(w, &m->forward[l].lstm, &forward, l);
         run_direction(w, &m->backward[l].lstm, &backward, l);
     }
+    if (m->attention == NULL)
+        return THR_OK;
     order_by_sentence(w);
     thr_nn_dense_forward(w->context, &attention, w->memory.items, n_places, w->keys.items);
     return THR_OK;

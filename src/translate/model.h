@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - a translation model in memory: a bidirectional LSTM encoder and an LSTM decoder with attention.
+ * model.h - a translation model in memory: a bidirectional LSTM encoder and an LSTM decoder, with attention or without.
  *
  * Attention and the state for the head are those of Luong, Pham and Manning (2015), with general scores and without
  * input feeding (WTA-LSH table 6 uses such models). With m_j the encoder's output at source place j and s the
  * decoder's,
  *
  *     score_j = <s, A m_j>,  c = sum of softmax(score)_j m_j,  state = tanh(C [c ; s])
+ *
+ * A model without attention (the paper's F2E) has state = s and d = h: it reads the source through the decoder's
+ * initial state alone.
  *
  * docs/translate.md describes the file.
  */
@@ -37,7 +40,7 @@ typedef struct thr_seq2seq {
     thr_vocabulary source, target;
     size_t n_layers, n_units, n_dims; /* layers of encoder and of decoder; h, even; d */
     thr_lstm_layer forward[THR_SEQ2SEQ_LAYERS], backward[THR_SEQ2SEQ_LAYERS], decoder[THR_SEQ2SEQ_LAYERS];
-    float *attention; /* A transposed: h x h */
+    float *attention; /* A transposed: h x h; NULL: a model without attention, which has no C */
     float *combine;   /* C transposed: 2 h x d */
 } thr_seq2seq;
 

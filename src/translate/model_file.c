@@ -244,16 +244,29 @@ static thr_status check_kind(const source *s, thr_error *err) {
     return THR_OK;
 }
 
-/* Take h and d from the shapes of attention and output; all other tensors must agree. */
-static thr_status read_shape(const source *s, thr_seq2seq *m, thr_matrix *weights, thr_error *err) {
-    thr_tensor attention, output;
-    THR_TRY(find(s, "attention.weight", 2, &attention, err));
+/* Whether the model has attention: both of its tensors, or none. */
+static thr_status has_attention(const source *s, bool *has, thr_error *err) {
+    thr_tensor tensor;
+    *has = thr_tensors_find(s->tensors, "attention.weight") != NULL ||
+           thr_tensors_find(s->tensors, "combine.weight") != NULL;
+    if (*has) {
+        THR_TRY(find(s, "attention.weight", 2, &tensor, err));
+        THR_TRY(find(s, "combine.weight", 2, &tensor, err));
+    }
+    return THR_OK;
+}
+
+/* Take h and d from the shapes of attention, if there is one, and output; all other tensors must agree. */
+static thr_status read_shape(const source *s, bool attention, thr_seq2seq *m, thr_matrix *weights, thr_error *err) {
+    const char *of_units = attention ? "attention.weight" : "output.weight";
+    thr_tensor units, output;
+    THR_TRY(find(s, of_units, 2, &units, err));
     THR_TRY(find(s, "output.weight", 2, &output, err));
-    m->n_units = (size_t)attention.shape[1];
+    m->n_units = (size_t)units.shape[1];
     m->n_dims = (size_t)output.shape[1];
     if (m->n_units % 2 != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: tensor 'attention.weight' has rows of %zu: the length must be even",
-                        s->name, m->n_units);
+        return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' has rows of %zu: the length must be even", s->name, of_units,
+                        m->n_units);
     if (output.shape[0] != m->target.words.n)
         return fail_shape(s, &output, m->target.words.n, m->n_dims, err);
     *weights = rows_of(&output);
@@ -277,14 +290,18 @@ static thr_status check_weights(const source *s, const thr_matrix *weights, thr_
 thr_status thr_translate_seq2seq_read(thr_context *context, const thr_tensors *tensors, const char *name,
                                       thr_seq2seq *m, thr_matrix *weights, float **bias, thr_error *err) {
     const source s = {context, tensors, name};
+    bool attention = false;
     THR_TRY(check_kind(&s, err));
+    THR_TRY(has_attention(&s, &attention, err));
     THR_TRY(read_vocabulary(&s, "source.words", "encoder.embedding.weight", &m->source, err));
     THR_TRY(read_vocabulary(&s, "target.words", "decoder.embedding.weight", &m->target, err));
-    THR_TRY(read_shape(&s, m, weights, err));
+    THR_TRY(read_shape(&s, attention, m, weights, err));
     THR_TRY(check_weights(&s, weights, err));
     THR_TRY(read_layers(&s, m, err));
-    THR_TRY(read_transposed(&s, "attention.weight", m->n_units, m->n_units, &m->attention, err));
-    THR_TRY(read_transposed(&s, "combine.weight", m->n_dims, 2 * m->n_units, &m->combine, err));
+    if (attention) {
+        THR_TRY(read_transposed(&s, "attention.weight", m->n_units, m->n_units, &m->attention, err));
+        THR_TRY(read_transposed(&s, "combine.weight", m->n_dims, 2 * m->n_units, &m->combine, err));
+    }
     return read_exactly(&s, "output.bias", m->target.words.n, 0, bias, err);
 }
 

@@ -109,6 +109,11 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_tensors_open(&t->context, path, &tensors, err));
     THR_TRY_OUT(thr_translate_seq2seq_read(&t->context, tensors, path, &t->model, &weights, &bias, err));
+    if (o->replace_unk && t->model.attention == NULL) {
+        status = thr_fail(err, THR_EUNSUPPORTED,
+                          "%s: a model without attention cannot replace <unk>: allow it or leave it out", path);
+        goto out;
+    }
     for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
         const thr_tensor *tensor = thr_tensors_at(tensors, i);
         if (thr_seq2seq_may_be(tensor->dtype))
@@ -203,6 +208,7 @@ thr_translator_info thr_translator_get_info(const thr_translator *t) {
                                  .n_target_dims = (uint32_t)t->model.target.n_columns,
                                  .n_units = (uint32_t)t->model.n_units,
                                  .n_dims = (uint32_t)t->model.n_dims,
+                                 .has_attention = t->model.attention != NULL,
                                  .n_parameters = t->n_parameters,
                                  .source = t->source_name,
                                  .target = t->target_name,

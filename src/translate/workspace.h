@@ -59,7 +59,7 @@ thr_status thr_translate_seq2seq_begin(thr_seq2seq_work *work, const uint32_t *s
 /*
  * Advance all rows: row i gets the target word words[i], and its n_dims floats are written to states. attended, if not
  * NULL: for each row the place of the largest attention among its source's words, the end word excluded; ties to the
- * first, 0 for a source without words. THR_OK or THR_ENOMEM.
+ * first, 0 for a source without words; NULL for a model without attention. THR_OK or THR_ENOMEM.
  */
 thr_status thr_translate_seq2seq_step(thr_seq2seq_work *work, const uint32_t *words, float *states, uint32_t *attended,
                                       thr_error *err);

@@ -154,7 +154,7 @@ PINNED(sizeof(thr_head_loss), 40);
 PINNED(sizeof(thr_translator_options), 120);
 PINNED(sizeof(thr_align_options), 24);
 PINNED(sizeof(thr_align_report), 48);
-PINNED(sizeof(thr_translator_info), 144);
+PINNED(sizeof(thr_translator_info), 152);
 PINNED(sizeof(thr_translation), 40);
 PINNED(sizeof(thr_translations), 112);
 PINNED(sizeof(thr_translator_times), 48);

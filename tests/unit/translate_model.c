@@ -11,10 +11,12 @@
 static const char PATH[] = "unit-translate-model.safetensors";
 enum { NO_SKIP = SIZE_MAX, SENTENCES = 5, STEPS = 6, ROWS_MOST = 12 };
 
-static const model_shape SHAPES[] = {{9, 8, 5, 3, 10, 7, 1, THR_DTYPE_F32},
-                                     {7, 11, 6, 9, 34, 40, 2, THR_DTYPE_F32},
-                                     {5, 4, 1, 1, 2, 1, 3, THR_DTYPE_F16},
-                                     {9, 8, 5, 3, 10, 7, 1, THR_DTYPE_BF16}};
+static const model_shape SHAPES[] = {
+    {9, 8, 5, 3, 10, 7, 1, THR_DTYPE_F32, false}, {7, 11, 6, 9, 34, 40, 2, THR_DTYPE_F32, false},
+    {5, 4, 1, 1, 2, 1, 3, THR_DTYPE_F16, false},  {9, 8, 5, 3, 10, 7, 1, THR_DTYPE_BF16, false},
+    {9, 8, 5, 3, 10, 10, 2, THR_DTYPE_F32, true},
+};
+enum { PLAIN = 4 };
 
 /* What is read of a file. */
 typedef struct loaded {
@@ -103,7 +105,7 @@ static void states_are_those_of_a_model_in_double(void **state) {
                                 "seed %llu, shape %zu, sentence %zu, step %zu, %zu: %g, should be %g",
                                 (unsigned long long)test_seed(), i, k, s, j,
                                 (double)states[(s * SENTENCES + k) * d + j], right[j]);
-                if (m->shape.dtype == THR_DTYPE_F32)
+                if (m->shape.dtype == THR_DTYPE_F32 && !m->shape.plain)
                     assert_int_equal(attended[s * SENTENCES + k], place);
             }
         }
@@ -125,7 +127,7 @@ static const float torch_states[4][3] = {{0.070154734f, -0.105744891f, -0.027629
                                          {0.120446861f, -0.231318265f, -0.0642248094f}};
 
 static void states_are_those_of_pytorch(void **state) {
-    static const model_shape shape = {6, 7, 3, 4, 4, 3, 2, THR_DTYPE_F32};
+    static const model_shape shape = {6, 7, 3, 4, 4, 3, 2, THR_DTYPE_F32, false};
     static const uint32_t words[] = {4, 3, 0, 5, THR_WORD_END}, forced[] = {THR_WORD_START, 3, 6, 4};
     static const size_t starts[] = {0, 5};
     model *m = model_make(&shape);
@@ -390,6 +392,28 @@ static void other_files_are_no_models(void **state) {
     model_free(m);
 }
 
+static void attention_has_two_tensors_or_none(void **state) {
+    static const char *const parts[] = {"attention.weight", "combine.weight"};
+    thr_error err;
+    for (size_t i = 0; i < 2; i++) {
+        model *m = model_make(&SHAPES[0]);
+        (void)snprintf(m->names[model_tensor(m, parts[i]) - m->tensors], MODEL_NAME, "other");
+        refused(*state, m, NO_SKIP, THR_EFORMAT, parts[i]);
+        model_free(m);
+    }
+    const model_shape odd = {9, 8, 5, 3, 7, 7, 1, THR_DTYPE_F32, true};
+    model *m = model_make(&odd);
+    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'output.weight' has rows of 7: the length must be even");
+    model_free(m);
+    m = model_make(&SHAPES[PLAIN]);
+    loaded l;
+    model_write(*state, m, PATH, NO_SKIP);
+    assert_ok(load(*state, &l, &err), &err);
+    assert_true(l.model.attention == NULL && l.model.n_units == 10 && l.model.n_dims == 10);
+    unload(&l);
+    model_free(m);
+}
+
 static int set_up(void **state) {
     *state = test_context(2, THR_ISA_BEST, NULL);
     return test_say_seed(state);
@@ -412,6 +436,7 @@ int main(void) {
         cmocka_unit_test(another_shape_is_named),
         cmocka_unit_test(numbers_that_are_none_are_named),
         cmocka_unit_test(words_that_are_none_are_refused),
+        cmocka_unit_test(attention_has_two_tensors_or_none),
         cmocka_unit_test(other_files_are_no_models),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -21,6 +21,7 @@ enum { MODEL_TENSORS = 64, MODEL_NAME = 48, MODEL_UNITS = 40, MODEL_PLACES = 16 
 typedef struct model_shape {
     uint64_t n_source, n_target, source_columns, target_columns, n_units, n_dims, n_layers;
     thr_dtype dtype;
+    bool plain; /* without attention; n_dims is n_units */
 } model_shape;
 
 typedef struct model {
@@ -88,8 +89,10 @@ static inline model *model_make(const model_shape *shape) {
     model_add(m, "decoder.embedding.weight", shape->n_target, shape->target_columns);
     for (uint64_t l = 0; l < shape->n_layers; l++)
         model_add_lstm(m, "decoder", l, "", l == 0 ? shape->target_columns : shape->n_units, shape->n_units);
-    model_add(m, "attention.weight", shape->n_units, shape->n_units);
-    model_add(m, "combine.weight", shape->n_dims, 2 * shape->n_units);
+    if (!shape->plain) {
+        model_add(m, "attention.weight", shape->n_units, shape->n_units);
+        model_add(m, "combine.weight", shape->n_dims, 2 * shape->n_units);
+    }
     model_add(m, "output.weight", shape->n_target, shape->n_dims);
     model_add(m, "output.bias", shape->n_target, 0);
     model_add_words(m, "source.words", shape->n_source, NULL);
@@ -173,7 +176,7 @@ static inline model *model_dictionary(void) {
     static const char *const source[] = {"chat", "chien", "le", "."};
     static const char *const target[] = {"cat", "dog", "the", "\xEF\xBF\xAD."};
     enum { V = DICTIONARY_WORDS };
-    static const model_shape shape = {V, V, V, V, 2 * V, 2 * V, 1, THR_DTYPE_F32};
+    static const model_shape shape = {V, V, V, V, 2 * V, 2 * V, 1, THR_DTYPE_F32, false};
     model *m = model_make(&shape);
     for (size_t i = 0; i + 2 < m->n; i++) {
         float *values = (float *)(uintptr_t)m->tensors[i].data;
@@ -271,8 +274,7 @@ static inline void naive_encode(model *m, const uint32_t *words, size_t n, naive
 static inline size_t naive_step(model *m, const naive_sentence *sentence, naive_row *row, uint32_t word,
                                 double *state) {
     const size_t n = (size_t)m->shape.n_units, e = (size_t)m->shape.target_columns, d = (size_t)m->shape.n_dims;
-    const float *rows = model_values(m, "decoder.embedding.weight"), *a = model_values(m, "attention.weight");
-    const float *combine = model_values(m, "combine.weight");
+    const float *rows = model_values(m, "decoder.embedding.weight");
     double x[MODEL_UNITS], both[2 * MODEL_UNITS] = {0}, shares[MODEL_PLACES], sum = 0;
     for (size_t k = 0; k < e; k++)
         x[k] = rows[word * e + k];
@@ -280,6 +282,11 @@ static inline size_t naive_step(model *m, const naive_sentence *sentence, naive_
         naive_cell(m, "decoder", l, "", x, l == 0 ? e : n, n, row->h[l], row->c[l]);
         memcpy(x, row->h[l], n * sizeof *x);
     }
+    if (m->shape.plain) {
+        memcpy(state, x, n * sizeof *x);
+        return 0;
+    }
+    const float *a = model_values(m, "attention.weight"), *combine = model_values(m, "combine.weight");
     for (size_t j = 0; j < sentence->n; j++) {
         double score = 0;
         for (size_t r = 0; r < n; r++)

@@ -108,7 +108,7 @@ static void unknown_words_are_left_out_or_said_or_replaced(void **state) {
 
 /* A model whose translations end at times, and texts of its words. */
 static model *random_model(thr_context *context) {
-    static const model_shape shape = {30, 40, 7, 6, 18, 12, 2, THR_DTYPE_F32};
+    static const model_shape shape = {30, 40, 7, 6, 18, 12, 2, THR_DTYPE_F32, false};
     model *m = model_make(&shape);
     uint64_t rng = 5;
     for (size_t i = 0; i < 40 * 12; i++)
@@ -266,6 +266,34 @@ static void screens_that_let_all_words_by_answer_as_the_full_head(void **state) 
         thr_translator_free(other);
     }
     thr_translator_free(t);
+    model_free(m);
+}
+
+static void a_model_without_attention_translates_but_does_not_replace(void **state) {
+    static const model_shape shape = {30, 40, 7, 6, 18, 18, 2, THR_DTYPE_F32, true};
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 9;
+    model *m = model_make(&shape);
+    thr_translator_options o;
+    thr_translator *t = NULL;
+    thr_error err;
+    model_values(m, "output.bias")[THR_WORD_END] += 1;
+    model_write(*state, m, PATH, NO_SKIP);
+    draw_texts(&all, &rng);
+    thr_translator_options_init(&o);
+    t = open_it(*state, &o);
+    assert_false(thr_translator_get_info(t).has_attention);
+    const thr_translations whole = translate(t, all.at, TEXTS);
+    o.batch = 3;
+    thr_translator *other = open_it(*state, &o);
+    const thr_translations parts = translate(other, all.at, TEXTS);
+    same_answers(&whole, &parts);
+    assert_true(whole.n_words > TEXTS);
+    thr_translator_free(other);
+    thr_translator_free(t);
+    o.replace_unk = true;
+    assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EUNSUPPORTED, &err,
+                 "unit-translate-texts.safetensors: a model without attention cannot replace <unk>");
     model_free(m);
 }
 
@@ -664,6 +692,7 @@ int main(void) {
         cmocka_unit_test(one_beam_is_the_greedy_choice_of_a_model_in_double),
         cmocka_unit_test(an_answer_does_not_depend_on_the_batch_or_the_threads),
         cmocka_unit_test(screens_that_let_all_words_by_answer_as_the_full_head),
+        cmocka_unit_test(a_model_without_attention_translates_but_does_not_replace),
         cmocka_unit_test(an_alignment_gives_each_text_its_words),
         cmocka_unit_test(an_alignment_of_all_words_answers_as_the_full_head),
         cmocka_unit_test(states_are_reported_before_the_head_scores_them),
