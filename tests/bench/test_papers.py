@@ -145,6 +145,22 @@ class Rows(unittest.TestCase):
                 "Table 7",
             )
 
+    def test_alignments_beat_the_points_that_they_are_faster_and_not_worse_than(self):
+        columns = "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than full"
+        rows = ["full |  | 12 | 9 | 10 | 1 | 1 | 28 | 0", "wta | t 6 | 12 | 1 | 2 | 9 | 4 | 20 | 8",
+                "wta | t 2 | 12 | 3 | 4 | 3 | 2.5 | 27 | 1", "align | T 9 | 12 | 1 | 1 | 9 | 5 | 27.7 | 0.3"]  # fmt: skip
+
+        def found(last):
+            text = table("A test set translated", columns, *rows, last)
+            return judge("bench head --alignment", text, beams.figure_6_alignments, "WTA-LSH", "Figure 6, WA")
+
+        first = found("align | T 1 | 12 | 1 | 1 | 9 | 6 | 1 | 27")
+        self.assertEqual(ORDER, first.state)
+        self.assertIn("2 of 2 points of wta", first.ours)
+        self.assertIn("5.00, BLEU lost 0.30 (T 9)", first.ours)
+        for better in ("2 | 28 | 0", "7 | 1 | 27"):  # in BLEU, in speed
+            self.assertIn("2 of 3 points of wta", found(f"wta | t 1 | 12 | 1 | 2 | 9 | {better}").ours)
+
     def test_curves_are_compared_where_both_are(self):
         curve = [{"speed-up": 2, "BLEU": 5}, {"speed-up": 3, "BLEU": 1}, {"speed-up": 9, "BLEU": 9}]
         other = [{"speed-up": 1, "BLEU": 4}, {"speed-up": 5, "BLEU": 2}]
