@@ -18,6 +18,7 @@
 #include <thresher/hits.h>
 #include <thresher/index.h>
 #include <thresher/index_change.h>
+#include <thresher/index_writer.h>
 #include <thresher/items.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>

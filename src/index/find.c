@@ -21,7 +21,23 @@ static bool find_decimal(const thr_index *index, const char *name, uint64_t *id)
     return good && thr_index_row(index, value, &row);
 }
 
+/* The name of a live row of the tail; NULL if the row is not live. */
+static const char *tail_name(const thr_index *index, uint32_t i) {
+    return thr_live_has(&index->live, index->tail->first_row + i) ? index->tail->names[i] : NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------ one name */
+
+static bool find_in_tail(const thr_index *index, const char *name, uint64_t *id) {
+    for (uint32_t i = 0; i < index->n_tail; i++) {
+        const char *candidate = tail_name(index, i);
+        if (candidate == NULL || strcmp(candidate, name) != 0)
+            continue;
+        *id = index->tail->ids[i];
+        return true;
+    }
+    return false;
+}
 
 static bool find_in_segment(const thr_index *index, uint32_t s, const char *name, uint64_t *id) {
     const thr_segment_view *view = &index->mapped[s].view;
@@ -50,6 +66,7 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
         return thr_fail(err, THR_ENOTFOUND,
                         "%s: holds no item with the id '%.200s' (its items have ids, which are numbers, and no names)",
                         index->dir, name);
+    found = find_in_tail(index, name, id);
     for (uint32_t s = 0; s < index->n_segments && !found; s++)
         found = find_in_segment(index, s, name, id);
     return found ? THR_OK : thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->dir, name);
@@ -95,6 +112,9 @@ static void find_all(const finder *f, const thr_index *index) {
                 note(f, name, thr_index_id_of(index, row));
         }
     }
+    for (uint32_t i = 0; i < index->n_tail; i++)
+        if (tail_name(index, i) != NULL)
+            note(f, index->tail->names[i], index->tail->ids[i]);
 }
 
 static thr_status find_names(const thr_index *index, const char *const *names, size_t n, uint64_t *ids,

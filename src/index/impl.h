@@ -9,9 +9,12 @@
 #include "index/live.h"
 #include "index/model.h"
 #include "index/feature_scores.h"
+#include "index/journal/tail.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "store/store.h"
+
+#include <stdatomic.h>
 
 /* A mapped segment. */
 typedef struct thr_mapped {
@@ -40,6 +43,21 @@ struct thr_index {
     thr_idle scans;           /* thr_scan */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
+    thr_idle merges;          /* thr_index_merge, of searches in an index with a tail */
+
+    /*
+     * A refresh that finds the same segments makes a snapshot, which borrows all from its root but own_live. The last
+     * user of the root frees it. The root of any other index is itself.
+     */
+    struct thr_index *root;
+    atomic_uint n_users;     /* of a root: itself, until it is freed, and its snapshots */
+    uint64_t n_segment_rows; /* of a root: without the tail's */
+    uint64_t n_base_commits; /* of a root: without the journal's */
+    thr_tail *tail;          /* NULL unless the manifest names a journal */
+    uint32_t n_tail;         /* rows of the tail in this snapshot */
+    uint64_t *own_live;      /* live.words, if the journal has changed them */
+    bool segments_whole;     /* all rows of the segments are live; with own_live only */
+    thr_segment tail_segment;
 };
 
 /* The index of the segment that holds a row below n_rows. */
@@ -84,6 +102,14 @@ void thr_index_filter_free(void *filter);
 
 /* Check queries as thr_index_search documents. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
+
+/* Find the row of a segment with the item with this id; live are the rows to look at, NULL for all. */
+bool thr_index_segment_row(const thr_index *index, const uint64_t *live, uint64_t id, uint64_t *row);
+
+/* Whether a row below n_rows is one of the tail's. */
+static inline bool thr_index_in_tail(const thr_index *index, uint64_t row) {
+    return index->n_tail > 0 && row >= index->tail->first_row;
+}
 
 /* Read the kept vector of a row. keep must not be NONE, except with a model's codes, which are the vectors. */
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out);

@@ -72,6 +72,10 @@ thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_
     return THR_OK;
 }
 
+thr_status thr_index_live_check_unchanged(const thr_live *live, thr_error *err) {
+    return live->path == NULL ? THR_OK : thr_map_check(&live->map, live->path, err);
+}
+
 void thr_index_live_close(thr_context *context, thr_live *live) {
     if (live->path != NULL)
         thr_map_close(&live->map);
@@ -129,7 +133,7 @@ thr_status thr_index_restrict(thr_index *index, thr_search_options *options, voi
         options->filter = live;
         return THR_OK;
     }
-    THR_TRY(thr_idle_take(&index->filters, make_filter, filter, err));
+    THR_TRY(thr_idle_take(&index->root->filters, make_filter, filter, err));
     joined_filter *joined = *filter;
     THR_TRY(
         thr_grow(index->context, &joined->words, &joined->capacity, n_words, sizeof *joined->words, "a filter", err));

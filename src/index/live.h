@@ -16,6 +16,7 @@ typedef struct thr_live {
     const uint64_t *words; /* NULL: every row is live */
     thr_map map;
     char *path;
+    bool copied; /* words are those of the file and of the journal, not the file's */
 } thr_live;
 
 /*
@@ -25,6 +26,9 @@ typedef struct thr_live {
 thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_live *live,
                                thr_error *err);
 void thr_index_live_close(thr_context *context, thr_live *live);
+
+/* THR_ECHANGED if the file was changed on disk. */
+thr_status thr_index_live_check_unchanged(const thr_live *live, thr_error *err);
 
 static inline bool thr_live_has(const thr_live *live, uint64_t row) {
     return live->words == NULL || (live->words[row / 64] >> row % 64 & 1) != 0;

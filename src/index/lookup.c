@@ -12,20 +12,8 @@
 #include <string.h>
 
 bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
-    *row = id;
-    if (!index->manifest.has_ids)
-        return id < index->manifest.n_rows && thr_live_has(&index->live, id);
-    for (uint32_t i = 0; i < index->n_segments; i++) {
-        const uint64_t first_id = index->manifest.segments[i].first_id;
-        uint32_t item = (uint32_t)(id - first_id);
-        const bool found = index->mapped[i].view.ids != NULL
-                               ? thr_index_segment_find_id(&index->mapped[i].view, id, &item)
-                               : id >= first_id && id - first_id < index->segments[i].n_items;
-        *row = index->segments[i].first_row + item;
-        if (found && thr_live_has(&index->live, *row))
-            return true;
-    }
-    return false;
+    return (index->n_tail > 0 && thr_tail_find(index->tail, index->live.words, index->n_tail, id, row)) ||
+           thr_index_segment_row(index, index->live.words, id, row);
 }
 
 thr_status thr_index_rows(const thr_index *index, const uint64_t *ids, size_t n, uint64_t *rows, thr_error *err) {
@@ -51,7 +39,7 @@ thr_status thr_index_row_ids(const thr_index *index, uint64_t first, size_t n, u
 }
 
 uint64_t thr_index_n_removed(const thr_index *index) {
-    uint64_t n = 0;
+    uint64_t n = index->n_tail;
     for (uint32_t i = 0; i < index->n_segments; i++)
         n += index->segments[i].n_items;
     return n - index->manifest.n_items;
@@ -61,6 +49,8 @@ const char *thr_index_name(const thr_index *index, uint64_t id) {
     uint64_t row;
     if (!index->manifest.has_names || !thr_index_row(index, id, &row))
         return NULL;
+    if (thr_index_in_tail(index, row))
+        return index->tail->names[row - index->tail->first_row];
     const thr_mapped *mapped = &index->mapped[thr_index_segment_of(index, row)];
     if (thr_map_check(&mapped->map, mapped->path, NULL) != THR_OK)
         return NULL;
@@ -77,6 +67,10 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
         if (!index->manifest.has_names || first >= n_rows || i >= n_rows - first ||
             !thr_live_has(&index->live, first + i))
             continue;
+        if (thr_index_in_tail(index, first + i)) {
+            names[i] = index->tail->names[first + i - index->tail->first_row];
+            continue;
+        }
         const thr_segment_view *view = &index->mapped[thr_index_segment_of(index, first + i)].view;
         names[i] = thr_index_segment_item_name(view, (uint32_t)(first + i - view->scan.first_row));
     }
@@ -84,8 +78,10 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
 }
 
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
-    const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
-    const size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
+    const thr_segment *segment =
+        thr_index_in_tail(index, row) ? &index->tail_segment : &index->segments[thr_index_segment_of(index, row)];
+    const size_t n_dims = index->manifest.quantiser.n_dims,
+                 item = (size_t)(row - (segment == &index->tail_segment ? index->tail->first_row : segment->first_row));
     switch (index->manifest.keep) {
     case THR_DTYPE_NONE:
         thr_code_read(segment->codes, (uint32_t)n_dims, index->manifest.lead, item, out);

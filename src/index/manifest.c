@@ -83,6 +83,14 @@ bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **e
     return strncmp(name, "live-", 5) == 0 && build_parse(name + 5, ".bits", build, end);
 }
 
+void thr_index_journal_name_print(uint32_t build, char name[THR_INDEX_JOURNAL_NAME_SIZE]) {
+    (void)snprintf(name, THR_INDEX_JOURNAL_NAME_SIZE, "journal-%08" PRIx32 ".log", build);
+}
+
+bool thr_index_journal_name_parse(const char *name, uint32_t *build, const char **end) {
+    return strncmp(name, "journal-", 8) == 0 && build_parse(name + 8, ".log", build, end);
+}
+
 /* C's hex floats are printed and parsed here, because printf and strtof follow the locale's decimal point. */
 enum { RANGE_SIZE = 24 };
 static const uint32_t MANTISSA = 0x7fffff;
@@ -314,8 +322,9 @@ static thr_status change_lines(parser *p, thr_manifest *m) {
     static const char expected[] = "'live', a file name and its checksum";
     char name[THR_INDEX_LIVE_NAME_SIZE] = {0};
     const char *end;
-    THR_TRY(number_line(p, "commits", 1, UINT64_MAX - 1, &m->n_commits));
-    THR_TRY(number_line(p, "next", 1, THR_NO_ID, &m->next_id));
+    const uint64_t least = m->version > 3 ? 0 : 1; /* an index that was created empty may have neither */
+    THR_TRY(number_line(p, "commits", least, UINT64_MAX - 1, &m->n_commits));
+    THR_TRY(number_line(p, "next", least, THR_NO_ID, &m->next_id));
     if (!take(p, "live "))
         return THR_OK;
     p->line++;
@@ -327,6 +336,23 @@ static thr_status change_lines(parser *p, thr_manifest *m) {
         !take_hex(p, 16, &m->live.checksum) || !take(p, "\n"))
         return wrong(p, expected);
     m->live.there = true;
+    return THR_OK;
+}
+
+/* "journal FILE", in an index that a writer holds items of. */
+static thr_status journal_line(parser *p, thr_manifest_journal *journal) {
+    char name[THR_INDEX_JOURNAL_NAME_SIZE] = {0};
+    const char *end;
+    if (!take(p, "journal "))
+        return THR_OK;
+    p->line++;
+    if (p->end - p->next < THR_INDEX_JOURNAL_NAME_SIZE)
+        return wrong(p, "'journal' and a file name");
+    memcpy(name, p->next, THR_INDEX_JOURNAL_NAME_SIZE - 1);
+    p->next += THR_INDEX_JOURNAL_NAME_SIZE - 1;
+    if (!thr_index_journal_name_parse(name, &journal->build, &end) || !take(p, "\n"))
+        return wrong(p, "'journal' and a file name");
+    journal->there = true;
     return THR_OK;
 }
 
@@ -409,9 +435,10 @@ static size_t key_length(const char *line, const char *end) {
  * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {"metric", "dims",     "bits",     "lead",    "keep",    "items", "ranges",
-                                       "centre", "rotation", "errors",   "tuning",  "recall",  "ids",   "names",
-                                       "model",  "features", "segments", "segment", "commits", "next",  "live"};
+    static const char *const keys[] = {"metric",  "dims",   "bits",     "lead",     "keep",     "items",
+                                       "ranges",  "centre", "rotation", "errors",   "tuning",   "recall",
+                                       "ids",     "names",  "model",    "features", "segments", "segment",
+                                       "commits", "next",   "live",     "journal"};
     uint32_t number = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -458,6 +485,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     }
     if (m->version > 2)
         THR_TRY(change_lines(p, m));
+    if (m->version > 3)
+        THR_TRY(journal_line(p, &m->journal));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE;
@@ -467,7 +496,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
         return wrong(p, "for a model cosine, for a dual one ip; for codes that they are flat, with ranges of 2 and "
                         "without vectors, "
                         "centre, rotation and tuning");
-    THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
+    THR_TRY(number_line(p, "segments", m->version > 3 ? 0 : 1, THR_MAX_SEGMENTS, &n_segments));
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
     p->line++;
@@ -612,6 +641,11 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
         char name[THR_INDEX_LIVE_NAME_SIZE];
         thr_index_live_name_print(m->live.build, name);
         add(&out, "live %s %016" PRIx64 "\n", name, m->live.checksum);
+    }
+    if (m->journal.there) {
+        char name[THR_INDEX_JOURNAL_NAME_SIZE];
+        thr_index_journal_name_print(m->journal.build, name);
+        add(&out, "journal %s\n", name);
     }
     add(&out, "segments %" PRIu32 "\n", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {

@@ -14,14 +14,16 @@
 #include <thresher/index.h>
 
 enum {
-    THR_FORMAT_VERSION = 3, /* the newest; of an index that was changed after its build */
+    THR_FORMAT_VERSION = 4,  /* the newest; of an index with a journal, or without segments */
+    THR_CHANGED_VERSION = 3, /* of an index that was changed after its build */
     THR_BUILD_VERSION = 2,
     THR_SEGMENT_VERSION = 2,
-    THR_MAX_SEGMENTS = 1000000,     /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20,     /* "000000-5f3a91c2.seg" and a zero byte */
-    THR_INDEX_MODEL_NAME_SIZE = 27, /* "model-5f3a91c2.safetensors" and a zero byte */
-    THR_INDEX_HITS_NAME_SIZE = 23,  /* "features-5f3a91c2.hits" and a zero byte */
-    THR_INDEX_LIVE_NAME_SIZE = 19   /* "live-5f3a91c2.bits" and a zero byte */
+    THR_MAX_SEGMENTS = 1000000,      /* six digits */
+    THR_SEGMENT_NAME_SIZE = 20,      /* "000000-5f3a91c2.seg" and a zero byte */
+    THR_INDEX_MODEL_NAME_SIZE = 27,  /* "model-5f3a91c2.safetensors" and a zero byte */
+    THR_INDEX_HITS_NAME_SIZE = 23,   /* "features-5f3a91c2.hits" and a zero byte */
+    THR_INDEX_LIVE_NAME_SIZE = 19,   /* "live-5f3a91c2.bits" and a zero byte */
+    THR_INDEX_JOURNAL_NAME_SIZE = 21 /* "journal-5f3a91c2.log" and a zero byte */
 };
 
 /* At most 2^31 items, so that row numbers within a segment leave a bit unused. */
@@ -60,6 +62,12 @@ typedef struct thr_manifest_live {
     uint64_t checksum;
 } thr_manifest_live;
 
+/* The file of changes since the newest segment (journal/journal.h). */
+typedef struct thr_manifest_journal {
+    bool there;
+    uint32_t build; /* part of the file's name */
+} thr_manifest_journal;
+
 /* The recalls and numbers of results for which an index is calibrated. */
 enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
 extern const uint32_t thr_tuned_recalls[THR_TUNED_RECALLS]; /* in thousandths, ascending */
@@ -84,13 +92,15 @@ typedef struct thr_manifest {
     thr_tuning tuning;
     thr_manifest_model model;
     thr_manifest_hits hits;
+    /* In the segments, as read; of an open index with a journal, in both. */
     uint64_t n_items;                 /* not removed */
     uint64_t n_rows;                  /* a segment's first row is a multiple of 64 */
     bool centred, has_ids, has_names; /* centred: the segments hold the centre; has_ids: ids are not row numbers */
     uint64_t n_commits;               /* after the build */
     uint64_t next_id;                 /* the id of the next item that is added without one */
     thr_manifest_live live;
-    uint32_t n_segments;
+    thr_manifest_journal journal;
+    uint32_t n_segments;            /* 0: the quantiser is not learned yet; its numbers have no meaning */
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
 
@@ -117,6 +127,10 @@ bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **e
 /* The same for "live-5f3a91c2.bits". */
 void thr_index_live_name_print(uint32_t build, char name[THR_INDEX_LIVE_NAME_SIZE]);
 bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **end);
+
+/* The same for "journal-5f3a91c2.log". */
+void thr_index_journal_name_print(uint32_t build, char name[THR_INDEX_JOURNAL_NAME_SIZE]);
+bool thr_index_journal_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
  * Parse a manifest of untrusted bytes; name is for messages. Free with thr_index_manifest_free.

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "code/rotate.h"
 #include "index/features.h"
+#include "index/journal/snapshot.h"
+#include "index/merge.h"
 #include "kernel/kernel.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@ enum { OPEN_TRIES = 10 };
 static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's limits, with a reserve */
 
 static void unload(thr_index *index) {
+    thr_index_journal_close(index);
     thr_index_model_close(&index->model);
     thr_hits_free(index->hits);
     index->hits = NULL;
@@ -38,13 +41,12 @@ static void free_scan(void *scan) {
     thr_scan_free(scan);
 }
 
-void thr_index_free(thr_index *index) {
-    if (index == NULL)
-        return;
+static void free_root(thr_index *index) {
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
+    thr_idle_end(&index->merges, thr_index_merge_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -53,6 +55,18 @@ void thr_index_free(thr_index *index) {
     thr_release(context, index->manifest_path);
     thr_release(context, index);
     thr_context_free(context);
+}
+
+void thr_index_free(thr_index *index) {
+    if (index == NULL)
+        return;
+    thr_index *root = index->root;
+    if (index != root) {
+        thr_release(index->context, index->own_live);
+        thr_release(index->context, index);
+    }
+    if (atomic_fetch_sub(&root->n_users, 1) == 1)
+        free_root(root);
 }
 
 /* Map and check one segment. It counts as mapped, and will be freed, once its path is set. */
@@ -127,6 +141,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
     THR_TRY(map_segments(index, dir, err));
     THR_TRY(thr_index_live_open(index->context, dir, &index->manifest, &index->live, err));
     index->info.file_bytes += index->live.map.size;
+    THR_TRY(thr_index_journal_open(index, dir, err));
     if (index->manifest.hits.there) {
         index->info.file_bytes += index->manifest.hits.file_bytes;
         THR_TRY(thr_index_hits_open(index->context, dir, &index->manifest, &index->hits, err));
@@ -192,6 +207,7 @@ static thr_status load_unpublished(thr_index *index, const char *dir, const thr_
     m->segments = NULL;
     THR_TRY(thr_alloc(index->context, m->n_segments, sizeof *m->segments, &m->segments, "segments", err));
     memcpy(m->segments, manifest->segments, m->n_segments * sizeof *m->segments);
+    index->n_segment_rows = m->n_rows;
     return map_segments(index, dir, err);
 }
 
@@ -214,7 +230,7 @@ static void describe(thr_index *index) {
     info->has_names = m->has_names;
     index->target = (thr_scan_target){.segments = index->segments,
                                       .n_segments = index->n_segments,
-                                      .n_rows = m->n_rows,
+                                      .n_rows = index->n_segment_rows,
                                       .quantiser = &m->quantiser,
                                       .metric = m->metric,
                                       .keep = m->keep,
@@ -233,11 +249,14 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "an index", err));
     index->context = thr_context_retain(context);
+    index->root = index;
+    index->n_users = 1;
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->merges, context, err));
     THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
     memcpy(index->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
@@ -293,22 +312,9 @@ thr_hits *thr_index_hits(thr_index *index) {
     return index->hits;
 }
 
-uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {
-    uint32_t low = 0, high = index->n_segments;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (index->segments[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
-    if (index->live.words != NULL)
-        THR_TRY(thr_map_check(&index->live.map, index->live.path, err));
+    THR_TRY(thr_index_live_check_unchanged(&index->live, err));
     return index->hits == NULL ? THR_OK : thr_hits_check_unchanged(index->hits, err);
 }

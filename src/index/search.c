@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "code/encode.h"
+#include "index/journal/snapshot.h"
+#include "index/merge.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,16 +53,9 @@ static thr_status make_scan(thr_context *context, void **piece, thr_error *err) 
 
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
     void *piece;
-    const thr_status status = thr_idle_take(&index->scans, make_scan, &piece, err);
+    const thr_status status = thr_idle_take(&index->root->scans, make_scan, &piece, err);
     *scan = piece;
     return status;
-}
-
-uint64_t thr_index_id_of(const thr_index *index, uint64_t row) {
-    const uint32_t s = thr_index_segment_of(index, row);
-    const uint64_t item = row - index->segments[s].first_row;
-    const uint64_t *ids = index->mapped[s].view.ids;
-    return ids != NULL ? ids[item] : index->manifest.segments[s].first_id + item;
 }
 
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
@@ -74,8 +69,10 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     thr_scan *scan;
     thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
-    const thr_status status = thr_index_scan(index, scan, queries, options, hits, answers, err);
-    thr_idle_put(&index->scans, scan);
+    const thr_status status = index->n_segments > 0 && !thr_index_has_changes(index)
+                                  ? thr_index_scan(index, scan, queries, options, hits, answers, err)
+                                  : thr_index_search_merged(index, scan, queries, options, answers, err);
+    thr_idle_put(&index->root->scans, scan);
     return status;
 }
 
@@ -115,7 +112,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
         status = hits ? search_with_hits(index, queries, &complete, &answers, err)
                       : search_vectors(index, queries, &complete, NULL, &answers, err);
     if (filter != NULL)
-        thr_idle_put(&index->filters, filter);
+        thr_idle_put(&index->root->filters, filter);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;

@@ -6,6 +6,7 @@
 #include "index/impl.h"
 
 #include "base/error.h"
+#include "index/merge.h"
 #include "scan/radius.h"
 
 #include <math.h>
@@ -97,8 +98,8 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (queries->n_rows > 0) {
         THR_TRY_OUT(thr_index_restrict(index, &complete, &filter, err));
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
-        status = thr_scan_radius(scan, &index->target, queries, least_score, &complete, found, err);
-        thr_idle_put(&index->scans, scan);
+        status = thr_index_radius_merged(index, scan, queries, least_score, &complete, found, err);
+        thr_idle_put(&index->root->scans, scan);
     }
     if (status == THR_OK)
         status = gather(index, found, owned, err);
@@ -108,7 +109,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     }
 out:
     if (filter != NULL)
-        thr_idle_put(&index->filters, filter);
+        thr_idle_put(&index->root->filters, filter);
     for (uint64_t q = 0; found != NULL && q < queries->n_rows; q++)
         thr_scan_found_free(index->context, &found[q]);
     thr_release(index->context, found);

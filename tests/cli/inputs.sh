@@ -165,7 +165,7 @@ works "$THRESHER" index verify old.index
 
 # A newer format, in the manifest and in a segment.
 cp -R old.index newer.index
-sed 's/^thresher-index 2$/thresher-index 4/' old.index/MANIFEST >newer.index/MANIFEST
+sed 's/^thresher-index 2$/thresher-index 1000/' old.index/MANIFEST >newer.index/MANIFEST
 cp -R old.index newer_segment.index
 segment=$(cd old.index && find . -name '*.seg' | head -1)
 { head -c 8 "old.index/$segment" && printf '\003' && tail -c +10 "old.index/$segment"; } >"newer_segment.index/$segment"

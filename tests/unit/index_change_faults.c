@@ -2,174 +2,17 @@
 /*
  * Changes of an index on a failing machine: every allocation and every system call fails in turn, processes are killed,
  * and power is lost, so that writes that were not flushed are missing.
- *
- * The functions below replace those of the C library in this process. They count the calls of a change, let one of them
- * fail or end the process, and note what a power failure at that moment would lose.
  */
 #define _GNU_SOURCE
-#include "index_support.h"
+#include "faulty_calls.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static thr_error error;
-static const char DIR_A[] = "index-faulty", DIR_B[] = "index-faulty-start", OLD[] = "index-faulty.old";
-enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40, PAGE = 4096 };
-
-/* ------------------------------------------------------------------------------------------------ the calls */
-
-typedef enum { NOTHING, FAIL, END, LOSE } outcome;
-
-static struct {
-    outcome at; /* what happens at call number `call` */
-    int why;    /* FAIL: errno */
-    uint64_t call, n_calls, rng;
-} faults;
-
-/* What was written and not flushed: a file, by a descriptor of our own; and renames in a directory not flushed. */
-enum { MOST = 64 };
-static struct {
-    int fd;
-    ino_t inode;
-    uint64_t size;
-} dirty[MOST];
-static size_t n_dirty;
-static char renamed[MOST][PATH_ROOM];
-static size_t n_renamed;
-
-static void copy_file(const char *from, const char *to) {
-    size_t size;
-    if (access(from, F_OK) != 0)
-        return;
-    uint8_t *bytes = test_read_file(from, &size);
-    test_write_file(to, bytes, size);
-    free(bytes);
-}
-
-/* Lose pages that were not flushed, and renames in directories that were not. */
-static void lose(void) {
-    for (size_t i = 0; i < n_dirty; i++)
-        for (uint64_t at = 0; at < dirty[i].size; at += PAGE)
-            if (thr_rng_below(&faults.rng, 2) == 0) {
-                static const char zeros[PAGE];
-                const uint64_t left = dirty[i].size - at;
-                (void)syscall(SYS_pwrite64, dirty[i].fd, zeros, left < PAGE ? left : PAGE, at);
-            }
-    for (size_t i = n_renamed; i-- > 0;)
-        if (thr_rng_below(&faults.rng, 2) == 0) {
-            (void)unlink(renamed[i]);
-            if (strcmp(renamed[i] + strlen(renamed[i]) - 8, "MANIFEST") == 0)
-                copy_file(OLD, renamed[i]);
-        } else {
-            break; /* renames of a directory are kept in order */
-        }
-}
-
-/* Whether this call fails; it may end the process. */
-static bool fails(void) {
-    if (faults.at == NOTHING || ++faults.n_calls != faults.call)
-        return false;
-    if (faults.at == LOSE) {
-        faults.at = NOTHING;
-        lose();
-        _exit(0);
-    }
-    if (faults.at == END)
-        _exit(0);
-    errno = faults.why;
-    return true;
-}
-
-static bool is_index(const char *path) {
-    return strstr(path, ".so") == NULL;
-}
-
-int open(const char *path, int flags, ...) {
-    va_list args;
-    va_start(args, flags);
-    const int mode = va_arg(args, int);
-    va_end(args);
-    return is_index(path) && fails() ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-int openat(int dir, const char *path, int flags, ...) {
-    va_list args;
-    va_start(args, flags);
-    const int mode = va_arg(args, int);
-    va_end(args);
-    return fails() ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
-}
-
-static ino_t inode_of(int fd) {
-    struct stat st;
-    assert_int_equal(fstat(fd, &st), 0);
-    return st.st_ino;
-}
-
-ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
-    if (fails()) {
-        if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
-            (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
-        return -1;
-    }
-    if (faults.at == LOSE) {
-        const ino_t inode = inode_of(fd);
-        size_t i = 0;
-        while (i < n_dirty && dirty[i].inode != inode)
-            i++;
-        assert_true(i < MOST);
-        if (i == n_dirty) {
-            dirty[n_dirty].inode = inode;
-            dirty[n_dirty].size = 0;
-            dirty[n_dirty++].fd = dup(fd);
-        }
-        const uint64_t end = (uint64_t)offset + size;
-        dirty[i].size = end > dirty[i].size ? end : dirty[i].size;
-    }
-    return (ssize_t)syscall(SYS_pwrite64, fd, data, size, offset);
-}
-
-int fsync(int fd) {
-    struct stat st;
-    if (fails())
-        return -1;
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        n_renamed = 0;
-    for (size_t i = 0; i < n_dirty; i++)
-        if (dirty[i].inode == st.st_ino) {
-            (void)close(dirty[i].fd);
-            dirty[i] = dirty[--n_dirty];
-        }
-    return 0; /* what the disk does is played here */
-}
-
-int renameat(int from_dir, const char *from, int to_dir, const char *to) {
-    if (fails())
-        return -1;
-    if (faults.at == LOSE) {
-        assert_true(n_renamed < MOST);
-        join_path(renamed[n_renamed], DIR_A, to);
-        if (strcmp(to, "MANIFEST") == 0)
-            copy_file(renamed[n_renamed], OLD);
-        n_renamed++;
-    }
-    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
-}
-
-int unlinkat(int dir, const char *path, int flags) {
-    return fails() ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
-}
-
-void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
-    if (fd >= 0 && fails())
-        return MAP_FAILED;
-    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
-}
+static const char DIR_B[] = "index-faulty-start";
+static const char DIR_A[] = "index-faulty", OLD[] = "index-faulty.old";
+enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40 };
 
 /* ------------------------------------------------------------------------------------------------ the changes */
 

@@ -347,7 +347,7 @@ static void what_is_no_index_is_refused_as_such(void **state) {
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
     test_write_text("index-damage/MANIFEST", "foreign\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
-    test_write_text("index-damage/MANIFEST", "thresher-index 4\n");
+    test_write_text("index-damage/MANIFEST", "thresher-index 1000\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EVERSION);
     expect_status(thr_index_open(*state, "index-damage/MANIFEST", &index, &error), THR_EFORMAT);
     assert_null(index);

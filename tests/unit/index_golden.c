@@ -262,7 +262,7 @@ static const damage damages[] = {
     {"bad-manifest-flipped", "open", "ECORRUPT", FROM_1, "M", 60, 0, NULL, 0},
     {"bad-manifest-foreign", "open", "EFORMAT", FROM_1, "M", 0, 0, "MANIFEST-000001\n", 0},
     {"bad-manifest-missing", "open", "EFORMAT", FROM_1, "M", 0, 0, "", 0},
-    {"bad-manifest-newer", "open", "EVERSION", FROM_1, "M", 0, 0, "thresher-index 4\nsomething new\n", 0},
+    {"bad-manifest-newer", "open", "EVERSION", FROM_1, "M", 0, 0, "thresher-index 1000\nsomething new\n", 0},
     {"bad-segment-cut", "open", "ECORRUPT", FROM_1, "0", 0, -64, NULL, 0},
     {"bad-segment-empty", "open", "ECORRUPT", FROM_1, "0", 0, 0, NULL, 0},
     {"bad-segment-missing", "open", "ECORRUPT", FROM_1, "0", 0, 0, "", 0},

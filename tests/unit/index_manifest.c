@@ -274,7 +274,7 @@ static void the_lines_of_changes_are_strict(void **state) {
     };
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments, THR_FORMAT_VERSION);
+    thr_manifest m = example(segments, THR_CHANGED_VERSION);
     char *text;
     size_t size;
     expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
@@ -284,6 +284,31 @@ static void the_lines_of_changes_are_strict(void **state) {
             fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
     expect_ok(parse_changed(context, text, " from 0\n", " from 436\n"));
     expect_ok(parse_changed(context, text, "items 97\n", "items 0\n"));
+    thr_release(context, text);
+}
+
+static void the_journals_line_is_strict(void **state) {
+    static const char *const changes[][2] = {
+        {"journal journal-0badcafe.log", "journal journal-0badcafe.lo"},
+        {"journal journal-0badcafe.log", "journal journal-0badcaf.log"},
+        {"journal journal-0badcafe.log", "journal ../urnal-0badcafe.log"},
+        {"journal journal-0badcafe.log\n", "journal journal-0badcafe.log 1\n"},
+        {"journal journal-0badcafe.log\n", "journal\n"},
+        {"thresher-index 4", "thresher-index 3"}, /* which has no such line */
+        {"segments 2", "segments 0"},
+    };
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments, THR_FORMAT_VERSION);
+    char *text;
+    size_t size;
+    m.journal = (thr_manifest_journal){true, 0x0badcafe};
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
+    assert_non_null(strstr(text, "\njournal journal-0badcafe.log\nsegments 2\n"));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        if (parse_changed(context, text, changes[i][0], changes[i][1]) != THR_ECORRUPT)
+            fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
+    expect_ok(parse_changed(context, text, "journal journal-0badcafe.log\n", ""));
     thr_release(context, text);
 }
 
@@ -387,11 +412,12 @@ static void every_changed_or_missing_byte_is_refused(void **state) {
 }
 
 static void newer_foreign_and_empty_files_have_errors_of_their_own(void **state) {
-    static const char newer[] = "thresher-index 4\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
+    static const char newer[] = "thresher-index 1000\nanything\n", foreign[] = "leveldb\n",
+                      zero[] = "thresher-index 0\n";
     thr_context *context = *state;
     thr_manifest m;
     expect_status(thr_index_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
-    assert_string_equal(error.text, "M: written by a newer Thresher (format 4; this one reads 3): update Thresher");
+    assert_string_equal(error.text, "M: written by a newer Thresher (format 1000; this one reads 4): update Thresher");
     expect_status(thr_index_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_index_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_index_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
@@ -406,7 +432,7 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     } cases[] = {
         {"metric l2", "metrics l2", THR_EVERSION,
          "MANIFEST: line 2: written by a newer Thresher: 'metrics' is unknown here (file: format 2; this version reads "
-         "up to format 3): update Thresher"},
+         "up to format 4): update Thresher"},
         {"checksum ", "more 1\nchecksum ", THR_EVERSION, "'more' is unknown here (file: format 2;"},
         {"bits 3\n", "bits 3\ngroups\n", THR_EVERSION, "line 5: written by a newer Thresher"},
         {"segments 2", "parts 2\nsegments 2", THR_EVERSION, "'parts' is unknown here"},
@@ -482,6 +508,7 @@ int main(void) {
         cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
         cmocka_unit_test(the_lines_of_changes_are_strict),
+        cmocka_unit_test(the_journals_line_is_strict),
         cmocka_unit_test(the_models_line_is_strict),
         cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),

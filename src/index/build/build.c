@@ -14,13 +14,11 @@
 #include "index/model.h"
 #include "index/build/segment_stream.h"
 #include "index/build/calibrate.h"
+#include "index/build/learn.h"
 #include "index/build/shared_quantiser.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
-
-enum { MANY_DIMS = 128 };
 
 typedef struct builder {
     thr_context *context;
@@ -59,59 +57,9 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     return THR_OK;
 }
 
-/* Make an error message with the row's number in the file instead of the sample. */
-static thr_status name_bad_row(const builder *b, const thr_matrix *sample, const thr_error *why, thr_error *err) {
-    float *row = NULL;
-    THR_TRY(thr_alloc(b->context, sample->n_dims, sizeof *row, &row, "a row", err));
-    thr_status status = thr_fail(err, THR_ERANGE, "%s: %s", b->source.name, why->text);
-    for (uint64_t r = 0; r < sample->n_rows; r++) {
-        (void)thr_matrix_to_f32(sample, r, 1, row);
-        for (uint32_t d = 0; d < sample->n_dims; d++)
-            if (!isfinite(row[d])) {
-                status = thr_fail(err, THR_ERANGE,
-                                  "%s: row %" PRIu64 ", dimension %" PRIu32
-                                  " is NaN, infinity or beyond float32: repair or leave out the row",
-                                  b->source.name, thr_index_row_source_sampled_row(&b->source, r), d);
-                goto out;
-            }
-    }
-out:
-    thr_release(b->context, row);
-    return status;
-}
-
-static uint32_t rotation_flag(thr_rotate rotate) {
-    return rotate == THR_ROTATE_AUTO ? THR_QUANTISER_ROTATE : rotate == THR_ROTATE_ON ? THR_QUANTISER_ROTATED : 0;
-}
-
 static thr_status train(builder *b, thr_error *err) {
-    thr_matrix sample;
-    thr_error why = {0};
-    uint32_t flags = b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0;
-    flags |= b->model.codes ? THR_QUANTISER_FIXED : THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate);
-    THR_TRY(thr_index_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
-    if (b->options->quantiser_from != NULL)
-        return THR_OK;
-    thr_status status =
-        thr_quantiser_train(b->context, &sample, b->options->item_bits, flags, &b->manifest.quantiser, &why);
-    if (status == THR_ERANGE)
-        return name_bad_row(b, &sample, &why, err);
-    if (status != THR_OK)
-        return thr_fail(err, status, "%s", why.text);
-    for (int i = 0; i < THR_MAX_BITS; i++)
-        if (!isnormal(b->manifest.quantiser.ranges[i]) || b->manifest.quantiser.ranges[i] < 0)
-            return thr_fail(err, THR_ERANGE, "%s: the sample of %" PRIu64 " rows gives no scale for codes of %d bits",
-                            b->source.name, sample.n_rows, i + 1);
-    return THR_OK;
-}
-
-/*
- * The number of leading planes. With few dimensions one plane discriminates too little, and a code of one or two planes
- * has few planes to leave out.
- */
-static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
-    const uint32_t lead = n_dims >= MANY_DIMS ? 1 : 2;
-    return item_bits < lead ? item_bits : lead;
+    const thr_learning learning = {b->options, b->model.codes};
+    return thr_index_learn(&b->source, &learning, &b->manifest.quantiser, err);
 }
 
 /*
@@ -150,7 +98,7 @@ static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     thr_manifest *m = &b->manifest;
     m->version = THR_BUILD_VERSION;
-    m->lead = o->lead_bits != 0 ? o->lead_bits : choose_lead(o->item_bits, b->source.shape.n_dims);
+    m->lead = thr_index_choose_lead(o, b->source.shape.n_dims);
     m->metric = o->metric;
     m->keep = o->keep;
     m->centred = m->quantiser.centre != NULL;

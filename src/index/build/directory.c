@@ -20,7 +20,7 @@ static const char MANIFEST[] = "MANIFEST";
 
 /* The parts of a file name. */
 typedef struct own_name {
-    enum { SEGMENT, MODEL, HITS, LIVE, LIST /* MANIFEST under construction, of no build */ } kind;
+    enum { SEGMENT, MODEL, HITS, LIVE, JOURNAL, LIST /* MANIFEST under construction, of no build */ } kind;
     bool temporary;  /* under construction */
     uint32_t number; /* of a segment */
     uint32_t build;
@@ -44,6 +44,8 @@ static bool is_ours(const char *name, own_name *own) {
         own->kind = HITS;
     } else if (thr_index_live_name_parse(name, &own->build, &end)) {
         own->kind = LIVE;
+    } else if (thr_index_journal_name_parse(name, &own->build, &end)) {
+        own->kind = JOURNAL;
     } else if (thr_index_segment_name_parse(name, &own->number, &own->build, &end)) {
         own->kind = SEGMENT;
     } else if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0) {
@@ -143,9 +145,8 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     return THR_OK;
 }
 
-/* Lock the directory, look at what is in it, and choose the build's number. */
-static thr_status lock_and_look(thr_build_dir *dir, survey *found, thr_error *err) {
-    THR_TRY(lock(dir, err));
+/* Look at what is in the directory, and choose the build's number. */
+static thr_status look_around(thr_build_dir *dir, survey *found, thr_error *err) {
     do {
         memset(found, 0, sizeof *found);
         found->build = (uint32_t)thr_checksum_unique(); /* the first try almost always succeeds */
@@ -153,6 +154,11 @@ static thr_status lock_and_look(thr_build_dir *dir, survey *found, thr_error *er
     } while (found->taken);
     dir->build = found->build;
     return THR_OK;
+}
+
+static thr_status lock_and_look(thr_build_dir *dir, survey *found, thr_error *err) {
+    THR_TRY(lock(dir, err));
+    return look_around(dir, found, err);
 }
 
 static thr_status open_locked(thr_build_dir *dir, bool replace, thr_error *err) {
@@ -201,6 +207,19 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
     return status;
 }
 
+/* A duplicate of the descriptor has the same lock, which lasts until both are closed. */
+thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err) {
+    survey found;
+    *dir = (thr_build_dir){.context = held->context, .path = held->path, .fd = -1};
+    dir->fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 0);
+    if (dir->fd < 0)
+        return thr_fail_errno(err, errno, "open the directory", dir->path);
+    const thr_status status = look_around(dir, &found, err);
+    if (status != THR_OK)
+        thr_index_build_dir_close(dir);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------ publish */
 
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err) {
@@ -227,6 +246,12 @@ thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, 
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
+thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err) {
+    char name[THR_INDEX_JOURNAL_NAME_SIZE];
+    thr_index_journal_name_print(dir->build, name);
+    return thr_path_join(dir->context, dir->path, name, path, err);
+}
+
 typedef struct sweep {
     const thr_manifest *keep; /* NULL: delete all files of this build, and only these */
     uint32_t build;
@@ -240,6 +265,8 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
         return manifest->hits.there && manifest->hits.build == own->build;
     if (own->kind == LIVE)
         return manifest->live.there && manifest->live.build == own->build;
+    if (own->kind == JOURNAL)
+        return manifest->journal.there && manifest->journal.build == own->build;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (manifest->segments[middle].number < own->number)

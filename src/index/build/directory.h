@@ -34,6 +34,12 @@ thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool
  */
 thr_status thr_index_build_dir_change(thr_context *context, const char *path, thr_build_dir *dir, thr_error *err);
 
+/*
+ * The same for a caller that holds the lock already by another thr_build_dir, which must outlive this one. THR_EIO;
+ * THR_ENOMEM.
+ */
+thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err);
+
 /* The path of this build's segment `number`. The caller releases it, as those below. */
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
 
@@ -45,6 +51,9 @@ thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, 
 
 /* The path of this build's bitmap of live rows. */
 thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* The path of this build's journal. */
+thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err);
 
 /* Write and publish the manifest, then delete all files of builds that it does not name. */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);

@@ -154,6 +154,14 @@ out:
     return status;
 }
 
+thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
+    for (uint64_t i = 0; ids->offsets == NULL && i < ids->n; i++)
+        if (ids->ids[i] == THR_NO_ID)
+            return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 ": the id %" PRIu64 " means 'none': choose another",
+                            ids->name, i, THR_NO_ID);
+    return ids->n < 2 ? THR_OK : check_unique(ids, err);
+}
+
 static thr_status read_path(thr_ids *ids, const char *path, thr_error *err) {
     thr_reader *reader = NULL;
     thr_status status;
@@ -186,11 +194,7 @@ thr_status thr_index_ids_open(thr_context *context, const thr_index_build_option
     }
     if (ids->n == 0)
         return thr_fail(err, THR_EDIM, "%s: holds no ids", ids->name);
-    for (uint64_t i = 0; ids->offsets == NULL && i < ids->n; i++)
-        if (ids->ids[i] == THR_NO_ID)
-            return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 ": the id %" PRIu64 " means 'none': choose another",
-                            ids->name, i, THR_NO_ID);
-    return check_unique(ids, err);
+    return thr_index_ids_check_unique(ids, err);
 }
 
 void thr_index_ids_close(thr_ids *ids) {

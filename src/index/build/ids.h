@@ -27,6 +27,9 @@ thr_status thr_index_ids_open(thr_context *context, const thr_index_build_option
                               thr_error *err);
 void thr_index_ids_close(thr_ids *ids);
 
+/* THR_EDUPLICATE if an id or a name occurs twice, THR_ERANGE for the id that means 'none'; THR_ENOMEM. */
+thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err);
+
 /* THR_EDIM unless there are n_rows ids or names, or none at all. */
 thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);
 

@@ -28,6 +28,9 @@ static thr_status check(const thr_index *index, const thr_quantiser_wanted *want
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: the quantiser of an index of format %" PRIu32 " cannot be shared: build that index again",
                         index->manifest_path, m->version);
+    if (m->n_segments == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: has no quantiser yet, for it has too few items: add some",
+                        index->manifest_path);
     if (m->metric != wanted->metric)
         return thr_fail(err, THR_EMISMATCH,
                         "%s: its quantiser is for %s, and the new index for %s: use the same metric",

@@ -3,8 +3,10 @@
 #include "index/change/change.h"
 
 #include "base/error.h"
+#include "index/journal/snapshot.h"
 #include "select/bitmap.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,8 +29,8 @@ static thr_status copy_manifest(thr_commit *c, thr_error *err) {
     *m = *old;
     m->segments = NULL;
     THR_TRY(thr_alloc(c->context, old->n_segments, sizeof *m->segments, &m->segments, "segments", err));
-    memcpy(m->segments, old->segments, old->n_segments * sizeof *m->segments);
-    m->version = THR_FORMAT_VERSION;
+    if (old->n_segments > 0)
+        memcpy(m->segments, old->segments, old->n_segments * sizeof *m->segments);
     m->n_commits++;
     if (old->n_commits > 0)
         return THR_OK;
@@ -36,11 +38,13 @@ static thr_status copy_manifest(thr_commit *c, thr_error *err) {
     return old->has_ids ? find_next_id(c->index, &m->next_id, err) : THR_OK;
 }
 
-thr_status thr_index_commit_begin(thr_context *context, const char *dir, thr_commit *c, thr_error *err) {
+thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *c,
+                                  thr_error *err) {
     *c = (thr_commit){.context = context, .dir.fd = -1, .dir.context = context};
     if (dir == NULL || dir[0] == '\0')
         return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
-    THR_TRY(thr_index_build_dir_change(context, dir, &c->dir, err));
+    THR_TRY(held != NULL ? thr_index_build_dir_share(held, &c->dir, err)
+                         : thr_index_build_dir_change(context, dir, &c->dir, err));
     THR_TRY(thr_index_open(context, dir, &c->index, err));
     if (c->index->manifest.version < 2)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", dir);
@@ -99,6 +103,8 @@ static bool has_ids(const thr_manifest *m) {
 
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
+    assert(c->folded || !thr_index_has_changes(c->index));
+    m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     m->n_items = thr_select_bitmap_count_words(c->live, thr_bitmap_words(m->n_rows));
     m->has_ids = has_ids(m);
     m->live = (thr_manifest_live){0};
@@ -112,10 +118,12 @@ void thr_index_commit_end(thr_commit *c) {
     thr_index_free(c->index);
     thr_release(c->context, c->live);
     thr_release(c->context, c->manifest.segments);
+    if (c->learned)
+        thr_quantiser_free(c->context, &c->manifest.quantiser);
     *c = (thr_commit){.context = c->context, .dir.fd = -1};
 }
 
 void thr_index_commit_report(const thr_commit *c, thr_index_change *change) {
-    change->n_items = c->manifest.n_items;
-    change->n_commits = c->manifest.n_commits;
+    change->n_items = c->manifest.n_items + c->n_carried;
+    change->n_commits = c->manifest.n_commits + c->n_calls;
 }

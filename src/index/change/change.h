@@ -2,12 +2,15 @@
 /*
  * change.h - one commit: the index before it, and the manifest and live rows after it.
  *
- * begin locks the directory; commit writes the live rows and the manifest; end unlocks, and without a commit deletes
- * what was written.
+ * begin locks the directory; publish writes the live rows and the manifest; end unlocks, and without a publication
+ * deletes what was written. Between them, in this order: clear the live rows of items that are removed, fold the tail,
+ * append or rewrite segments. A journal without changes stays as it is.
  */
 #ifndef THR_INDEX_CHANGE_CHANGE_H
 #define THR_INDEX_CHANGE_CHANGE_H
 
+#include "index/build/ids.h"
+#include "index/build/row_source.h"
 #include "index/impl.h"
 
 #include <thresher/index_change.h>
@@ -17,11 +20,18 @@ typedef struct thr_commit {
     thr_build_dir dir;
     thr_index *index;      /* before */
     thr_manifest manifest; /* after; owns its segments */
-    uint64_t *live;        /* after: a bit for each row of the manifest */
+    uint64_t *live;        /* a bit a row: of the index with its tail until the fold, then of the manifest */
+    bool learned;          /* the manifest's quantiser is the commit's own */
+    bool folded;
+    uint64_t n_carried, n_calls; /* items and calls of the journal that new_journal wrote */
 } thr_commit;
 
-/* Lock and open. End it whatever this returns. THR_EUNSUPPORTED for format 1; THR_EEXIST; and as thr_index_open. */
-thr_status thr_index_commit_begin(thr_context *context, const char *dir, thr_commit *commit, thr_error *err);
+/*
+ * Lock and open; held is the lock if the caller has it already, or NULL. End it whatever this returns.
+ * THR_EUNSUPPORTED for format 1; THR_EEXIST; and as thr_index_open.
+ */
+thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *commit,
+                                  thr_error *err);
 
 /* Make room for the live rows of n_rows rows. Those that there are stay as they are; new ones are not live. */
 thr_status thr_index_commit_resize_live(thr_commit *commit, uint64_t n_rows, thr_error *err);
@@ -30,12 +40,61 @@ thr_status thr_index_commit_resize_live(thr_commit *commit, uint64_t n_rows, thr
 thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segment *segments, uint32_t n,
                                    thr_error *err);
 
+/*
+ * In append.c: encode the rows of a source to segments of the commit. ids has their ids or names, or both, or neither:
+ * then added.first_id is the first of the ids that the index chooses. The quantiser is learned from the source if the
+ * index has none. *n_added is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ */
+typedef struct thr_appended {
+    uint64_t n, first_id;
+} thr_appended;
+thr_status thr_index_commit_append_rows(thr_commit *commit, thr_row_source *source, const thr_ids *ids,
+                                        thr_appended *added, thr_error *err);
+
+/* The same, learning first; a source can be sampled only once, and only before its rows are read. */
+thr_status thr_index_commit_learn(thr_commit *commit, thr_row_source *source, thr_error *err);
+
+/* The number of live items of the tail. */
+uint64_t thr_index_commit_tail_items(const thr_commit *commit);
+
+/*
+ * In fold.c: the live items of the tail become a segment, if there are any, and the manifest names no journal. An index
+ * without a quantiser, which the caller has not learned either, learns it from them if learn is true. Else they are
+ * carried over to a new journal. Nothing happens if the journal has no changes. THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err);
+
+/* In fold.c: the same for an index without a quantiser; the new journal also has the items of a call. */
+thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err);
+
+/*
+ * In carry.c: the manifest names a new journal, with the items of `first`, if it is not NULL, and of `second`.
+ * THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_call *first,
+                                        const thr_journal_call *second, thr_error *err);
+
+/*
+ * In flush.c: fold in a commit of its own, with a new journal if journal is true, then maintain the segments. Does
+ * nothing if the journal has no changes, or if it would only be carried over.
+ */
+thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
+                           thr_error *err);
+
 /* Publish. manifest.n_items and n_rows are computed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
 void thr_index_commit_end(thr_commit *commit);
 
 /* In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. */
 thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t end, thr_error *err);
+
+/* thr_index_remove with the lock that the caller has already, or NULL. */
+thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
+                                 uint64_t n_ids, thr_index_change *change, thr_error *err);
+
+/* thr_index_compact with the lock that the caller has already, or NULL. */
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held,
+                                  thr_index_change *change, thr_error *err);
 
 /* Fill in what the caller learns of the index after a change. */
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
@@ -44,6 +103,6 @@ void thr_index_commit_report(const thr_commit *commit, thr_index_change *change)
  * In maintain.c: write segments again where merge_policy.h requires it, a commit each. Errors are ignored: the next
  * change tries again.
  */
-void thr_index_maintain(thr_context *context, const char *dir);
+void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "index/change/change.h"
 #include "index/change/merge_policy.h"
+#include "index/journal/snapshot.h"
 #include "select/bitmap.h"
 
 /* Write one run of segments again. *done: there is none. */
@@ -12,7 +13,7 @@ static thr_status maintain_once(thr_commit *c, bool *done, thr_error *err) {
     uint32_t first, end;
     uint64_t row = 0;
     *done = true;
-    if (c->index->hits != NULL)
+    if (c->index->hits != NULL || m->n_segments == 0 || thr_index_has_changes(c->index))
         return THR_OK;
     THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
     for (uint32_t i = 0; i < m->n_segments; i++) {
@@ -28,11 +29,11 @@ static thr_status maintain_once(thr_commit *c, bool *done, thr_error *err) {
     return thr_index_commit_publish(c, err);
 }
 
-void thr_index_maintain(thr_context *context, const char *dir) {
+void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held) {
     bool done = false;
     while (!done) {
         thr_commit commit;
-        thr_status status = thr_index_commit_begin(context, dir, &commit, NULL);
+        thr_status status = thr_index_commit_begin(context, dir, held, &commit, NULL);
         if (status == THR_OK)
             status = maintain_once(&commit, &done, NULL);
         thr_index_commit_end(&commit);

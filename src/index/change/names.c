@@ -33,15 +33,29 @@ static uint64_t find(const finder *f, const char *name) {
     return UINT64_MAX;
 }
 
+static thr_status check_name(const finder *f, const char *name, uint64_t row, thr_name_found *found, void *arg,
+                             thr_error *err) {
+    const uint64_t item = name == NULL ? UINT64_MAX : find(f, name);
+    return item == UINT64_MAX ? THR_OK : found(arg, item, row, err);
+}
+
 static thr_status find_in_segment(const finder *f, const thr_index *index, uint32_t s, thr_name_found *found, void *arg,
                                   thr_error *err) {
     const thr_segment_view *view = &index->mapped[s].view;
     for (uint32_t i = 0; i < view->shape.n_items; i++) {
         const uint64_t row = index->segments[s].first_row + i;
         const char *name = thr_live_has(&index->live, row) ? thr_index_segment_item_name(view, i) : NULL;
-        const uint64_t item = name == NULL ? UINT64_MAX : find(f, name);
-        if (item != UINT64_MAX)
-            THR_TRY(found(arg, item, row, err));
+        THR_TRY(check_name(f, name, row, found, arg, err));
+    }
+    return THR_OK;
+}
+
+static thr_status find_in_tail(const finder *f, const thr_index *index, thr_name_found *found, void *arg,
+                               thr_error *err) {
+    for (uint32_t i = 0; i < index->n_tail; i++) {
+        const uint64_t row = index->tail->first_row + i;
+        if (thr_live_has(&index->live, row))
+            THR_TRY(check_name(f, index->tail->names[i], row, found, arg, err));
     }
     return THR_OK;
 }
@@ -58,6 +72,7 @@ thr_status thr_index_find_names(const thr_index *index, const thr_ids *names, th
     THR_TRY_OUT(thr_radix_sort(index->context, f.sorted, (size_t)names->n, err));
     for (uint32_t s = 0; s < index->n_segments; s++)
         THR_TRY_OUT(find_in_segment(&f, index, s, found, arg, err));
+    THR_TRY_OUT(find_in_tail(&f, index, found, arg, err));
 out:
     thr_release(index->context, f.sorted);
     return status;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"
+#include "index/journal/snapshot.h"
 
 #include <string.h>
 
@@ -18,27 +19,33 @@ static uint64_t clear_rows(thr_commit *commit, const uint64_t *ids, uint64_t n_i
     return n;
 }
 
-thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
-                            thr_index_change *change, thr_error *err) {
-    thr_index_change unused;
+thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
+                                 uint64_t n_ids, thr_index_change *change, thr_error *err) {
     thr_commit commit;
-    change = change != NULL ? change : &unused;
     *change = (thr_index_change){0};
-    if (context == NULL || (ids == NULL && n_ids > 0))
-        return thr_fail(err, THR_EINVAL, "removing items needs a context and ids");
-    thr_status status = thr_index_commit_begin(context, dir, &commit, err);
+    thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK) {
         change->n_removed = clear_rows(&commit, ids, n_ids);
         if (change->n_removed > 0)
+            status = thr_index_commit_fold(&commit, false, err);
+        if (change->n_removed > 0 && status == THR_OK)
             status = thr_index_commit_publish(&commit, err);
-        else
+        if (change->n_removed == 0)
             commit.manifest.n_commits--;
         thr_index_commit_report(&commit, change);
     }
     thr_index_commit_end(&commit);
     if (status == THR_OK && change->n_removed > 0)
-        thr_index_maintain(context, dir);
+        thr_index_maintain(context, dir, held);
     return status;
+}
+
+thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
+                            thr_index_change *change, thr_error *err) {
+    thr_index_change unused;
+    if (context == NULL || (ids == NULL && n_ids > 0))
+        return thr_fail(err, THR_EINVAL, "removing items needs a context and ids");
+    return thr_index_remove_held(context, dir, NULL, ids, n_ids, change != NULL ? change : &unused, err);
 }
 
 /* Whether the segments could be fewer, or smaller. */
@@ -48,17 +55,15 @@ static bool can_gain(const thr_commit *commit) {
     return m->n_items > 0 && (m->live.there || m->n_segments > (m->n_items + most - 1) / most);
 }
 
-thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
-    thr_index_change unused;
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held,
+                                  thr_index_change *change, thr_error *err) {
     thr_commit commit;
-    change = change != NULL ? change : &unused;
     *change = (thr_index_change){0};
-    if (context == NULL)
-        return thr_fail(err, THR_EINVAL, "compacting an index needs a context");
-    thr_status status = thr_index_commit_begin(context, dir, &commit, err);
+    THR_TRY(thr_index_flush(context, dir, held, false, err));
+    thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK && commit.index->hits != NULL)
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be compacted: build it again", dir);
-    if (status == THR_OK && can_gain(&commit)) {
+    if (status == THR_OK && !thr_index_has_changes(commit.index) && can_gain(&commit)) {
         status = thr_index_commit_rewrite(&commit, 0, commit.manifest.n_segments, err);
         if (status == THR_OK)
             status = thr_index_commit_publish(&commit, err);
@@ -71,6 +76,13 @@ thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_ch
     return status;
 }
 
+thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
+    thr_index_change unused;
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "compacting an index needs a context");
+    return thr_index_compact_held(context, dir, NULL, change != NULL ? change : &unused, err);
+}
+
 thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
     thr_manifest now = {0};
     uint64_t checksum = 0;
@@ -79,5 +91,7 @@ thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_erro
     *newer = NULL;
     THR_TRY(thr_index_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err));
     thr_index_manifest_free(index->context, &now);
-    return checksum == index->manifest_checksum ? THR_OK : thr_index_open(index->context, index->dir, newer, err);
+    if (checksum == index->root->manifest_checksum && thr_index_journal_refresh(index, newer, NULL) == THR_OK)
+        return THR_OK;
+    return thr_index_open(index->context, index->dir, newer, err);
 }

@@ -58,7 +58,7 @@ thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_e
     cursor *heap = NULL, last = {.segment = UINT32_MAX};
     uint32_t n = 0;
     thr_status status = THR_OK;
-    if (!index->manifest.has_ids || index->n_segments == 1)
+    if (!index->manifest.has_ids || index->n_segments < 2)
         return THR_OK;
     THR_TRY(thr_alloc(index->context, index->n_segments, sizeof *heap, &heap, "segments", err));
     for (uint32_t i = 0; i < index->n_segments; i++) {

@@ -51,11 +51,13 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     THR_TRY(thr_file_sum_start(index->context, index->info.file_bytes, index->info.n_items, &sum, err));
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
-    if (index->live.words != NULL)
+    if (index->live.path != NULL)
         THR_TRY_OUT(verify_live(&sum, index, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_hits_verify(index->hits, err));
     THR_TRY_OUT(thr_index_verify_ids(index, &sum, err));
+    if (index->tail != NULL)
+        THR_TRY_OUT(thr_index_verify_journal(index, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_index_verify_features(index, err));
     if (index->model.path != NULL)

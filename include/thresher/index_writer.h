@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_writer.h - create an empty index, and change an index item by item.
+ *
+ * A writer holds the lock of an index's directory. A small change is appended to the index's journal and is durable
+ * when the call returns: it costs one flush of the journal, which changes of other threads that come at the same time
+ * share. A journal of thr_index_writer_options.journal_rows items, or of 64 MiB, becomes a segment. Searches read the
+ * journal's items as all others, and score them exactly.
+ *
+ * Every call is one commit: all of it survives a crash, or nothing of it. A call that fails leaves the index as it was.
+ * Readers see newer commits by thr_index_refresh (index_change.h), which reads only what was appended if no segment was
+ * written.
+ *
+ * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
+ *
+ * Threads: many threads may use a writer at once. The kernel releases the lock of a process that ends in any way. Locks
+ * of network file systems are those of the system; where flock does nothing, let one process write.
+ */
+#ifndef THRESHER_INDEX_WRITER_H
+#define THRESHER_INDEX_WRITER_H
+
+#include <thresher/index_change.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct thr_index_create_options {
+    size_t size; /* sizeof(thr_index_create_options), set by _init */
+    uint32_t n_dims;
+    thr_metric metric;
+    uint32_t item_bits; /* as for thr_index_build_options */
+    thr_dtype keep;     /* F32, F16 or I8 */
+    uint32_t lead_bits;
+    bool names;   /* items have names */
+    bool replace; /* replace an existing index */
+} thr_index_create_options;
+
+/* Defaults: cosine, 3 bits, float32 kept, no names; n_dims must be set. */
+THR_API void thr_index_create_options_init(thr_index_create_options *options);
+
+/*
+ * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned from the items
+ * of the first commit that leaves at least 256, or by a writer when its journal is full: a mean, a rotation and ranges
+ * come from so many rows with little noise. Until then all items are in the journal and are scored exactly.
+ *
+ * Returns THR_OK; THR_EINVAL for options out of range; THR_EEXIST, THR_ENOSPACE, THR_EIO and THR_ENOMEM as
+ * thr_index_build.
+ */
+THR_API thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,
+                                    thr_error *err);
+
+typedef struct thr_index_writer thr_index_writer;
+
+typedef struct thr_index_writer_options {
+    size_t size; /* sizeof(thr_index_writer_options), set by _init */
+    /*
+     * Items of a journal that becomes a segment, removed ones included; 0 or more than the default: the default, 4,096,
+     * but at most 16 MiB of float32, and at least 256. Smaller journals make searches faster and changes slower.
+     */
+    uint32_t journal_rows;
+} thr_index_writer_options;
+
+THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
+
+/*
+ * Open an index for writing. options may be NULL. The caller frees *writer.
+ *
+ * Returns THR_OK; THR_EEXIST while another writer, change or build is at work in dir; THR_EUNSUPPORTED for an index
+ * with features or of format 1; and what thr_index_open returns.
+ */
+THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
+                                         thr_index_writer **writer, thr_error *err);
+
+/* Release the lock; NULL is allowed. No call may be running. Nothing is lost: the journal stays. */
+THR_API void thr_index_writer_free(thr_index_writer *writer);
+
+/*
+ * Add the rows of vectors (any dtype). ids or names has one a row; both NULL: the index chooses ids. Upsert replaces
+ * items with the same ids or names. More rows than a quarter of a journal are written as a segment. change may be NULL.
+ *
+ * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index.
+ */
+THR_API thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
+                                        const char *const *names, thr_index_change *change, thr_error *err);
+THR_API thr_status thr_index_writer_upsert(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
+                                           const char *const *names, thr_index_change *change, thr_error *err);
+
+/* Remove items; ids that no item has are skipped. Returns as thr_index_remove. */
+THR_API thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids, uint64_t n_ids,
+                                           thr_index_change *change, thr_error *err);
+
+/* Turn the journal into a segment, unless it has too few items to learn a quantiser from. Returns as thr_index_add. */
+THR_API thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err);
+
+/* thr_index_compact. */
+THR_API thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

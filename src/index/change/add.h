@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* add.h - adds rows to an index as segments. */
+#ifndef THR_INDEX_CHANGE_ADD_H
+#define THR_INDEX_CHANGE_ADD_H
+
+#include "index/build/ids.h"
+#include "index/build/row_source.h"
+
+#include <thresher/index_change.h>
+
+struct thr_build_dir;
+
+typedef struct thr_addition {
+    thr_row_source *source;
+    const thr_ids *ids;
+    bool replace;
+} thr_addition;
+
+/*
+ * Add all rows in one commit, then maintain the segments. held: the lock if the caller has it already, or NULL. Returns
+ * as thr_index_add.
+ */
+thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
+                                const thr_addition *addition, thr_index_change *change, thr_error *err);
+
+#endif

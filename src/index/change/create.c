@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create.c - thr_index_create: publishes a manifest without segments. */
+#include <thresher/index_writer.h>
+
+#include "base/error.h"
+#include "index/build/directory.h"
+#include "index/build/learn.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+static const float NO_ERROR = 0x1p-126F; /* the least that a manifest holds; joined with those of the first codes */
+
+void thr_index_create_options_init(thr_index_create_options *options) {
+    *options = (thr_index_create_options){
+        .size = sizeof *options, .metric = THR_METRIC_COSINE, .item_bits = 3, .keep = THR_DTYPE_F32};
+}
+
+static thr_status check_options(const thr_index_create_options *o, thr_error *err) {
+    if (o->n_dims < 1 || o->n_dims > THR_MAX_DIMS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " dimensions: 1 to %d are possible", o->n_dims, THR_MAX_DIMS);
+    if ((unsigned)o->metric > THR_METRIC_L2)
+        return thr_fail(err, THR_EINVAL, "the metric %d is unknown: use cosine, ip or l2", (int)o->metric);
+    if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
+                        THR_MAX_BITS);
+    if (!thr_keep_is_known(o->keep) || o->keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EINVAL,
+                        "an index that begins empty cannot keep vectors as %s: use f32, f16 or i8 (its first items "
+                        "have no codes)",
+                        thr_dtype_name(o->keep));
+    if (o->lead_bits > o->item_bits)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
+                        o->item_bits);
+    return THR_OK;
+}
+
+thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,
+                            thr_error *err) {
+    thr_index_create_options o;
+    thr_build_dir place;
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "creating an index needs a context");
+    thr_index_create_options_init(&o);
+    THR_TRY(thr_take_options(&o, sizeof o, options, offsetof(thr_index_create_options, replace),
+                             "thr_index_create_options", err));
+    THR_TRY(check_options(&o, err));
+    const thr_index_build_options like = {.item_bits = o.item_bits, .lead_bits = o.lead_bits};
+    thr_manifest m = {.version = THR_FORMAT_VERSION,
+                      .metric = o.metric,
+                      .keep = o.keep,
+                      .lead = thr_index_choose_lead(&like, o.n_dims),
+                      .errors = {NO_ERROR, NO_ERROR, NO_ERROR, NO_ERROR},
+                      .has_names = o.names};
+    m.quantiser.n_dims = o.n_dims;
+    m.quantiser.item_bits = o.item_bits;
+    for (int i = 0; i < THR_MAX_BITS; i++)
+        m.quantiser.ranges[i] = 1;
+    thr_status status = thr_index_build_dir_open(context, dir, o.replace, &place, err);
+    if (status == THR_OK)
+        status = thr_index_build_dir_publish(&place, &m, err);
+    thr_index_build_dir_close(&place);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flush.c - a commit that only folds the tail. */
+#include "base/error.h"
+#include "index/change/change.h"
+#include "index/journal/snapshot.h"
+
+static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
+    const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
+    /* A tail that is not full is carried over only if that makes room. */
+    *done = thr_index_has_changes(c->index) &&
+            (c->manifest.n_segments > 0 || learn || c->index->n_tail > thr_index_commit_tail_items(c));
+    if (!*done)
+        return THR_OK;
+    THR_TRY(thr_index_commit_fold(c, learn, err));
+    if (journal && !c->manifest.journal.there)
+        THR_TRY(thr_index_commit_new_journal(c, NULL, NULL, err));
+    return thr_index_commit_publish(c, err);
+}
+
+thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
+                           thr_error *err) {
+    thr_commit commit;
+    bool done = false;
+    thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
+    if (status == THR_OK)
+        status = flush(&commit, journal, &done, err);
+    thr_index_commit_end(&commit);
+    if (status == THR_OK && done)
+        thr_index_maintain(context, dir, held);
+    return status;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal_writes.c - does the writes that wait: one frame of the journal for many, or a commit for each. */
+#include "base/error.h"
+#include "base/radix.h"
+#include "index/change/add.h"
+#include "index/change/change.h"
+#include "index/change/names.h"
+#include "index/change/writer.h"
+#include "index/journal/snapshot.h"
+
+#include <inttypes.h>
+
+enum { JOURNAL_BYTES = 64 << 20, DIRECT_PART = 4 };
+
+void thr_index_writer_forget(thr_index_writer *w) {
+    thr_journal_close(&w->journal);
+    thr_index_free(w->index);
+    w->index = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ the journal */
+
+static thr_status begin_journal(thr_index_writer *w, thr_error *err) {
+    thr_commit commit;
+    thr_status status = thr_index_commit_begin(w->context, w->dir, &w->lock, &commit, err);
+    if (status == THR_OK)
+        status = thr_index_commit_new_journal(&commit, NULL, NULL, err);
+    if (status == THR_OK)
+        status = thr_index_commit_publish(&commit, err);
+    thr_index_commit_end(&commit);
+    return status;
+}
+
+static thr_status open_journal(thr_index_writer *w, thr_error *err) {
+    const thr_journal *read = &w->index->tail->journal;
+    THR_TRY(thr_journal_open(w->context, read->path, w->n_dims, w->has_names, true, &w->journal, err));
+    w->journal.last = read->last;
+    w->journal.end = read->end;
+    w->journal.checksum = read->checksum;
+    return thr_journal_trim(&w->journal, err);
+}
+
+/* Open the index and its journal, which begins if there is none. */
+static thr_status be_ready(thr_index_writer *w, thr_error *err) {
+    if (w->index != NULL)
+        return THR_OK;
+    thr_status status = thr_index_open(w->context, w->dir, &w->index, err);
+    if (status == THR_OK && !w->index->manifest.journal.there) {
+        thr_index_writer_forget(w);
+        status = begin_journal(w, err);
+        if (status == THR_OK)
+            status = thr_index_open(w->context, w->dir, &w->index, err);
+    }
+    if (status == THR_OK)
+        status = open_journal(w, err);
+    if (status == THR_OK)
+        thr_index_journal_follow(w->index);
+    else
+        thr_index_writer_forget(w);
+    return status;
+}
+
+/* Flush the frame. All writes of the list that are in it have its status. */
+static void commit_frame(thr_index_writer *w, thr_write *first) {
+    thr_error why = {.status = THR_OK};
+    if (w->frame.n_calls == 0)
+        return;
+    const thr_status status = thr_journal_append(&w->journal, &w->frame, &why);
+    for (thr_write *write = first; write != NULL; write = write->next) {
+        if (write->in_frame && status != THR_OK)
+            write->status = thr_pass_on(status, &why, &write->error);
+        write->in_frame = false;
+    }
+    thr_frame_begin(&w->frame);
+    if (status != THR_OK)
+        thr_index_writer_forget(w); /* it shows what was not written */
+}
+
+/* ------------------------------------------------------------------------------------------------ one write */
+
+typedef struct resolving {
+    thr_index_writer *writer;
+    const thr_write *write;
+    uint32_t n_removed;
+} resolving;
+
+/* Item `item` of a write is in the index already. */
+static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {
+    resolving *r = arg;
+    const thr_ids *ids = &r->write->ids;
+    if (!r->write->replace && ids->offsets != NULL)
+        return thr_fail(err, THR_EDUPLICATE, "row %" PRIu64 ": %s holds an item with the name '%.200s' already", item,
+                        r->writer->dir, ids->names + ids->offsets[item]);
+    if (!r->write->replace)
+        return thr_fail(err, THR_EDUPLICATE, "row %" PRIu64 ": %s holds an item with the id %" PRIu64 " already", item,
+                        r->writer->dir, ids->ids[item]);
+    r->writer->removed[r->n_removed++] = thr_index_id_of(r->writer->index, row);
+    return THR_OK;
+}
+
+static thr_status resolve_added(resolving *r, thr_error *err) {
+    thr_index_writer *w = r->writer;
+    const thr_write *write = r->write;
+    const uint64_t next = w->index->tail->next_id;
+    uint64_t row;
+    THR_TRY(thr_grow(w->context, &w->ids, &w->ids_capacity, (size_t)write->n, sizeof *w->ids, "ids", err));
+    THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)write->n, sizeof *w->removed, "ids", err));
+    if (write->ids.offsets != NULL)
+        THR_TRY(thr_index_find_names(w->index, &write->ids, found, r, err));
+    if (write->ids.ids == NULL && write->n > THR_NO_ID - next)
+        return thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", w->dir);
+    for (uint64_t i = 0; i < write->n; i++) {
+        w->ids[i] = write->ids.ids != NULL ? write->ids.ids[i] : next + i;
+        if (write->ids.ids != NULL && thr_index_row(w->index, w->ids[i], &row))
+            THR_TRY(found(r, i, row, err));
+    }
+    return THR_OK;
+}
+
+/* Leave each id once. */
+static thr_status leave_distinct(thr_context *context, uint64_t *ids, uint32_t *n, thr_error *err) {
+    thr_keyed *pairs = NULL;
+    uint32_t kept = 0;
+    if (*n < 2)
+        return THR_OK;
+    THR_TRY(thr_alloc(context, *n, sizeof *pairs, &pairs, "ids", err));
+    for (uint32_t i = 0; i < *n; i++)
+        pairs[i] = (thr_keyed){ids[i], i};
+    const thr_status status = thr_radix_sort(context, pairs, *n, err);
+    for (uint32_t i = 0; i < *n && status == THR_OK; i++)
+        if (i == 0 || pairs[i].key != pairs[i - 1].key)
+            ids[kept++] = pairs[i].key;
+    *n = kept;
+    thr_release(context, pairs);
+    return status;
+}
+
+static thr_status resolve_removed(resolving *r, thr_error *err) {
+    thr_index_writer *w = r->writer;
+    uint64_t row;
+    THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)r->write->n_removed, sizeof *w->removed,
+                     "ids", err));
+    for (uint64_t i = 0; i < r->write->n_removed; i++)
+        if (thr_index_row(w->index, r->write->removed[i], &row))
+            w->removed[r->n_removed++] = r->write->removed[i];
+    return leave_distinct(w->context, w->removed, &r->n_removed, err);
+}
+
+/* Put a write into the frame, and apply it, so that the next ones see it. */
+static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
+    resolving r = {w, write, 0};
+    const size_t size = w->frame.size;
+    if (write->kind == THR_WRITE_ADD)
+        THR_TRY(thr_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n, "vectors",
+                                       err));
+    THR_TRY(write->kind == THR_WRITE_ADD ? resolve_added(&r, err) : resolve_removed(&r, err));
+    const bool names = write->ids.offsets != NULL;
+    const thr_journal_call call = {.n_removed = r.n_removed,
+                                   .n_added = (uint32_t)write->n,
+                                   .removed = w->removed,
+                                   .ids = w->ids,
+                                   .vectors = write->vectors,
+                                   .names = names ? write->ids.names : NULL,
+                                   .names_size = names ? write->ids.offsets[write->n] : 0};
+    if (call.n_removed + call.n_added > 0) {
+        THR_TRY(thr_frame_add(&w->frame, &call, w->n_dims, err));
+        const thr_status status = thr_tail_apply(w->index->tail, w->index, &call, err);
+        if (status != THR_OK) {
+            w->frame.size = size;
+            w->frame.n_calls--;
+            return status;
+        }
+        thr_index_journal_follow(w->index);
+        write->in_frame = true;
+    }
+    write->change = (thr_index_change){.n_added = write->n,
+                                       .n_removed = r.n_removed,
+                                       .first_id = write->n > 0 ? w->ids[0] : 0,
+                                       .n_items = w->index->manifest.n_items,
+                                       .n_commits = w->index->manifest.n_commits};
+    return THR_OK;
+}
+
+static thr_status add_segment(thr_index_writer *w, thr_write *write, thr_error *err) {
+    const thr_matrix rows = thr_matrix_f32(write->vectors, write->n, w->n_dims);
+    thr_reader *reader = NULL;
+    thr_row_source source = {.context = w->context};
+    const thr_addition addition = {&source, &write->ids, write->replace};
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_reader_from_matrix(w->context, &rows, &reader, err));
+    THR_TRY_OUT(thr_index_row_source_open(w->context, reader, &source, err));
+    THR_TRY_OUT(thr_index_commit_add(w->context, w->dir, &w->lock, &addition, &write->change, err));
+out:
+    thr_index_row_source_close(&source);
+    thr_reader_free(reader);
+    return status;
+}
+
+/* A write that is a commit of its own. */
+static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
+    thr_index_writer_forget(w);
+    switch (write->kind) {
+    case THR_WRITE_ADD:
+        return add_segment(w, write, err);
+    case THR_WRITE_REMOVE:
+        return thr_index_remove_held(w->context, w->dir, &w->lock, write->removed, write->n_removed, &write->change,
+                                     err);
+    case THR_WRITE_FLUSH:
+        return thr_index_flush(w->context, w->dir, &w->lock, !w->direct, err);
+    default:
+        return thr_index_compact_held(w->context, w->dir, &w->lock, &write->change, err);
+    }
+}
+
+/* Whether a write fits into the journal. */
+static bool fits(const thr_index_writer *w, const thr_write *write) {
+    const uint64_t bytes = w->journal.end + w->frame.size + write->n * w->n_dims * sizeof(float);
+    return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= JOURNAL_BYTES;
+}
+
+static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *write) {
+    thr_error *err = &write->error;
+    const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / DIRECT_PART
+                       : write->kind == THR_WRITE_REMOVE ? write->n_removed <= UINT32_MAX / 2
+                                                         : false;
+    if (w->direct || !small) {
+        commit_frame(w, first);
+        return write_directly(w, write, err);
+    }
+    THR_TRY(be_ready(w, err));
+    if (!fits(w, write)) {
+        commit_frame(w, first);
+        thr_index_writer_forget(w);
+        THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
+        THR_TRY(be_ready(w, err));
+    }
+    if (!fits(w, write))
+        return write_directly(w, write, err);
+    return put(w, write, err);
+}
+
+void thr_index_writer_work(thr_index_writer *writer, thr_write *first) {
+    for (thr_write *write = first; write != NULL; write = write->next)
+        write->status = write_one(writer, first, write);
+    commit_frame(writer, first);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer.c - opens writers, checks calls, and queues them for the thread at work. */
+#include "index/change/writer.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+void thr_index_writer_options_init(thr_index_writer_options *options) {
+    *options = (thr_index_writer_options){.size = sizeof *options};
+}
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+static thr_status look_at_index(thr_index_writer *w, uint32_t journal_rows, thr_error *err) {
+    thr_index *index = NULL;
+    THR_TRY(thr_index_open(w->context, w->dir, &index, err));
+    const thr_manifest *m = &index->manifest;
+    thr_status status = THR_OK;
+    if (index->hits != NULL)
+        status = thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be changed: build it again", w->dir);
+    else if (m->version < 2)
+        status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
+    w->n_dims = m->quantiser.n_dims;
+    w->has_names = m->has_names;
+    w->direct = m->keep == THR_DTYPE_NONE;
+    w->most_rows = thr_tail_capacity(w->n_dims);
+    if (journal_rows > 0 && journal_rows < w->most_rows)
+        w->most_rows = journal_rows;
+    thr_index_free(index);
+    return status;
+}
+
+thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
+                                 thr_index_writer **writer, thr_error *err) {
+    thr_index_writer_options complete;
+    thr_index_writer *w = NULL;
+    thr_status status = THR_OK;
+    if (context == NULL || dir == NULL || dir[0] == '\0' || writer == NULL)
+        return thr_fail(err, THR_EINVAL, "a writer needs a context, a directory and a pointer for the result");
+    *writer = NULL;
+    thr_index_writer_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_writer_options, journal_rows),
+                             "thr_index_writer_options", err));
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *w, &w, "a writer", err));
+    w->context = w->frame.context = w->journal.context = thr_context_retain(context);
+    w->lock.fd = w->journal.fd = -1;
+    w->last = &w->first;
+    (void)pthread_mutex_init(&w->mutex, NULL);
+    (void)pthread_cond_init(&w->changed, NULL);
+    THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &w->dir, "a file name", err));
+    memcpy(w->dir, dir, strlen(dir) + 1);
+    THR_TRY_OUT(thr_index_build_dir_change(context, w->dir, &w->lock, err));
+    w->lock.committed = true; /* it writes no files itself, so closing it deletes none */
+    THR_TRY_OUT(look_at_index(w, complete.journal_rows, err));
+    THR_TRY_OUT(thr_grow(context, &w->frame.bytes, &w->frame.capacity, THR_FRAME_HEADER, 1, "the journal", err));
+    thr_frame_begin(&w->frame);
+    *writer = w;
+    w = NULL;
+out:
+    thr_index_writer_free(w);
+    return status;
+}
+
+void thr_index_writer_free(thr_index_writer *writer) {
+    if (writer == NULL)
+        return;
+    thr_context *context = writer->context;
+    thr_index_writer_forget(writer);
+    writer->lock.context = context;
+    thr_index_build_dir_close(&writer->lock);
+    (void)pthread_cond_destroy(&writer->changed);
+    (void)pthread_mutex_destroy(&writer->mutex);
+    thr_release(context, writer->frame.bytes);
+    thr_release(context, writer->ids);
+    thr_release(context, writer->removed);
+    thr_release(context, writer->dir);
+    thr_release(context, writer);
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------------ the queue */
+
+/* Do a write, with those of others: as the thread at work, or by waiting for it. */
+static thr_status run(thr_index_writer *w, thr_write *write, thr_index_change *change, thr_error *err) {
+    (void)pthread_mutex_lock(&w->mutex);
+    *w->last = write;
+    w->last = &write->next;
+    while (!write->done) {
+        if (w->busy) {
+            (void)pthread_cond_wait(&w->changed, &w->mutex);
+            continue;
+        }
+        thr_write *first = w->first;
+        w->first = NULL;
+        w->last = &w->first;
+        w->busy = true;
+        (void)pthread_mutex_unlock(&w->mutex);
+        thr_index_writer_work(w, first);
+        (void)pthread_mutex_lock(&w->mutex);
+        for (thr_write *done = first, *next; done != NULL; done = next) {
+            next = done->next;
+            done->done = true;
+        }
+        w->busy = false;
+        (void)pthread_cond_broadcast(&w->changed);
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+    if (change != NULL)
+        *change = write->status == THR_OK ? write->change : (thr_index_change){0};
+    return thr_pass_on(write->status, &write->error, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ calls */
+
+static thr_status check_rows(const thr_index_writer *w, const thr_matrix *rows, const thr_write *write,
+                             thr_error *err) {
+    const bool names = write->ids.offsets != NULL;
+    if (rows->n_rows == 0)
+        return thr_fail(err, THR_EDIM, "no rows: nothing to add to %s", w->dir);
+    if (rows->n_dims != w->n_dims)
+        return thr_fail(err, THR_EDIM, "rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s", rows->n_dims,
+                        w->n_dims, w->dir);
+    if (w->has_names && !names)
+        return thr_fail(err, THR_EINVAL, "%s: its items have names: give a name for each new one", w->dir);
+    if (!w->has_names && names)
+        return thr_fail(err, THR_EINVAL, "%s: its items have no names: give ids, or nothing", w->dir);
+    return THR_OK;
+}
+
+/* Copy names to one string a row. */
+static thr_status copy_names(thr_context *context, const char *const *names, uint64_t n, thr_ids *ids, thr_error *err) {
+    uint64_t size = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (names[i] == NULL)
+            return thr_fail(err, THR_EINVAL, "name %" PRIu64 " is NULL", i);
+        size += strlen(names[i]) + 1;
+    }
+    THR_TRY(thr_alloc(context, (size_t)n + 1, sizeof *ids->offsets, &ids->offsets, "names", err));
+    THR_TRY(thr_alloc(context, (size_t)size, 1, &ids->names, "names", err));
+    ids->offsets[0] = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const size_t length = strlen(names[i]) + 1;
+        memcpy(ids->names + ids->offsets[i], names[i], length);
+        ids->offsets[i + 1] = ids->offsets[i] + length;
+    }
+    ids->n = n;
+    return THR_OK;
+}
+
+static thr_status add_rows(thr_index_writer *w, const thr_matrix *rows, thr_write *write, float **owned,
+                           thr_index_change *change, thr_error *err) {
+    THR_TRY(check_rows(w, rows, write, err));
+    THR_TRY(thr_index_ids_check_unique(&write->ids, err));
+    THR_TRY(thr_alloc(w->context, (size_t)rows->n_rows, w->n_dims * sizeof(float), owned, "rows", err));
+    THR_TRY(thr_matrix_to_f32(rows, 0, rows->n_rows, *owned));
+    write->vectors = *owned;
+    return run(w, write, change, err);
+}
+
+static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
+                      bool replace, thr_index_change *change, thr_error *err) {
+    float *owned = NULL;
+    if (w == NULL || rows == NULL || (rows->data == NULL && rows->n_rows > 0))
+        return thr_fail(err, THR_EINVAL, "adding items needs a writer and rows");
+    if (ids != NULL && names != NULL)
+        return thr_fail(err, THR_EINVAL, "both ids and names are given: give one");
+    thr_write write = {.kind = THR_WRITE_ADD, .replace = replace, .n = rows->n_rows};
+    write.ids = (thr_ids){.context = w->context, .name = "ids", .ids = ids, .n = ids != NULL ? rows->n_rows : 0};
+    thr_status status = names == NULL ? THR_OK : copy_names(w->context, names, rows->n_rows, &write.ids, err);
+    if (status == THR_OK)
+        status = add_rows(w, rows, &write, &owned, change, err);
+    thr_release(w->context, owned);
+    thr_index_ids_close(&write.ids);
+    return status;
+}
+
+thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
+                                const char *const *names, thr_index_change *change, thr_error *err) {
+    return add(writer, vectors, ids, names, false, change, err);
+}
+
+thr_status thr_index_writer_upsert(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
+                                   const char *const *names, thr_index_change *change, thr_error *err) {
+    return add(writer, vectors, ids, names, true, change, err);
+}
+
+thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids, uint64_t n_ids,
+                                   thr_index_change *change, thr_error *err) {
+    if (writer == NULL || (ids == NULL && n_ids > 0))
+        return thr_fail(err, THR_EINVAL, "removing items needs a writer and ids");
+    thr_write write = {.kind = THR_WRITE_REMOVE, .removed = ids, .n_removed = n_ids};
+    return run(writer, &write, change, err);
+}
+
+thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err) {
+    if (writer == NULL)
+        return thr_fail(err, THR_EINVAL, "a flush needs a writer");
+    thr_write write = {.kind = THR_WRITE_FLUSH};
+    return run(writer, &write, NULL, err);
+}
+
+thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err) {
+    if (writer == NULL)
+        return thr_fail(err, THR_EINVAL, "compacting an index needs a writer");
+    thr_write write = {.kind = THR_WRITE_COMPACT};
+    return run(writer, &write, change, err);
+}

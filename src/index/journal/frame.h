@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frame.h - the bytes of a journal's frames. */
+#ifndef THR_INDEX_JOURNAL_FRAME_H
+#define THR_INDEX_JOURNAL_FRAME_H
+
+#include "index/journal/journal.h"
+
+#define THR_FRAME_MAGIC UINT64_C(0x454d415246524854) /* "THRFRAME" */
+
+typedef struct thr_frame_header {
+    uint64_t magic;
+    uint64_t size;     /* of the frame, with this header: a multiple of 8 */
+    uint64_t position; /* in the file */
+    uint64_t previous; /* the checksum of the frame before */
+    uint32_t n_calls, zero;
+    uint64_t checksum; /* of the bytes before, and of those after this header */
+} thr_frame_header;
+
+_Static_assert(sizeof(thr_frame_header) == THR_FRAME_HEADER, "no padding");
+
+/* The checksum of a frame; body is what follows its header. */
+uint64_t thr_frame_checksum(const thr_frame_header *header, const char *body);
+
+/* Read up to size bytes at an offset; *got is smaller at the end of the file. THR_EIO. */
+thr_status thr_frame_read_bytes(const thr_journal *journal, uint64_t at, void *bytes, size_t size, size_t *got,
+                                thr_error *err);
+
+/* The fixed part of a call in a frame; the arrays follow, each with zeros up to a multiple of 8. */
+typedef struct thr_call_header {
+    uint32_t n_removed, n_added;
+    uint64_t names_size;
+} thr_call_header;
+
+static inline uint64_t thr_call_padded(uint64_t size) {
+    return (size + 7) / 8 * 8;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.c - creates and opens journals, appends frames. */
+#include "index/journal/journal.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/out.h"
+#include "index/journal/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char MAGIC[8] = {'T', 'H', 'R', 'J', 'N', 'L', 0, 1};
+
+typedef struct header {
+    char magic[8];
+    uint32_t version, n_dims, has_names, zero[9];
+    uint64_t checksum; /* of the bytes before */
+} header;
+
+_Static_assert(sizeof(header) == THR_JOURNAL_HEADER, "no padding");
+
+static header make_header(uint32_t n_dims, bool has_names) {
+    header h = {.version = THR_JOURNAL_VERSION, .n_dims = n_dims, .has_names = has_names};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    h.checksum = thr_checksum_of(&h, offsetof(header, checksum));
+    return h;
+}
+
+thr_status thr_journal_create(thr_context *context, const char *path, uint32_t n_dims, bool has_names, thr_error *err) {
+    const header h = make_header(n_dims, has_names);
+    thr_out out = {.context = NULL};
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_out_open(context, path, &out, err));
+    THR_TRY_OUT(thr_out_write(&out, &h, sizeof h, err));
+    THR_TRY_OUT(thr_out_publish(&out, err));
+out:
+    thr_out_drop(&out);
+    return status;
+}
+
+static thr_status read_header(thr_journal *j, thr_error *err) {
+    const header expected = make_header(j->n_dims, j->has_names);
+    header h;
+    size_t got = 0;
+    THR_TRY(thr_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
+    if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
+        return thr_fail_newer(j->path, h.version, THR_JOURNAL_VERSION, err);
+    if (got != sizeof h || memcmp(&h, &expected, sizeof h) != 0)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: its header is not that of a journal of this index: restore the file, or remove it and "
+                        "lose the changes in it",
+                        j->path);
+    j->checksum = h.checksum;
+    return THR_OK;
+}
+
+thr_status thr_journal_open(thr_context *context, const char *path, uint32_t n_dims, bool has_names, bool append,
+                            thr_journal *journal, thr_error *err) {
+    *journal = (thr_journal){.context = context, .fd = -1, .n_dims = n_dims, .has_names = has_names};
+    const size_t length = strlen(path);
+    THR_TRY(thr_alloc(context, length + 1, 1, &journal->path, "a file name", err));
+    memcpy(journal->path, path, length + 1);
+    do
+        journal->fd = open(path, (append ? O_RDWR : O_RDONLY) | O_CLOEXEC, 0);
+    while (journal->fd < 0 && errno == EINTR);
+    if (journal->fd < 0)
+        return thr_fail_errno(err, errno, "open", path);
+    journal->last = journal->end = THR_JOURNAL_HEADER;
+    return read_header(journal, err);
+}
+
+void thr_journal_close(thr_journal *journal) {
+    if (journal->path != NULL && journal->fd >= 0)
+        (void)close(journal->fd);
+    thr_release(journal->context, journal->path);
+    journal->path = NULL;
+    journal->fd = -1;
+}
+
+/* ------------------------------------------------------------------------------------------------ append */
+
+static thr_status flush(const thr_journal *j, thr_error *err) {
+    int result;
+    do
+        result = fdatasync(j->fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? THR_OK : thr_fail_errno(err, errno, "flush", j->path);
+}
+
+static thr_status cut(const thr_journal *j, thr_error *err) {
+    int result;
+    do
+        result = ftruncate(j->fd, (off_t)j->end);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? THR_OK : thr_fail_errno(err, errno, "cut", j->path);
+}
+
+thr_status thr_journal_trim(const thr_journal *journal, thr_error *err) {
+    const off_t size = lseek(journal->fd, 0, SEEK_END);
+    if (size == (off_t)journal->end)
+        return THR_OK;
+    THR_TRY(cut(journal, err));
+    return flush(journal, err);
+}
+
+static thr_status write_all(const thr_journal *j, const char *bytes, size_t size, thr_error *err) {
+    for (size_t at = 0; at < size;) {
+        const ssize_t n = pwrite(j->fd, bytes + at, size - at, (off_t)(j->end + at));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return thr_fail_errno(err, errno, "write", j->path);
+        at += (size_t)n;
+    }
+    return THR_OK;
+}
+
+thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err) {
+    thr_frame_header h = {.magic = THR_FRAME_MAGIC,
+                          .size = frame->size,
+                          .position = journal->end,
+                          .previous = journal->checksum,
+                          .n_calls = frame->n_calls};
+    h.checksum = thr_frame_checksum(&h, frame->bytes + sizeof h);
+    memcpy(frame->bytes, &h, sizeof h);
+    thr_status status = write_all(journal, frame->bytes, frame->size, err);
+    if (status == THR_OK)
+        status = flush(journal, err);
+    if (status != THR_OK) {
+        (void)cut(journal, NULL); /* else the next frame overwrites it, or the next opening cuts it off */
+        return status;
+    }
+    journal->last = journal->end;
+    journal->end += frame->size;
+    journal->checksum = h.checksum;
+    return THR_OK;
+}

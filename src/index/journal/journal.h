@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal.h - DIR/journal-BUILD.log: the changes since the newest segment, appended frame by frame (docs/format.md).
+ *
+ * A frame holds the calls that one flush to the disk acknowledges. It is written only after the frame before it was
+ * flushed, so at most the last frame of a file can be torn; it was not acknowledged, and readers ignore it. Every frame
+ * has its place, the checksum of the frame before and its own, so that no bytes of another journal, nor of a frame that
+ * was cut off, are taken for a frame.
+ */
+#ifndef THR_INDEX_JOURNAL_JOURNAL_H
+#define THR_INDEX_JOURNAL_JOURNAL_H
+
+#include "base/memory.h"
+
+enum { THR_JOURNAL_VERSION = 1, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
+
+/* What one call changes: it removes items, and then adds others. Views. */
+typedef struct thr_journal_call {
+    uint32_t n_removed, n_added;
+    const uint64_t *removed; /* ids, including those of replaced items */
+    const uint64_t *ids;     /* of the added items */
+    const float *vectors;    /* theirs, n_dims each */
+    const char *names;       /* theirs, each with a zero byte; NULL in an index without names */
+    uint64_t names_size;
+} thr_journal_call;
+
+typedef struct thr_journal {
+    thr_context *context;
+    char *path;
+    int fd; /* -1: closed */
+    uint32_t n_dims;
+    bool has_names;
+    uint64_t last, end; /* where the last whole frame begins and ends */
+    uint64_t checksum;  /* of that frame; before the first one, of the header */
+} thr_journal;
+
+/* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
+thr_status thr_journal_create(thr_context *context, const char *path, uint32_t n_dims, bool has_names, thr_error *err);
+
+/*
+ * Open a journal, to read it, or also to append. THR_ECORRUPT if its header is damaged or does not fit; THR_EVERSION;
+ * THR_ENOTFOUND; THR_EIO; THR_ENOMEM. Close it in any case.
+ */
+thr_status thr_journal_open(thr_context *context, const char *path, uint32_t n_dims, bool has_names, bool append,
+                            thr_journal *journal, thr_error *err);
+void thr_journal_close(thr_journal *journal);
+
+typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, thr_error *err);
+
+/*
+ * Visit the calls of all frames after journal->end, and move it on. A torn frame at the end of the file is left.
+ *
+ * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
+ * THR_EIO; THR_ENOMEM; and what visit returns.
+ */
+thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
+
+/* Cut off what follows the last whole frame, before the first append. THR_EIO. */
+thr_status thr_journal_trim(const thr_journal *journal, thr_error *err);
+
+/* A frame under construction. Begin with zeros and a context; release bytes. */
+typedef struct thr_frame {
+    thr_context *context;
+    char *bytes;
+    size_t size, capacity;
+    uint32_t n_calls;
+} thr_frame;
+
+void thr_frame_begin(thr_frame *frame);
+
+/* The bytes that a call takes in a frame. */
+uint64_t thr_frame_call_size(const thr_journal_call *call, uint32_t n_dims);
+
+/* Append a call. THR_ENOMEM, with the frame as before. */
+thr_status thr_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err);
+
+/*
+ * Write the frame to the end of the journal and flush it. After an error the frame is cut off again, and journal is as
+ * before. THR_ENOSPACE; THR_EIO.
+ */
+thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay.c - reads the frames of a journal, and tells a torn end from damage. */
+#include "base/error.h"
+#include "index/journal/frame.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define REMEDY "restore the file, or remove it and lose the changes in it"
+
+/* The bytes of the file from `first` on. */
+typedef struct bytes {
+    char *data;
+    size_t size;
+    uint64_t first;
+} bytes;
+
+static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
+    struct stat st;
+    if (fstat(j->fd, &st) != 0)
+        return thr_fail(err, THR_EIO, "%s: cannot be measured", j->path);
+    *b = (bytes){.first = j->end};
+    if ((uint64_t)st.st_size < j->end)
+        return thr_fail(err, THR_ECORRUPT, "%s: is shorter than it was: " REMEDY, j->path);
+    THR_TRY(thr_alloc(j->context, (size_t)((uint64_t)st.st_size - j->end), 1, &b->data, "the journal", err));
+    return thr_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
+}
+
+/* Whether a whole frame begins at this offset of the bytes. */
+static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
+    if (b->size - at < sizeof *h)
+        return false;
+    memcpy(h, b->data + at, sizeof *h);
+    return h->magic == THR_FRAME_MAGIC && h->position == b->first + at && h->size % 8 == 0 && h->size >= sizeof *h &&
+           h->size <= b->size - at && h->zero == 0 && h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
+}
+
+/* Take n values of a size, and their padding, from the bytes of a frame. */
+static const void *take(const char **at, const char *end, uint64_t n, uint64_t size) {
+    const char *taken = *at;
+    uint64_t total;
+    if (__builtin_mul_overflow(n, size, &total) || total > (uint64_t)(end - *at) ||
+        thr_call_padded(total) > (uint64_t)(end - *at))
+        return NULL;
+    *at += thr_call_padded(total);
+    return taken;
+}
+
+/* Every added item has a name, which its zero byte ends, if items have names. */
+static bool names_fit(const thr_journal *j, const thr_journal_call *call) {
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < call->names_size; i++)
+        n += call->names[i] == '\0';
+    return j->has_names ? n == call->n_added && (n == 0 || call->names[call->names_size - 1] == '\0')
+                        : call->names_size == 0;
+}
+
+static thr_status visit_frame(const thr_journal *j, const char *at, const thr_frame_header *h, thr_journal_visit *visit,
+                              void *arg, thr_error *err) {
+    const char *end = at + h->size;
+    at += sizeof *h;
+    for (uint32_t i = 0; i < h->n_calls; i++) {
+        const thr_call_header *header = take(&at, end, 1, sizeof *header);
+        if (header == NULL)
+            break;
+        thr_journal_call call = {header->n_removed, header->n_added, .names_size = header->names_size};
+        call.removed = take(&at, end, call.n_removed, sizeof(uint64_t));
+        call.ids = call.removed == NULL ? NULL : take(&at, end, call.n_added, sizeof(uint64_t));
+        call.vectors = call.ids == NULL ? NULL : take(&at, end, call.n_added, j->n_dims * sizeof(float));
+        call.names = call.vectors == NULL ? NULL : take(&at, end, call.names_size, 1);
+        if (call.names == NULL || !names_fit(j, &call))
+            return thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " is wrong: " REMEDY, j->path,
+                            h->position);
+        THR_TRY(visit(arg, &call, err));
+    }
+    return at == end ? THR_OK
+                     : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " is wrong: " REMEDY, j->path,
+                                h->position);
+}
+
+/* A frame is written only after the one before is on the disk: one that follows proves that this one was, too. */
+static thr_status check_torn(const thr_journal *j, const bytes *b, size_t at, thr_error *err) {
+    thr_frame_header h;
+    for (size_t next = at + 8; next < b->size; next += 8)
+        if (is_frame(b, next, &h))
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: damaged at byte %" PRIu64 ", and whole at byte %" PRIu64 " again: " REMEDY, j->path,
+                            b->first + at, b->first + next);
+    return THR_OK;
+}
+
+/* The writer cuts off a frame that it could not flush; a reader may have seen it. */
+static thr_status check_last(const thr_journal *j, thr_error *err) {
+    thr_frame_header h;
+    size_t got;
+    if (j->last == j->end)
+        return THR_OK;
+    THR_TRY(thr_frame_read_bytes(j, j->last, &h, sizeof h, &got, err));
+    return got == sizeof h && h.position == j->last && h.checksum == j->checksum
+               ? THR_OK
+               : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " has changed", j->path, j->last);
+}
+
+thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
+    bytes b = {.data = NULL};
+    thr_frame_header h;
+    size_t at = 0;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(check_last(journal, err));
+    THR_TRY_OUT(read_rest(journal, &b, err));
+    for (; at < b.size && is_frame(&b, at, &h) && h.previous == journal->checksum; at += (size_t)h.size) {
+        THR_TRY_OUT(visit_frame(journal, b.data + at, &h, visit, arg, err));
+        journal->last = h.position;
+        journal->end = h.position + h.size;
+        journal->checksum = h.checksum;
+    }
+    if (at < b.size)
+        status = check_torn(journal, &b, at, err);
+out:
+    thr_release(journal->context, b.data);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot.h - the journal of an open index: reads it, and makes snapshots of what was read. */
+#ifndef THR_INDEX_JOURNAL_SNAPSHOT_H
+#define THR_INDEX_JOURNAL_SNAPSHOT_H
+
+#include "index/impl.h"
+
+/*
+ * Read the journal that the manifest of an index names, whose other files are open, and show its items. THR_ENOTFOUND;
+ * THR_ECORRUPT; THR_EVERSION; THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *err);
+
+/* Close it. */
+void thr_index_journal_close(thr_index *index);
+
+/*
+ * Read what was appended since. *newer is a snapshot that shares all but the live rows with index, NULL if nothing was.
+ * THR_ECORRUPT or another error: the index must be opened again. Free *newer with thr_index_free.
+ */
+thr_status thr_index_journal_refresh(const thr_index *index, thr_index **newer, thr_error *err);
+
+/* Make an index show the newest state of its tail, without a copy. Nothing may search it meanwhile. */
+void thr_index_journal_follow(thr_index *index);
+
+/* Whether the tail holds items, or has removed some, in this snapshot. */
+static inline bool thr_index_has_changes(const thr_index *index) {
+    return index->tail != NULL && index->live.copied;
+}
+
+#endif

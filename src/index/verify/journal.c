@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.c - reads an index's journal once more, and compares the ids of its items with those of all others. */
+#include "index/verify/verify.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+
+static thr_status count(void *arg, const thr_journal_call *call, thr_error *err) {
+    (void)call;
+    (void)err;
+    ++*(uint64_t *)arg;
+    return THR_OK;
+}
+
+/* An open index may have read less than there is now, never more. */
+static thr_status read_again(const thr_index *index, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    uint64_t n_calls = 0;
+    thr_journal journal;
+    thr_status status = thr_journal_open(index->context, index->tail->journal.path, m->quantiser.n_dims, m->has_names,
+                                         false, &journal, err);
+    if (status == THR_OK)
+        status = thr_journal_read(&journal, count, &n_calls, err);
+    thr_journal_close(&journal);
+    if (status == THR_ENOTFOUND || (status == THR_OK && n_calls < m->n_commits - index->root->n_base_commits))
+        return thr_fail(err, THR_ECHANGED, "%s: was changed since it was opened: open the index again",
+                        index->tail->journal.path);
+    return status;
+}
+
+thr_status thr_index_verify_journal(const thr_index *index, thr_error *err) {
+    const thr_tail *tail = index->tail;
+    uint64_t row;
+    THR_TRY(read_again(index, err));
+    for (uint32_t i = 0; i < index->n_tail; i++) {
+        if (!thr_live_has(&index->live, tail->first_row + i))
+            continue;
+        const uint64_t id = tail->ids[i];
+        if ((thr_tail_find(tail, index->live.words, i, id, &row)) ||
+            thr_index_segment_row(index, index->live.words, id, &row))
+            return thr_fail(err, THR_ECORRUPT, "%s: holds a second item with the id %" PRIu64, tail->journal.path, id);
+    }
+    return THR_OK;
+}
