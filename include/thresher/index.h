@@ -82,6 +82,13 @@ typedef struct thr_index_build_options {
      * The parts of a collection that are searched as one share a quantiser this way.
      */
     const char *quantiser_from;
+    /*
+     * Store items in about so many cells of neighbours, up to 65,536 and the number of items: searches with a recall
+     * below 1 then read the cells that matter. 1: none; 0: chosen, today always 1. Needs kept vectors, and no features.
+     * Rows are then in the order of cells, and no longer the ids of items that were given none: make filters with
+     * thr_bitmap_from_ids.
+     */
+    uint32_t cells;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -102,7 +109,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *                   quantiser_from has another metric or model
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
- *   THR_EINVAL      options are out of range
+ *   THR_EINVAL      options are out of range; more cells than items
+ *   THR_EUNSUPPORTED  cells with codes only, or with features
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
@@ -151,6 +159,15 @@ THR_API thr_index_info thr_index_get_info(const thr_index *index);
  * (index_change.h): rows of removed items have no item, nor have some between segments.
  */
 THR_API uint64_t thr_index_n_rows(const thr_index *index);
+
+/* The cells of an index: groups of neighbouring items, of which a search reads some. */
+typedef struct thr_index_cells {
+    uint32_t n;                 /* in all segments; segments that were added since the build have none */
+    uint32_t smallest, largest; /* items of a cell */
+    uint64_t n_items;           /* in all cells, including removed ones */
+} thr_index_cells;
+
+THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
 /* The number of changes since the build. */
 THR_API uint64_t thr_index_n_commits(const thr_index *index);

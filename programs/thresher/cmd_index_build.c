@@ -28,6 +28,7 @@ typedef struct build_values {
     bool codes_only;
     bool force;
     uint64_t segment_items;
+    uint64_t cells;
 } build_values;
 
 /* In the order of thr_metric. */
@@ -104,6 +105,10 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("segment-items", "N", offsetof(build_values, segment_items),
                        "most items in one segment file (default: chosen by size)"),
      .least = 1},
+    {PROG_COUNT_OPTION("cells", "N", offsetof(build_values, cells),
+                       "store items in about N cells of neighbours; searches with a recall below 1 then read the "
+                       "cells that matter. Faster where vectors form clusters (default: 1)"),
+     .least = 1, .most = 65536},
     PROG_OPTIONS_END,
 };
 
@@ -227,6 +232,7 @@ static int run_build(program *run, const void *all_values) {
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;
+    build.cells = (uint32_t)values->cells;
     build.features_path = values->features;
     if (values->values != NULL)
         rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &build.n_values);

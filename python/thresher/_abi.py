@@ -269,7 +269,7 @@ class IndexBuildOptions(ctypes.Structure):
     _fields_ = layout(
         "size_t size; int metric; uint32 item_bits; int keep; void* ids; uint64 n_ids; char* ids_path; bool replace; "
         "uint32 sample_rows; uint64 segment_rows; uint32 lead_bits; int rotate; uint64 calibration_queries; "
-        "char* model features_path; void* features multipliers offsets; uint64 n_values; char* quantiser_from"
+        "char* model features_path; void* features multipliers offsets; uint64 n_values; char* quantiser_from; uint32 cells"
     )
 
 

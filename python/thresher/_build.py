@@ -113,6 +113,7 @@ def build(
     replace: bool,
     sample_rows: int | None,
     segment_rows: int | None,
+    cells: int | None,
     lead_bits: int | None,
     rotate: bool | None,
     calibration_queries: int | None,
@@ -144,6 +145,8 @@ def build(
         options.sample_rows = whole(sample_rows, "sample_rows", 1, 2**32 - 1)
     if segment_rows is not None:
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
+    if cells is not None:
+        options.cells = whole(cells, "cells", 1, 65536)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
     options.rotate = choice(rotate, "rotate", _ROTATE)

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/idle.h"
+#include "cells/cell_search.h"
 #include "device/policy.h"
 #include "index/live.h"
 #include "index/model.h"
@@ -33,6 +34,7 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as views for the scan */
     thr_scan_target target; /* without a store */
+    thr_cell_table *cells;  /* of each segment */
     thr_live live;
     thr_hits *hits;        /* NULL unless the manifest names posting lists */
     thr_index_model model; /* zero unless the manifest names a model */
@@ -41,6 +43,7 @@ struct thr_index {
     thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
     thr_idle scans;           /* thr_scan */
+    thr_idle cell_searches;   /* thr_cells_workspace */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
     thr_idle merges;          /* thr_index_merge, of searches in an index with a tail */

@@ -30,11 +30,17 @@ static void unload(thr_index *index) {
     }
     thr_release(index->context, index->mapped);
     thr_release(index->context, index->segments);
+    thr_release(index->context, index->cells);
     thr_index_manifest_free(index->context, &index->manifest);
     thr_index_live_close(index->context, &index->live);
     index->mapped = NULL;
     index->segments = NULL;
+    index->cells = NULL;
     index->n_segments = 0;
+}
+
+static void free_cell_search(void *search) {
+    thr_cells_workspace_free(search);
 }
 
 static void free_scan(void *scan) {
@@ -44,6 +50,7 @@ static void free_scan(void *scan) {
 static void free_root(thr_index *index) {
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
+    thr_idle_end(&index->cell_searches, free_cell_search);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
     thr_idle_end(&index->merges, thr_index_merge_free);
@@ -116,12 +123,14 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
     uint64_t first_row = 0, size;
     THR_TRY(thr_alloc_zero(index->context, m->n_segments, sizeof *index->mapped, &index->mapped, "segments", err));
     THR_TRY(thr_alloc_zero(index->context, m->n_segments, sizeof *index->segments, &index->segments, "segments", err));
+    THR_TRY(thr_alloc_zero(index->context, m->n_segments, sizeof *index->cells, &index->cells, "segments", err));
     for (uint32_t i = 0; i < m->n_segments; i++) {
         THR_TRY(map_segment(index, dir, &m->segments[i], err));
         thr_segment_view *view = &index->mapped[i].view;
         THR_TRY(take_centre(index, view, err));
         view->scan.first_row = first_row;
         index->segments[i] = view->scan;
+        index->cells[i] = view->cells;
         first_row += thr_padded_items(view->shape.n_items);
         index->info.file_bytes += view->file.size;
         static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
@@ -254,6 +263,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->cell_searches, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_idle_start(&index->merges, context, err));
@@ -294,6 +304,21 @@ thr_index_info thr_index_get_info(const thr_index *index) {
 
 uint64_t thr_index_n_rows(const thr_index *index) {
     return index->manifest.n_rows;
+}
+
+thr_index_cells thr_index_get_cells(const thr_index *index) {
+    thr_index_cells all = {.smallest = UINT32_MAX};
+    for (uint32_t s = 0; s < index->n_segments; s++) {
+        const thr_cell_table *cells = &index->cells[s];
+        all.n += cells->n;
+        all.n_items += cells->n > 0 ? cells->n_items : 0;
+        for (uint32_t c = 0; c < cells->n; c++) {
+            const uint32_t size = thr_cell_end(cells, c) - cells->cells[c].first;
+            all.smallest = size < all.smallest ? size : all.smallest;
+            all.largest = size > all.largest ? size : all.largest;
+        }
+    }
+    return all.n > 0 ? all : (thr_index_cells){.n = 0};
 }
 
 uint64_t thr_index_n_commits(const thr_index *index) {

@@ -64,14 +64,35 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
             ids[i] = thr_index_id_of(index, ids[i]);
 }
 
+static thr_status make_cell_search(thr_context *context, void **piece, thr_error *err) {
+    thr_cells_workspace *workspace = NULL;
+    const thr_status status = thr_cells_workspace_make(context, &workspace, err);
+    *piece = workspace;
+    return status;
+}
+
+/* Search some of the cells, on the CPU: GPUs scan all codes, so their answers may have more of the best k. */
+static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_cells_target *target,
+                               const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
+                               thr_error *err) {
+    void *workspace;
+    THR_TRY(thr_idle_take(&index->root->cell_searches, make_cell_search, &workspace, err));
+    const thr_status status = thr_cells_search(scan, workspace, target, queries, options, answers, err);
+    thr_idle_put(&index->root->cell_searches, workspace);
+    return status;
+}
+
 static thr_status search_vectors(thr_index *index, const thr_matrix *queries, thr_search_options *options,
                                  thr_scan_hits *hits, const thr_answers *answers, thr_error *err) {
     thr_scan *scan;
     thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
-    const thr_status status = index->n_segments > 0 && !thr_index_has_changes(index)
-                                  ? thr_index_scan(index, scan, queries, options, hits, answers, err)
-                                  : thr_index_search_merged(index, scan, queries, options, answers, err);
+    const thr_cells_target cells = {&index->target, index->cells, index->n_segments};
+    const bool whole = index->n_segments > 0 && !thr_index_has_changes(index);
+    const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
+    const thr_status status = skip    ? search_cells(index, scan, &cells, queries, options, answers, err)
+                              : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
+                                      : thr_index_search_merged(index, scan, queries, options, answers, err);
     thr_idle_put(&index->root->scans, scan);
     return status;
 }

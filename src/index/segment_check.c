@@ -112,6 +112,8 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
         case THR_SECTION_BLOCK_NORMS:
         case THR_SECTION_NAMES:
         case THR_SECTION_CENTRE:
+        case THR_SECTION_CELLS:
+        case THR_SECTION_CENTROIDS:
             break;
         }
     }

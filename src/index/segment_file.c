@@ -11,11 +11,11 @@
 
 static const char *const section_names[THR_SECTION_LAST + 1] = {
     "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
-    "ids", "id order", "names", "centre",      "leads",   "records"};
+    "ids", "id order", "names", "centre",      "leads",   "records", "cells",  "centroids"};
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
-                                        .newest = THR_SEGMENT_VERSION,
+                                        .newest = THR_CELLS_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,
@@ -66,6 +66,12 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_RECORDS:
         *size = padded * thr_record_size(thr_shape_records(shape));
         return nested;
+    case THR_SECTION_CELLS:
+        *size = (uint64_t)shape->n_cells * sizeof(thr_cell);
+        return shape->n_cells > 0;
+    case THR_SECTION_CENTROIDS:
+        *size = (uint64_t)shape->n_cells * shape->n_dims * sizeof(float);
+        return shape->n_cells > 0;
     default:
         *size = 0;
         return false;
@@ -76,8 +82,13 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
-    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->reserved, err));
-    if (h->version != shape->version || (h->version == 1 && h->lead != 0))
+    const bool cells = h->version == THR_CELLS_VERSION && shape->version == THR_SEGMENT_VERSION;
+    if (!cells)
+        THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
+    if (cells && (h->n_cells == 0 || h->n_cells > h->n_items))
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
+                                        err);
+    if ((h->version != shape->version && !cells) || (h->version == 1 && h->lead != 0))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
         (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
@@ -113,6 +124,19 @@ static void point(thr_segment_view *view) {
         view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }
 
+static thr_status take_cells(thr_segment_view *view, thr_error *err) {
+    uint32_t wrong;
+    view->cells = (thr_cell_table){.n = view->shape.n_cells,
+                                   .n_items = view->shape.n_items,
+                                   .n_dims = view->shape.n_dims,
+                                   .cells = thr_section_file_at(&view->file, THR_SECTION_CELLS),
+                                   .centroids = thr_section_file_at(&view->file, THR_SECTION_CENTROIDS)};
+    if (!thr_cells_are_valid(&view->cells, &wrong))
+        return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, &view->cells.cells[wrong]),
+                                        "a cell has impossible numbers", err);
+    return THR_OK;
+}
+
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                                    const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err) {
     thr_segment_header header;
@@ -125,9 +149,10 @@ thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t 
                         path, size, view->file.checksum, listed->file_bytes, listed->header_checksum);
     memcpy(&header, data, sizeof header);
     THR_TRY(check_header(&view->file, &header, shape, listed, err));
-    THR_TRY(thr_section_file_fit(&view->file, rule_of, shape, err));
+    view->shape.n_cells = header.n_cells;
+    THR_TRY(thr_section_file_fit(&view->file, rule_of, &view->shape, err));
     point(view);
-    return THR_OK;
+    return take_cells(view, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ use */

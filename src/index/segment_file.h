@@ -11,6 +11,7 @@
 
 #include "base/section_file.h"
 #include "base/text/string_table.h"
+#include "cells/cells.h"
 #include "code/nested.h"
 #include "index/manifest.h"
 #include "scan/segment.h"
@@ -28,10 +29,12 @@ typedef enum thr_section_kind {
     THR_SECTION_NAMES = 10,
     THR_SECTION_CENTRE = 11,
     THR_SECTION_LEADS = 12,
-    THR_SECTION_RECORDS = 13
+    THR_SECTION_RECORDS = 13,
+    THR_SECTION_CELLS = 14,
+    THR_SECTION_CENTROIDS = 15
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_RECORDS };
+enum { THR_SECTION_LAST = THR_SECTION_CENTROIDS };
 
 _Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -42,8 +45,8 @@ typedef struct thr_segment_header {
     uint8_t magic[8];
     uint32_t version, n_items, n_dims, bits, metric, keep, n_sections, build;
     uint64_t table_offset;
-    uint32_t lead; /* planes in the blocks; 0 in version 1: all planes */
-    uint32_t reserved;
+    uint32_t lead;     /* planes in the blocks; 0 in version 1: all planes */
+    uint32_t n_cells;  /* 0 before version 3 */
     uint64_t checksum; /* of all bytes before it, and of the section table */
 } thr_segment_header;
 
@@ -57,6 +60,7 @@ extern const thr_file_kind thr_segment_kind;
 /* The numbers that determine which sections exist and how long they are. */
 typedef struct thr_segment_shape {
     uint32_t version, n_items, n_dims, bits, lead;
+    uint32_t n_cells; /* 0: none */
     thr_metric metric;
     thr_dtype keep;
     bool centred, has_ids, has_names;
@@ -96,8 +100,9 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 typedef struct thr_segment_view {
     thr_section_file file;
     thr_segment_shape shape;
-    thr_segment scan; /* for the scan; the caller sets first_row */
-    float *centre;    /* n_dims, or NULL; read-only */
+    thr_segment scan;     /* for the scan; the caller sets first_row */
+    thr_cell_table cells; /* n is 0 if there are none */
+    float *centre;        /* n_dims, or NULL; read-only */
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;
@@ -105,7 +110,8 @@ typedef struct thr_segment_view {
 
 /*
  * Check a file of untrusted bytes against its line of the manifest, and find its sections. data is 64-byte aligned.
- * Reads the header and the table only. THR_ECORRUPT; THR_EVERSION.
+ * shape has no cells; the header says whether the segment has. Reads the header, the table and the cells' numbers only.
+ * THR_ECORRUPT; THR_EVERSION.
  */
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                                    const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);

@@ -114,6 +114,17 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
     return kept;
 }
 
+void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
+                           thr_radius *radius) {
+    const double kth = (double)radius->least_score;
+    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, kth));
+    const double factor = mean_factor(job, best, thr_scan_screen_factor);
+    radius->screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, kth, noise * factor, job->screen_z,
+                                         miss_of(job, THR_SCREEN_SHARE));
+    if (thr_is_nested(job->target))
+        radius->rescore_z = rescore_z(job, margin, best, radius->least_score);
+}
+
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
  * is less than lane->left_most. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
@@ -125,8 +136,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
         return true;
     const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, kth));
     const double factor = mean_factor(job, best, thr_scan_screen_factor);
-    radius->screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, kth, noise * factor, job->screen_z,
-                                         miss_of(job, THR_SCREEN_SHARE));
+    thr_scan_margin_lower(job, margin, best, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
     return lane->left_most - (added - needed) * factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
 }
@@ -142,8 +152,8 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     thr_radius radius = {.least_score = kth, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
     if (!may_miss(job, margin, lanes, collector->items, &radius))
         return THR_OK;
-    if (thr_is_nested(job->target))
-        radius.rescore_z = rescore_z(job, margin, collector->items, kth);
+    if (margin->noise.known)
+        radius.margin = margin;
     thr_found *found = &lanes->found;
     found->n = 0;
     THR_TRY(thr_scan_found_append(job->context, found, collector->items, n_best, err));

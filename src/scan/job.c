@@ -8,13 +8,13 @@ uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *f
     return filter == NULL ? target->n_rows : thr_select_bitmap_count_range(filter, 0, target->n_rows);
 }
 
-/* Whether margins can keep a recall: codes need factors, and their errors say nothing of added scores. */
-static bool keeps_recall(const thr_scan_target *target, const thr_search_options *options) {
+/* Codes need factors, and their errors say nothing of added scores. */
+bool thr_scan_has_margins(const thr_scan_target *target, const thr_search_options *options) {
     const bool factors = thr_is_nested(target) || target->segments->factors != NULL;
-    return factors && target->hits == NULL && !(options->extra >= 0);
+    return factors && target->keep != THR_DTYPE_NONE && target->hits == NULL && !(options->extra >= 0);
 }
 
-thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+static thr_job count_rows(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
                           const thr_answers *answers) {
     thr_job job = {.context = context, .target = target, .options = options, .answers = answers};
     const uint64_t k = answers->k;
@@ -35,13 +35,36 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, c
     survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
     job.wanted = wanted == 0 ? 1 : (size_t)wanted;
     job.survivors = survivors == 0 ? 1 : (size_t)survivors;
-    const bool refines = !job.exact && target->keep != THR_DTYPE_NONE;
-    if (refines && options->recall > 0 && options->recall < 1 && keeps_recall(target, options)) {
+    return job;
+}
+
+static bool refines(const thr_job *job) {
+    return !job->exact && job->target->keep != THR_DTYPE_NONE;
+}
+
+static void measure_errors(thr_job *job) {
+    job->bounded = refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
+    job->kept_error =
+        refines(job) && job->answers->certified != NULL ? thr_scan_kept_error(job->target, job->context->kernels) : 0;
+}
+
+thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+                          const thr_answers *answers) {
+    thr_job job = count_rows(context, target, options, answers);
+    if (refines(&job) && options->recall > 0 && options->recall < 1 && thr_scan_has_margins(target, options)) {
         const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
         job.screen_z = radius.screen_z;
         job.rescore_z = radius.rescore_z;
     }
-    job.bounded = refines && (answers->certified != NULL || job.screen_z > 0);
-    job.kept_error = refines && answers->certified != NULL ? thr_scan_kept_error(target, context->kernels) : 0;
+    measure_errors(&job);
+    return job;
+}
+
+thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_target *target, const thr_search_options *options,
+                             const thr_answers *answers) {
+    thr_job job = count_rows(whole->context, target, options, answers);
+    job.screen_z = refines(&job) ? whole->screen_z : 0;
+    job.rescore_z = refines(&job) ? whole->rescore_z : 0;
+    measure_errors(&job);
     return job;
 }

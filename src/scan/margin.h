@@ -12,6 +12,8 @@
 
 #include "scan/noise.h"
 
+struct thr_radius;
+
 /* A query's margins, in the collector's units per unit of an item's factor: z times the noise. */
 typedef struct thr_margin {
     thr_noise noise;                  /* noise.known: false if there are no margins */
@@ -59,6 +61,21 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 
 /* Convert a finite least score to the collector's units, less the rounding error of estimates. */
 double thr_scan_margin_least(const thr_scan_query *query, float least_score);
+
+/*
+ * Lower the radius's margins, now that the best answers->k rows of the job's target are known, sorted: a row that leads
+ * by much is hardly ever dropped. radius has least_score, the last one's score, and the job's margins.
+ */
+void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
+                           struct thr_radius *radius);
+
+/*
+ * In scan.c: the answer to one query, a matrix of one row, as thr_scan_search finds it, on one lane with capacity for
+ * the job. *margin receives the query's; it borrows the lane's memory, and the job's target and filter. THR_ENOMEM; and
+ * what the hits callbacks return.
+ */
+thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_lane *lane, thr_margin *margin,
+                               thr_error *err);
 
 /*
  * In complete.c: the answer of one query, number `row` of queries, that keeps the job's recall: from the survivors of

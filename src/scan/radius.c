@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "parallel/pool.h"
 #include "scan/bounds.h"
+#include "scan/margin.h"
 #include "scan/noise.h"
 #include "scan/radius_plan.h"
 
@@ -158,7 +159,13 @@ static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n,
 static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_scan_query *query,
                               thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
-    thr_scan_query_prepare(job, s->queries, row, lane, query);
+    if (s->radius.margin != NULL) {
+        *query = s->radius.margin->screen;
+        query->target = job->target;
+        query->filter = job->options->filter;
+    } else {
+        thr_scan_query_prepare(job, s->queries, row, lane, query);
+    }
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};

@@ -49,6 +49,13 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
 }
 
+/* A query that was prepared for another part of the index. */
+static void take_over(const thr_job *job, thr_scan_query *query) {
+    query->target = job->target;
+    query->filter = job->options->filter;
+    query->over = 0;
+}
+
 /*
  * Plan with margins for the noise of this query's estimates; *query becomes the query that overestimates. Return false,
  * with nothing changed, if the noise is unknown.
@@ -57,8 +64,12 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
                           thr_radius_plan *plan) {
     const double sine = thr_scan_residual_sine(query, (double)radius->least_score);
     thr_margin margin;
-    if (job->target->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
+    if (radius->margin != NULL)
+        margin = *radius->margin;
+    else if (job->target->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
         return false;
+    take_over(job, &margin.screen);
+    take_over(job, &margin.rescoring);
     const double least = thr_scan_margin_least(query, radius->least_score);
     if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))
         return false;

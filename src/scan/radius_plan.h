@@ -12,12 +12,19 @@ enum {
 
 #define THR_SCREEN_SHARE 0.75 /* of the misses, the screen's; the rescoring has the rest */
 
+struct thr_margin;
+
 /* The request, the same for all queries. */
 typedef struct thr_radius {
     float least_score;
     bool certain;               /* recall is 1: no row may be missed */
     uint64_t most;              /* only the best so many rows are wanted, and a few thousand kept; 0: all */
     double screen_z, rescore_z; /* margins of the screen and of the rescoring, in standard errors */
+    /*
+     * Of the only query, if it was prepared and its noise measured already, on the same lane; else NULL. The target may
+     * be another part of the index.
+     */
+    const struct thr_margin *margin;
 } thr_radius;
 
 /*

@@ -31,12 +31,11 @@ static thr_status answer(const query_search *s, const thr_scan_query *query, thr
     return thr_scan_answer_put(s->job, query, lane, row, err);
 }
 
-/* Search n queries from row on, with a lane each, or one query on all n_lanes. */
+/* Search n queries from row on, with a lane and a margin each, or one query on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
-                               thr_error *err) {
+                               thr_margin *margins, thr_error *err) {
     const thr_job *job = s->job;
     thr_scan_query queries[THR_GROUP];
-    thr_margin margins[THR_GROUP];
     for (size_t i = 0; i < n; i++) {
         thr_scan_query_prepare(job, s->queries, row + i, &lanes[i], &queries[i]);
         THR_TRY(thr_scan_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
@@ -50,11 +49,19 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
     return THR_OK;
 }
 
+thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_lane *lane, thr_margin *margin,
+                               thr_error *err) {
+    const query_search s = {NULL, job, query, 1};
+    *margin = (thr_margin){.noise.known = false};
+    return search_group(&s, 0, 1, lane, 1, margin, err);
+}
+
 static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const query_search *s = arg;
     const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
+    thr_margin margins[THR_GROUP];
     return search_group(s, row, left < s->group ? (size_t)left : s->group, &s->scan->lanes[(size_t)worker * s->group],
-                        1, err);
+                        1, margins, err);
 }
 
 /* Fewer queries than threads run one after the other, each on all threads; else groups of equal size per thread. */
@@ -82,8 +89,9 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
     query_search s = {scan, &job, queries, group};
     if (one_by_one) {
+        thr_margin margin;
         for (uint64_t row = 0; row < queries->n_rows; row++)
-            THR_TRY(search_group(&s, row, 1, scan->lanes, context->n_threads, err));
+            THR_TRY(search_group(&s, row, 1, scan->lanes, context->n_threads, &margin, err));
         return THR_OK;
     }
     return thr_parallel_try(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s, err);

@@ -167,6 +167,16 @@ static inline uint64_t thr_shared_blocks(const thr_scan_target *target) {
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
                           const thr_answers *answers);
 
+/* Whether margins can keep a recall below 1 of such searches (margin.h). */
+bool thr_scan_has_margins(const thr_scan_target *target, const thr_search_options *options);
+
+/*
+ * The job of a search over part of another job's target, with the same margins. target, options and answers are those
+ * of the part.
+ */
+thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_target *target, const thr_search_options *options,
+                             const thr_answers *answers);
+
 /* Prepare query number `row` of queries in lane's memory, which *query borrows: its codes, gains, weight and bias. */
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
                             thr_scan_query *query);

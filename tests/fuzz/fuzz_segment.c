@@ -23,6 +23,8 @@ static size_t use(const thr_segment_view *view) {
         if (view->ids != NULL)
             sum += thr_index_segment_find_id(view, view->ids[i], &item) ? item : 1;
     }
+    for (uint32_t c = 0; c < view->cells.n; c++)
+        sum += thr_cell_end(&view->cells, c) - view->cells.cells[c].first;
     for (uint32_t s = 0; s < view->file.n_sections; s++)
         for (uint64_t i = 0; i < view->file.sections[s].size; i++)
             sum += view->file.data[view->file.sections[s].offset + i];
@@ -48,10 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint32_t lead = header.version == 1 ? header.bits : header.lead;
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
         header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS && lead >= 1 &&
-        lead <= header.bits && header.version >= 1 && header.version <= THR_SEGMENT_VERSION &&
+        lead <= header.bits && header.version >= 1 && header.version <= THR_CELLS_VERSION &&
         header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
         for (int flags = 0; flags < 8; flags++) {
-            thr_segment_shape shape = {.version = header.version,
+            thr_segment_shape shape = {.version =
+                                           header.version < THR_SEGMENT_VERSION ? header.version : THR_SEGMENT_VERSION,
                                        .n_items = header.n_items,
                                        .n_dims = header.n_dims,
                                        .bits = header.bits,

@@ -176,10 +176,11 @@ static void items_come_and_go(void **state) {
         thr_dtype keep;
         uint32_t bits, lead;
         bool ids;
-    } shapes[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false},
-                  {THR_METRIC_L2, THR_DTYPE_F32, 2, 2, false},
-                  {THR_METRIC_IP, THR_DTYPE_F32, 4, 1, true},
-                  {THR_METRIC_COSINE, THR_DTYPE_F32, 2, 2, true}};
+        uint32_t cells;
+    } shapes[] = {
+        {THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false, 0}, {THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false, 9},
+        {THR_METRIC_L2, THR_DTYPE_F32, 3, 1, true, 40},     {THR_METRIC_L2, THR_DTYPE_F32, 2, 2, false, 0},
+        {THR_METRIC_IP, THR_DTYPE_F32, 4, 1, true, 0},      {THR_METRIC_COSINE, THR_DTYPE_F32, 2, 2, true, 0}};
     model *m = malloc(sizeof *m);
     assert_non_null(m);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -187,6 +188,7 @@ static void items_come_and_go(void **state) {
         thr_index_build_options options = build_options(shapes[s].metric, shapes[s].keep, shapes[s].bits);
         thr_index_change change;
         options.lead_bits = shapes[s].lead;
+        options.cells = shapes[s].cells;
         options.segment_rows = 256;
         for (uint64_t i = 0; i < 700; i++)
             ids[i] = 10 * i + 7;

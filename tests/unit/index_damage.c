@@ -18,13 +18,15 @@ typedef struct small {
 } small;
 
 /* bits: planes, of which two are in the blocks. */
-static small make_small(thr_context *context, thr_metric metric, thr_dtype keep, uint32_t bits, bool ids, bool names) {
+static small make_cells(thr_context *context, thr_metric metric, thr_dtype keep, uint32_t bits, bool ids, bool names,
+                        uint32_t cells) {
     small s = {.context = context};
     float *rows = random_rows(N, DIMS, 3);
     uint64_t numbers[N];
     thr_index_build_options options = build_options(metric, keep, bits);
     test_remove_directory(DIR_A);
     options.lead_bits = 2;
+    options.cells = cells;
     for (uint64_t i = 0; bits > 4 && i < (uint64_t)N * DIMS; i++)
         rows[i] += 2; /* worth a centre */
     for (uint64_t i = 0; i < N; i++)
@@ -47,6 +49,10 @@ static small make_small(thr_context *context, thr_metric metric, thr_dtype keep,
     join_path(s.manifest, DIR_A, "MANIFEST");
     s.bytes = test_read_file(s.segment, &s.size);
     return s;
+}
+
+static small make_small(thr_context *context, thr_metric metric, thr_dtype keep, uint32_t bits, bool ids, bool names) {
+    return make_cells(context, metric, keep, bits, ids, names, 0);
 }
 
 /* Files are changed and cut in place: rewriting them thousands of times would keep the disk busy for a minute. */
@@ -81,12 +87,15 @@ static void every_changed_byte_of_a_segment_is_found(void **state) {
         thr_dtype keep;
         uint32_t bits;
         bool ids, names;
+        uint32_t cells;
     } kinds[] = {
-        {THR_METRIC_COSINE, THR_DTYPE_F16, 2, true, false}, {THR_METRIC_L2, THR_DTYPE_I8, 2, false, true},
-        {THR_METRIC_IP, THR_DTYPE_F32, 2, false, false},    {THR_METRIC_COSINE, THR_DTYPE_NONE, 2, false, false},
-        {THR_METRIC_IP, THR_DTYPE_F16, 3, true, false},     {THR_METRIC_COSINE, THR_DTYPE_I8, 6, false, false}};
+        {THR_METRIC_L2, THR_DTYPE_F32, 3, true, false, 4},       {THR_METRIC_COSINE, THR_DTYPE_F16, 2, true, false, 0},
+        {THR_METRIC_L2, THR_DTYPE_I8, 2, false, true, 0},        {THR_METRIC_IP, THR_DTYPE_F32, 2, false, false, 0},
+        {THR_METRIC_COSINE, THR_DTYPE_NONE, 2, false, false, 0}, {THR_METRIC_IP, THR_DTYPE_F16, 3, true, false, 0},
+        {THR_METRIC_COSINE, THR_DTYPE_I8, 6, false, false, 0}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        small s = make_small(*state, kinds[k].metric, kinds[k].keep, kinds[k].bits, kinds[k].ids, kinds[k].names);
+        small s = make_cells(*state, kinds[k].metric, kinds[k].keep, kinds[k].bits, kinds[k].ids, kinds[k].names,
+                             kinds[k].cells);
         bool opened;
         size_t n_opened = 0;
         int fd = open_for_damage(s.segment);
@@ -226,12 +235,12 @@ static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(voi
 static void a_segment_with_a_number_that_is_unknown_is_a_newer_writers(void **state) {
     small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     bool opened;
-    s.bytes[offsetof(thr_segment_header, reserved)] = 5;
+    s.bytes[offsetof(thr_segment_header, n_cells)] = 5;
     reseal(&s);
     expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
     assert_non_null(
         strstr(error.text,
-               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 2)"));
+               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 3)"));
     free(s.bytes);
 }
 

@@ -76,6 +76,7 @@ static void every_allocation_may_fail(void **state) {
         job j = {.rows = rows, .context = test_context(2, THR_ISA_BEST, &memory)};
         j.options = build_options((thr_metric)(kind % 3), (thr_dtype)kind, 3);
         j.options.segment_rows = kind == 1 ? 128 : 0;
+        j.options.cells = kind == 1 || kind == 2 ? 12 : 0;
         j.options.ids = kind % 2 == 0 ? ids : NULL;
         j.options.n_ids = kind % 2 == 0 ? N : 0;
         j.options.ids_path = kind % 2 == 1 ? "faults-names.txt" : NULL;

@@ -273,7 +273,7 @@ static const damage damages[] = {
     {"bad-section-codes", "verify", "ECORRUPT", FROM_1, "0", 5, 0, NULL, THR_SECTION_CODES},
     {"bad-v2-manifest-flipped", "open", "ECORRUPT", FROM_2, "M", 50, 0, NULL, 0},
     {"bad-v2-manifest-cut", "open", "ECORRUPT", FROM_2, "M", 0, 300, NULL, 0},
-    {"bad-v2-segment-newer", "open", "EVERSION", FROM_2, "0", 8, 0, NULL, 0},
+    {"bad-v2-segment-newer", "open", "EVERSION", FROM_2, "0", 11, 0, NULL, 0},
     {"bad-v2-segment-lead", "open", "ECORRUPT", FROM_2, "0", 48, 0, NULL, 0},
     {"bad-v2-segment-cut", "open", "ECORRUPT", FROM_2, "0", 0, 2000, NULL, 0},
     {"bad-v2-section-codes", "verify", "ECORRUPT", FROM_2, "0", 70, 0, NULL, THR_SECTION_CODES},

@@ -13,8 +13,10 @@
 #include "index/features.h"
 #include "index/model.h"
 #include "index/build/segment_stream.h"
+#include "index/build/build_cells.h"
 #include "index/build/calibrate.h"
 #include "index/build/learn.h"
+#include "index/build/order_by_cells.h"
 #include "index/build/shared_quantiser.h"
 
 #include <inttypes.h>
@@ -52,6 +54,10 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
     if (o->features_path == NULL && o->features == NULL && (o->multipliers != NULL || o->offsets != NULL))
         return thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
+    if (o->cells > THR_MOST_CELLS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells: at most %d are possible", o->cells, THR_MOST_CELLS);
+    if (o->cells > 1 && (o->features_path != NULL || o->features != NULL))
+        return thr_fail(err, THR_EUNSUPPORTED, "cells with features are not supported: leave out one of them");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return THR_OK;
@@ -97,6 +103,8 @@ static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_err
 static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     thr_manifest *m = &b->manifest;
+    if (o->cells > 1 && o->keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
     m->version = THR_BUILD_VERSION;
     m->lead = thr_index_choose_lead(o, b->source.shape.n_dims);
     m->metric = o->metric;
@@ -127,6 +135,13 @@ static thr_status build_hits(builder *b, thr_error *err) {
         return THR_OK;
     const thr_index_hits_of of = {&b->ids, &b->source, b->model.dual ? b->model.fingerprint : 0};
     return thr_index_hits_build(&b->dir, o, &of, &b->manifest.hits, &b->n_listed, err);
+}
+
+/* The rows of a calibration are those of the source, so this comes after it. */
+static thr_status make_cells(builder *b, thr_error *err) {
+    if (b->options->cells < 2)
+        return THR_OK;
+    return thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, err);
 }
 
 /* Calibrate with the files that searches will read. */
@@ -187,6 +202,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
         THR_TRY_OUT(thr_index_hits_check_count(b.n_listed, b.manifest.n_items, b.source.name, err));
     b.manifest.errors = b.stream.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
+    THR_TRY_OUT(make_cells(&b, err));
     THR_TRY_OUT(thr_index_build_dir_publish(&b.dir, &b.manifest, err));
 out:
     thr_index_segment_stream_close(&b.stream);

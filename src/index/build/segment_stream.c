@@ -114,11 +114,23 @@ static thr_status fill_segment(thr_segment_stream *s, uint32_t number, uint64_t 
     return THR_OK;
 }
 
+static thr_status write_cells(thr_segment_stream *s, thr_error *err) {
+    const thr_cell_table *cells = s->cells;
+    THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_CELLS, err));
+    THR_TRY(thr_sections_write(&s->writer, cells->cells, cells->n * sizeof *cells->cells, err));
+    thr_sections_end(&s->writer);
+    THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_CENTROIDS, err));
+    THR_TRY(thr_sections_write(&s->writer, cells->centroids, (size_t)cells->n * cells->n_dims * sizeof(float), err));
+    thr_sections_end(&s->writer);
+    return THR_OK;
+}
+
 thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_t n_items, thr_error *err) {
     thr_manifest *m = s->manifest;
     thr_manifest_segment listed = {.number = number, .build = s->dir->build};
     thr_segment_shape shape = s->gather.shape;
     shape.n_items = n_items;
+    shape.n_cells = s->cells == NULL ? 0 : s->cells->n;
     if (shape.keep != THR_DTYPE_NONE)
         thr_sections_end(&s->writer);
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &s->writer, err));
@@ -129,6 +141,8 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
         thr_sections_end(&s->writer);
     }
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &s->writer, err));
+    if (s->cells != NULL)
+        THR_TRY(write_cells(s, err));
     THR_TRY(thr_index_segment_write_finish(&s->writer, &shape, &listed, err));
     THR_TRY(thr_grow(s->context, &m->segments, &s->segments_capacity, m->n_segments + 1, sizeof *m->segments,
                      "the manifest's segments", err));

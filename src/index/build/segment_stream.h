@@ -22,7 +22,8 @@ typedef struct thr_segment_stream {
     thr_row_source *source; /* NULL if the caller gathers the items */
     /* Has the quantiser, lead, metric, keep and centred; each segment's line is appended to it, and its items added. */
     thr_manifest *manifest;
-    uint64_t segment_items; /* most items of a segment (thr_index_segment_items) */
+    uint64_t segment_items;      /* most items of a segment (thr_index_segment_items) */
+    const thr_cell_table *cells; /* of the segment that the caller gathers; NULL: none */
     thr_gather gather;
     thr_keeper keeper;
     thr_section_writer writer;

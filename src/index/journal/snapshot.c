@@ -114,6 +114,7 @@ static thr_status make_snapshot(const thr_index *index, thr_index **newer, thr_e
                         .info = root->info,
                         .n_segments = root->n_segments,
                         .mapped = root->mapped,
+                        .cells = root->cells,
                         .segments = root->segments,
                         .target = root->target,
                         .live = root->live,

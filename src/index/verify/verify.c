@@ -9,7 +9,8 @@ static thr_status verify_segment(thr_file_sum *sum, const thr_index *index, uint
     THR_TRY(thr_section_file_verify(&mapped->view.file, &mapped->map, sum, err));
     THR_TRY(thr_index_segment_check_contents(&mapped->view, err));
     THR_TRY(thr_index_verify_codes(index, i, sum, err));
-    return thr_index_verify_vectors(index, i, sum, err);
+    THR_TRY(thr_index_verify_vectors(index, i, sum, err));
+    return thr_index_verify_cells(index, i, sum, err);
 }
 
 static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_error *err) {

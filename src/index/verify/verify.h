@@ -22,6 +22,9 @@ thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, th
  */
 thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
 
+/* Check the numbers of cells and their centroids, after the vectors. THR_ECORRUPT; THR_ECANCELED; THR_ENOMEM. */
+thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
+
 /*
  * Check that no id is in two segments, by merging the segments' orders, n log(segments) steps. The orders must be
  * verified. THR_ECORRUPT; THR_ECANCELED; THR_ENOMEM.

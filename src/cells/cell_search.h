@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cell_search.h - the best k from some of the cells, with a promised recall.
+ *
+ * A query visits the cells with the best centroids first. Then it estimates how many of its best k are in the other
+ * cells (odds.h), and visits those that hold most of them, until fewer are left than the recall allows.
+ *
+ * Threads: one search at a time may use a workspace.
+ */
+#ifndef THR_CELLS_CELL_SEARCH_H
+#define THR_CELLS_CELL_SEARCH_H
+
+#include "cells/cells.h"
+#include "scan/scan.h"
+
+/* The data that a search goes over. Pointers are borrowed. */
+typedef struct thr_cells_target {
+    const thr_scan_target *scan;
+    const thr_cell_table *tables; /* of its first n_tables segments; the others have no cells and are always visited */
+    size_t n_tables;
+} thr_cells_target;
+
+typedef struct thr_cells_workspace thr_cells_workspace;
+
+thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **workspace, thr_error *err);
+void thr_cells_workspace_free(thr_cells_workspace *workspace);
+
+/*
+ * Whether a search with these options may skip cells: it has a recall below 1, margins keep it (scan/margin.h), and
+ * nobody asks whether the answer is certain.
+ */
+bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
+                              const thr_answers *answers);
+
+/*
+ * thr_scan_search, for options that thr_cells_may_be_skipped accepts. Queries are spread over the threads one by one,
+ * so the answer to each is the same in any batch. After a first search of the same shape nothing is allocated.
+ */
+thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_target *target,
+                            const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
+                            thr_error *err);
+
+/* The rows that the last search of a workspace has screened, in blocks of 64, summed over its queries. */
+uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kmeans.h - centroids of a sample (Lloyd's algorithm), and the nearest centroid of every row.
+ *
+ * A row belongs to the centroid with the least distance, the first of equal ones: the largest <x, c> - |c|^2 / 2,
+ * computed by kernel matmul. Sums are in double and in row order, so the bits do not depend on CPU or threads.
+ */
+#ifndef THR_CELLS_KMEANS_H
+#define THR_CELLS_KMEANS_H
+
+#include "base/memory.h"
+
+/* Centroids, and the form that they are compared in. Initialise with zeros; owned. */
+typedef struct thr_kmeans {
+    thr_context *context;
+    uint32_t n, n_dims;
+    float *centroids; /* n x n_dims, row-major */
+    float *columns;   /* n_dims x n, the same transposed */
+    float *halves;    /* n: minus half the squared length */
+} thr_kmeans;
+
+/*
+ * Find n centroids (1 to n_rows) of n_rows dense rows of n_dims finite floats. seed chooses the first centroids among
+ * the rows. THR_ENOMEM.
+ */
+thr_status thr_cells_kmeans_train(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, uint32_t n,
+                                  uint64_t seed, thr_kmeans *kmeans, thr_error *err);
+void thr_cells_kmeans_free(thr_kmeans *kmeans);
+
+/* numbers[i] = the nearest centroid of row i. THR_ENOMEM. */
+thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *numbers,
+                                   thr_error *err);
+
+#endif

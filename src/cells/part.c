@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cells/part.h"
+
+#include "base/error.h"
+#include "scan/worker.h"
+#include "select/bitmap.h"
+
+/* The items from `item` on, a multiple of 64, of a segment; at most n of them. */
+static thr_segment cut(const thr_scan_target *whole, const thr_segment *from, uint64_t item, uint64_t n) {
+    const uint32_t n_dims = whole->quantiser->n_dims;
+    const thr_record_shape records =
+        thr_record_shape_of(n_dims, whole->quantiser->item_bits, whole->lead, from->lead_offsets);
+    const uint64_t block = item / THR_BLOCK_ITEMS, left = from->n_items - item;
+    thr_segment part = *from;
+    part.n_items = (uint32_t)(left < n ? left : n);
+    part.codes += block * thr_block_size(n_dims, whole->lead);
+    if (part.block_norms != NULL)
+        part.block_norms += block;
+    if (part.factors != NULL)
+        part.factors += item;
+    if (part.offsets != NULL)
+        part.offsets += item;
+    if (part.leads != NULL)
+        part.leads += item * (part.lead_offsets ? 2 : 1);
+    if (part.records != NULL)
+        part.records += item * thr_record_size(records);
+    if (part.vectors != NULL)
+        part.vectors = (const char *)part.vectors + item * thr_row_size(whole);
+    if (part.scales != NULL)
+        part.scales += item;
+    if (part.inverse_norms != NULL)
+        part.inverse_norms += item;
+    return part;
+}
+
+static const char WHAT[] = "visited cells";
+
+thr_status thr_cells_part_reserve(thr_context *context, size_t n_segments, uint64_t n_blocks, thr_cells_part *part,
+                                  thr_error *err) {
+    THR_TRY(
+        thr_grow(context, &part->segments, &part->segments_capacity, n_segments, sizeof *part->segments, WHAT, err));
+    THR_TRY(thr_grow(context, &part->firsts, &part->firsts_capacity, n_segments, sizeof *part->firsts, WHAT, err));
+    return thr_grow(context, &part->words, &part->words_capacity, (size_t)n_blocks, sizeof *part->words, WHAT, err);
+}
+
+static thr_status add_run(thr_context *context, const thr_scan_target *whole, thr_block_range run,
+                          const uint64_t *filter, thr_cells_part *part, thr_error *err) {
+    while (run.first < run.end) {
+        const uint64_t row = run.first * THR_BLOCK_ITEMS, at = part->target.n_rows / THR_BLOCK_ITEMS;
+        const thr_segment *from = thr_scan_segment_of(whole, row);
+        THR_TRY(thr_cells_part_reserve(context, part->n_segments + 1, at + (run.end - run.first), part, err));
+        thr_segment *segment = &part->segments[part->n_segments];
+        *segment = cut(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
+        const uint64_t n_blocks = thr_bitmap_words(segment->n_items);
+        segment->first_row = part->target.n_rows;
+        part->firsts[part->n_segments++] = row;
+        part->target.n_rows += n_blocks * THR_BLOCK_ITEMS;
+        for (uint64_t i = 0; filter != NULL && i < n_blocks; i++)
+            part->words[at + i] = filter[run.first + i];
+        run.first += n_blocks;
+    }
+    return THR_OK;
+}
+
+thr_status thr_cells_part_make(thr_context *context, const thr_scan_target *whole, const uint64_t *blocks,
+                               uint64_t n_blocks, const uint64_t *filter, thr_cells_part *part, thr_error *err) {
+    part->target = *whole;
+    part->target.n_rows = 0;
+    part->n_segments = 0;
+    for (uint64_t first = 0;;) {
+        first = thr_select_bitmap_next_row(blocks, first, n_blocks);
+        if (first == n_blocks)
+            break;
+        uint64_t end = first + 1;
+        while (end < n_blocks && (blocks[end / THR_WORD_BITS] >> end % THR_WORD_BITS & 1) != 0)
+            end++;
+        THR_TRY(add_run(context, whole, (thr_block_range){first, end}, filter, part, err));
+        first = end;
+    }
+    part->target.segments = part->segments;
+    part->target.n_segments = part->n_segments;
+    if (part->n_segments > 0) {
+        const thr_segment *last = &part->segments[part->n_segments - 1];
+        part->target.n_rows = last->first_row + last->n_items;
+    }
+    return THR_OK;
+}
+
+void thr_cells_part_free(thr_context *context, thr_cells_part *part) {
+    thr_release(context, part->segments);
+    thr_release(context, part->firsts);
+    thr_release(context, part->words);
+    *part = (thr_cells_part){.n_segments = 0};
+}
+
+uint64_t thr_cells_part_row(const thr_cells_part *part, uint64_t row) {
+    const thr_segment *segment = thr_scan_segment_of(&part->target, row);
+    return part->firsts[segment - part->segments] + (row - segment->first_row);
+}

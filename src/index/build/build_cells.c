@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/build/build_cells.h"
+
+#include "base/error.h"
+#include "index/build/segment_copy.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/*
+ * Every segment has its share of the cells. The old files, which no manifest names, are deleted when one is published.
+ */
+static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, thr_error *err) {
+    const thr_index *index = copy->index;
+    const uint32_t number = index->manifest.segments[index->n_segments - 1].number + 1;
+    for (uint32_t s = 0; s < index->n_segments; s++) {
+        const thr_segment *segment = &index->segments[s];
+        const double share = (double)segment->n_items / (double)index->manifest.n_items;
+        copy->n_rows = segment->n_items;
+        copy->n_cells = (uint32_t)lrint(n_cells * share);
+        for (uint32_t i = 0; i < segment->n_items; i++)
+            copy->rows[i] = segment->first_row + i;
+        THR_TRY(thr_index_segment_copy_write(copy, number + s, err));
+    }
+    return THR_OK;
+}
+
+static uint64_t largest_segment(const thr_index *index) {
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < index->n_segments; s++)
+        most = index->segments[s].n_items > most ? index->segments[s].n_items : most;
+    return most;
+}
+
+thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
+                                 thr_manifest *manifest, thr_error *err) {
+    thr_manifest written = *manifest;
+    thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = &written};
+    thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
+    thr_index *index = NULL;
+    if (n_cells > manifest->n_items)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells for %" PRIu64 " items: ask for at most as many", n_cells,
+                        manifest->n_items);
+    if (manifest->n_segments + manifest->segments[manifest->n_segments - 1].number >= THR_MAX_SEGMENTS)
+        return thr_fail(err, THR_EINVAL, "cells in %" PRIu32 " segments: raise segment_rows", manifest->n_segments);
+    THR_TRY(thr_index_open_unpublished(context, dir->path, manifest, &index, err));
+    written.segments = NULL;
+    written.n_segments = 0;
+    written.n_items = written.n_rows = 0;
+    written.has_ids = true;
+    copy.index = index;
+    stream.segment_items = largest_segment(index);
+    thr_status status = thr_index_segment_copy_open(&copy, stream.segment_items, manifest->n_items, err);
+    if (status == THR_OK)
+        status = write_all(&copy, n_cells, err);
+    thr_index_segment_copy_close(&copy);
+    thr_index_free(index);
+    if (status == THR_OK) {
+        thr_release(context, manifest->segments);
+        *manifest = written;
+    } else {
+        thr_release(context, written.segments);
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build_cells.h - the step of a build that puts the items of its segments into cells. */
+#ifndef THR_INDEX_BUILD_BUILD_CELLS_H
+#define THR_INDEX_BUILD_BUILD_CELLS_H
+
+#include "index/build/directory.h"
+
+/*
+ * Write the segments of an unpublished manifest again, cell by cell, with about n_cells cells in all, and list the new
+ * ones instead. Ids are then no longer row numbers. THR_EINVAL for more cells than items; THR_ECANCELED; THR_ENOSPACE;
+ * THR_EIO; THR_ENOMEM.
+ */
+thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
+                                 thr_manifest *manifest, thr_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/build/order_by_cells.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cells/kmeans.h"
+
+#include <string.h>
+
+enum {
+    SAMPLE_A_CELL = 64,     /* rows; centroids of more are hardly better */
+    CHUNK_ROWS = 8192,      /* read and assigned at once */
+    SAMPLE_FLOATS = 1 << 26 /* at most, but for SAMPLE_LEAST rows a cell */
+};
+
+static const uint64_t SEED = 1; /* arbitrary: the same rows have the same cells */
+static const char WHAT[] = "cells";
+
+static void read_row(const void *object, uint32_t item, float *vector) {
+    const thr_index_cell_rows *of = object;
+    const uint64_t row = of->rows == NULL ? of->first_row + item : of->rows[item];
+    const thr_index *index = of->index;
+    thr_index_row_vector(index, row, vector);
+    if (index->manifest.metric != THR_METRIC_COSINE)
+        return;
+    const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
+    const float inverse = segment->inverse_norms[row - segment->first_row];
+    for (uint32_t d = 0; d < index->manifest.quantiser.n_dims; d++)
+        vector[d] *= inverse;
+}
+
+thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n) {
+    return (thr_cell_items){rows, read_row, n, rows->index->manifest.quantiser.n_dims};
+}
+
+/* Find centroids from rows at equal distances. */
+static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_kmeans *kmeans,
+                        thr_error *err) {
+    const uint64_t most = SAMPLE_FLOATS / items->n_dims, wanted = (uint64_t)n_cells * SAMPLE_A_CELL;
+    uint64_t n = wanted < most ? wanted : most > n_cells ? most : n_cells;
+    float *sample = NULL;
+    n = n < items->n ? n : items->n;
+    THR_TRY(thr_alloc(context, (size_t)n * items->n_dims, sizeof *sample, &sample, WHAT, err));
+    for (uint64_t i = 0; i < n; i++)
+        items->read(items->object, (uint32_t)(i * items->n / n), sample + i * items->n_dims);
+    const thr_status status =
+        thr_cells_kmeans_train(context, sample, (size_t)n, items->n_dims, n_cells, SEED, kmeans, err);
+    thr_release(context, sample);
+    return status;
+}
+
+/* Find every item's centroid, a chunk at a time. */
+static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, uint32_t *numbers, thr_error *err) {
+    thr_context *context = kmeans->context;
+    thr_progress progress = thr_progress_start(context, WHAT, items->n);
+    thr_status status = THR_OK;
+    float *chunk = NULL;
+    THR_TRY(thr_alloc(context, (size_t)CHUNK_ROWS * items->n_dims, sizeof *chunk, &chunk, WHAT, err));
+    for (uint32_t first = 0, n; first < items->n; first += n) {
+        n = items->n - first < CHUNK_ROWS ? items->n - first : CHUNK_ROWS;
+        for (uint32_t i = 0; i < n; i++)
+            items->read(items->object, first + i, chunk + (size_t)i * items->n_dims);
+        THR_TRY_OUT(thr_cells_kmeans_assign(kmeans, chunk, n, numbers + first, err));
+        THR_TRY_OUT(thr_progress_step(&progress, first + n, err));
+    }
+    status = thr_progress_end(&progress, items->n, err);
+out:
+    thr_release(context, chunk);
+    return status;
+}
+
+thr_status thr_index_order_by_cells(const thr_index *index, uint64_t *rows, uint32_t n_rows, uint32_t n_cells,
+                                    thr_cell_order *order, thr_error *err) {
+    thr_context *context = index->context;
+    const thr_index_cell_rows of = {index, rows, 0};
+    const thr_cell_items items = thr_index_cell_items(&of, n_rows);
+    thr_kmeans kmeans = {.context = NULL};
+    uint32_t *numbers = NULL;
+    uint64_t *sorted = NULL;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *numbers, &numbers, WHAT, err));
+    THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *sorted, &sorted, WHAT, err));
+    THR_TRY_OUT(train(context, &items, n_cells < n_rows ? n_cells : n_rows, &kmeans, err));
+    THR_TRY_OUT(assign(&kmeans, &items, numbers, err));
+    THR_TRY_OUT(thr_cells_order_make(context, &items, numbers, kmeans.n, order, err));
+    for (uint32_t i = 0; i < n_rows; i++)
+        sorted[i] = rows[order->items[i]];
+    memcpy(rows, sorted, n_rows * sizeof *rows);
+out:
+    thr_cells_kmeans_free(&kmeans);
+    thr_release(context, numbers);
+    thr_release(context, sorted);
+    return status;
+}

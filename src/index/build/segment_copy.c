@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/build/segment_copy.h"
+
+#include "base/error.h"
+#include "index/build/gather_copy.h"
+#include "index/build/order_by_cells.h"
+
+#include <string.h>
+
+thr_status thr_index_segment_copy_open(thr_segment_copy *copy, uint64_t most, uint64_t all, thr_error *err) {
+    thr_context *context = copy->index->context;
+    copy->ids.context = context;
+    copy->ids.name = "ids";
+    THR_TRY(thr_alloc(context, (size_t)most, sizeof *copy->rows, &copy->rows, "rows", err));
+    THR_TRY(thr_alloc(context, (size_t)most, sizeof *copy->ids.owned, &copy->ids.owned, "ids", err));
+    if (copy->index->manifest.has_names)
+        THR_TRY(thr_alloc(context, (size_t)most + 1, sizeof *copy->ids.offsets, &copy->ids.offsets, "names", err));
+    copy->ids.n = all;
+    copy->stream->ids = &copy->ids;
+    return thr_index_segment_stream_open(copy->stream, err);
+}
+
+void thr_index_segment_copy_close(thr_segment_copy *copy) {
+    thr_index_segment_stream_close(copy->stream);
+    if (copy->ids.context != NULL)
+        thr_index_ids_close(&copy->ids);
+    thr_release(copy->index->context, copy->rows);
+}
+
+static void take_ids(thr_segment_copy *copy) {
+    bool in_order = copy->stream->manifest->version > THR_BUILD_VERSION;
+    for (uint64_t i = 0; i < copy->n_rows; i++) {
+        copy->ids.owned[i] = thr_index_id_of(copy->index, copy->rows[i]);
+        in_order = in_order && copy->ids.owned[i] == copy->ids.owned[0] + i;
+    }
+    copy->ids.ids = in_order ? NULL : copy->ids.owned;
+    copy->ids.n = copy->n_rows;
+}
+
+static thr_status take_names(thr_segment_copy *copy, thr_error *err) {
+    const thr_index *index = copy->index;
+    uint64_t used = 0;
+    for (uint64_t i = 0; index->manifest.has_names && i < copy->n_rows; i++) {
+        const uint32_t s = thr_index_segment_of(index, copy->rows[i]);
+        const thr_segment_view *view = &index->mapped[s].view;
+        const char *name = thr_index_segment_item_name(view, (uint32_t)(copy->rows[i] - view->scan.first_row));
+        if (name == NULL)
+            return thr_section_file_damaged(&view->file, 0, "the offsets of names are wrong", err);
+        const size_t size = strlen(name) + 1;
+        THR_TRY(
+            thr_grow(index->context, &copy->ids.names, &copy->names_capacity, (size_t)used + size, 1, "names", err));
+        memcpy(copy->ids.names + used, name, size);
+        copy->ids.offsets[i] = used;
+        used += size;
+    }
+    if (copy->ids.offsets != NULL)
+        copy->ids.offsets[copy->n_rows] = used;
+    return THR_OK;
+}
+
+/* Write the kept vectors, as many at once as follow each other. */
+static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
+    const thr_manifest *m = &copy->index->manifest;
+    const uint64_t *rows = copy->rows;
+    const size_t size = m->quantiser.n_dims * thr_dtype_size(m->keep);
+    for (uint64_t i = 0, n; m->keep != THR_DTYPE_NONE && i < copy->n_rows; i += n) {
+        const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, rows[i])];
+        const uint64_t item = rows[i] - segment->first_row;
+        for (n = 1; i + n < copy->n_rows && rows[i + n] == rows[i] + n && item + n < segment->n_items; n++)
+            ;
+        THR_TRY(thr_sections_write(&copy->stream->writer, (const char *)segment->vectors + item * size,
+                                   (size_t)n * size, err));
+    }
+    return THR_OK;
+}
+
+static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error *err) {
+    thr_segment_stream *stream = copy->stream;
+    take_ids(copy);
+    THR_TRY(take_names(copy, err));
+    stream->gather.shape.has_ids = copy->ids.ids != NULL;
+    THR_TRY(thr_index_segment_begin(stream, number, err));
+    THR_TRY(write_vectors(copy, err));
+    for (uint64_t i = 0; i < copy->n_rows; i++) {
+        const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, copy->rows[i])];
+        THR_TRY(thr_index_gather_copy(&stream->gather, segment, (uint32_t)(copy->rows[i] - segment->first_row), err));
+    }
+    thr_index_gather_copy_end(&stream->gather);
+    THR_TRY(thr_index_segment_end(stream, number, (uint32_t)copy->n_rows, err));
+    if (copy->ids.ids == NULL)
+        stream->manifest->segments[stream->manifest->n_segments - 1].first_id = copy->ids.owned[0];
+    return THR_OK;
+}
+
+thr_status thr_index_segment_copy_write(thr_segment_copy *copy, uint32_t number, thr_error *err) {
+    thr_cell_order order = {.context = NULL};
+    thr_status status = THR_OK;
+    if (copy->n_cells > 1)
+        THR_TRY_OUT(
+            thr_index_order_by_cells(copy->index, copy->rows, (uint32_t)copy->n_rows, copy->n_cells, &order, err));
+    copy->stream->cells = copy->n_cells > 1 ? &order.table : NULL;
+    status = write_rows(copy, number, err);
+out:
+    copy->stream->cells = NULL;
+    thr_cells_order_free(&order);
+    return status;
+}

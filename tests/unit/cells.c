@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cells.c - centroids, the order of items, the numbers of cells, and the odds of scores, against naive models. */
+#include "support.h"
+
+#include "base/rng.h"
+#include "cells/cell_order.h"
+#include "cells/kmeans.h"
+#include "cells/odds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 3000, DIMS = 12, GROUPS = 10 };
+
+static thr_error error;
+
+/* Rows about GROUPS far centres; *group gets each row's. */
+static float *grouped_rows(uint64_t *rng, uint32_t *group) {
+    float centres[GROUPS * DIMS], *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(rng, centres, (size_t)GROUPS * DIMS);
+    test_gaussian(rng, rows, (size_t)ROWS * DIMS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        group[i] = (uint32_t)thr_rng_below(rng, GROUPS);
+        for (uint32_t d = 0; d < DIMS; d++)
+            rows[i * DIMS + d] = 100 * centres[group[i] * DIMS + d] + rows[i * DIMS + d];
+    }
+    return rows;
+}
+
+static void train(thr_context *context, const float *rows, uint32_t n_rows, uint32_t n, thr_kmeans *kmeans,
+                  uint32_t *numbers) {
+    assert_ok(thr_cells_kmeans_train(context, rows, n_rows, DIMS, n, 1, kmeans, &error), &error);
+    assert_ok(thr_cells_kmeans_assign(kmeans, rows, n_rows, numbers, &error), &error);
+}
+
+static void rows_belong_to_the_nearest_centroid(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t group[ROWS], numbers[ROWS];
+    float *rows = grouped_rows(&rng, group);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_kmeans kmeans;
+    train(context, rows, ROWS, 4 * GROUPS, &kmeans, numbers);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        double distances[4 * GROUPS], least = INFINITY;
+        for (uint32_t c = 0; c < kmeans.n; c++) {
+            distances[c] = 0;
+            for (uint32_t d = 0; d < DIMS; d++)
+                distances[c] += pow((double)rows[i * DIMS + d] - (double)kmeans.centroids[c * DIMS + d], 2);
+            least = fmin(least, distances[c]);
+        }
+        assert_true(distances[numbers[i]] <= least + 0.1); /* of squares of some 100,000 */
+    }
+    thr_cells_kmeans_free(&kmeans);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void centroids_have_the_same_bits_everywhere(void **state) {
+    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_BEST};
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t group[ROWS], numbers[ROWS], first_numbers[ROWS];
+    float *rows = grouped_rows(&rng, group), first[30 * DIMS];
+    for (uint32_t i = 0; i < 4; i++) {
+        thr_context *context = test_context(1 + i / 2 * 2, levels[i % 2], NULL);
+        thr_kmeans kmeans;
+        train(context, rows, ROWS, 30, &kmeans, i == 0 ? first_numbers : numbers);
+        if (i == 0)
+            memcpy(first, kmeans.centroids, sizeof first);
+        assert_memory_equal(first, kmeans.centroids, sizeof first);
+        if (i > 0)
+            assert_memory_equal(first_numbers, numbers, sizeof numbers);
+        thr_cells_kmeans_free(&kmeans);
+        thr_context_free(context);
+    }
+    free(rows);
+}
+
+static void read_row(const void *object, uint32_t item, float *vector) {
+    memcpy(vector, (const float *)object + (size_t)item * DIMS, DIMS * sizeof *vector);
+}
+
+/* Every item has one place, no cell is empty or above 8 means, and no item is outside its cell's radius. */
+static void check_order(const float *rows, uint32_t n, const thr_cell_order *order) {
+    bool *seen = test_array(n, sizeof *seen);
+    uint32_t wrong;
+    assert_true(thr_cells_are_valid(&order->table, &wrong));
+    for (uint32_t c = 0; c < order->table.n; c++) {
+        const thr_cell *cell = &order->cells[c];
+        const uint32_t end = thr_cell_end(&order->table, c);
+        assert_true(end > cell->first && (uint64_t)(end - cell->first) * order->table.n <= 8 * (uint64_t)n);
+        double mean = 0;
+        for (uint32_t i = cell->first; i < end; i++) {
+            double square = 0;
+            assert_false(seen[order->items[i]]);
+            seen[order->items[i]] = true;
+            for (uint32_t d = 0; d < DIMS; d++)
+                square += pow((double)rows[order->items[i] * DIMS + d] - (double)order->centroids[c * DIMS + d], 2);
+            assert_true(sqrt(square) <= (double)cell->radius);
+            mean += square / (end - cell->first);
+        }
+        assert_true(fabs(mean - (double)cell->mean_square) <= 1e-5 * mean);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        assert_true(seen[i]);
+    free(seen);
+}
+
+static void make_order(thr_context *context, const float *rows, uint32_t n, uint32_t n_cells) {
+    const thr_cell_items items = {rows, read_row, n, DIMS};
+    uint32_t *numbers = test_array(n, sizeof *numbers);
+    thr_kmeans kmeans;
+    thr_cell_order order;
+    train(context, rows, n, n_cells, &kmeans, numbers);
+    assert_ok(thr_cells_order_make(context, &items, numbers, n_cells, &order, &error), &error);
+    check_order(rows, n, &order);
+    thr_cells_order_free(&order);
+    thr_cells_kmeans_free(&kmeans);
+    free(numbers);
+}
+
+static void every_item_has_a_place_in_a_cell_of_bounded_size(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t group[ROWS];
+    float *rows = grouped_rows(&rng, group);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    make_order(context, rows, ROWS, 25);
+    make_order(context, rows, ROWS, 1);
+    make_order(context, rows, 40, 40);
+    for (uint32_t i = 0; i < ROWS - 100; i++) /* one item many times, and some others */
+        memcpy(rows + (size_t)i * DIMS, rows, DIMS * sizeof *rows);
+    make_order(context, rows, ROWS, 25);
+    memset(rows, 0, (size_t)ROWS * DIMS * sizeof *rows); /* all items equal */
+    make_order(context, rows, ROWS, 25);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void impossible_cells_are_refused(void **state) {
+    (void)state;
+    const thr_cell good[3] = {{0, 1, 1, 0}, {5, 0, 0, 0}, {6, 1, 1, 0}};
+    thr_cell cells[3];
+    const thr_cell_table table = {3, 10, DIMS, cells, NULL};
+    uint32_t wrong;
+    memcpy(cells, good, sizeof cells);
+    assert_true(thr_cells_are_valid(&table, &wrong));
+    cells[0].first = 1;
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    assert_int_equal(wrong, 0);
+    memcpy(cells, good, sizeof cells);
+    cells[2].first = 5; /* empty, or overlapping */
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    assert_int_equal(wrong, 2);
+    cells[2].first = 10;
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    memcpy(cells, good, sizeof cells);
+    cells[1].radius = NAN;
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    cells[1].radius = -1;
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    assert_int_equal(wrong, 1);
+}
+
+static void shares_are_those_of_a_normal_distribution(void **state) {
+    (void)state;
+    const thr_cell_odds odds = {1000, 2, 3, 4}; /* with spread 1 a standard deviation of 5 */
+    for (double z = -6; z <= 6; z += 0.25) {
+        const double share = thr_cells_share_above(&odds, 1, 2 + 5 * z), exact = erfc(z * sqrt(0.5)) / 2;
+        assert_true(z < 0 ? fabs(share - exact) < 0.03 : share > exact * 0.999 && share < exact * 1.07);
+    }
+    const thr_cell_odds point = {1, 2, 0, 0};
+    assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
+}
+
+static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
+    (void)state;
+    const thr_cell_odds odds[] = {{500, 0.5, 1, 0}, {700, 0.2, 0.8, 0}, {900, -0.1, 1, 0.01}};
+    for (double found = 1; found <= 100; found *= 3) {
+        const double spread = thr_cells_fit_spread(odds, 3, 1, found, 64);
+        double expected = 0;
+        for (size_t c = 0; c < 3; c++)
+            expected += odds[c].n * thr_cells_share_above(&odds[c], spread, 1);
+        assert_true(expected >= found && expected < 1.1 * found + 0.1);
+    }
+    assert_true(thr_cells_fit_spread(odds, 3, 9, 10, 64) == 1); /* no spread explains it: the largest */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_belong_to_the_nearest_centroid),
+        cmocka_unit_test(centroids_have_the_same_bits_everywhere),
+        cmocka_unit_test(every_item_has_a_place_in_a_cell_of_bounded_size),
+        cmocka_unit_test(impossible_cells_are_refused),
+        cmocka_unit_test(shares_are_those_of_a_normal_distribution),
+        cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

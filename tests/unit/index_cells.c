@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_cells.c - indexes with cells: whole searches answer as without cells, others keep their recall, for the same
+ * bits anywhere; and what builds refuse.
+ */
+#include "index_support.h"
+
+#include "cells/cell_search.h"
+#include "index/impl.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-cells", DIR_B[] = "index-no-cells";
+
+enum { N = 12000, DIMS = 24, K = 10, QUERIES = 60, CELLS = 60 };
+
+/* Rows about 50 centres, with some that are far from all. */
+static float *clustered_rows(uint64_t n, uint64_t seed) {
+    float *centres = random_rows(50, DIMS, 77), *rows = random_rows(n, DIMS, seed);
+    for (uint64_t i = 0; i < n; i++)
+        for (uint32_t d = 0; d < DIMS; d++)
+            rows[i * DIMS + d] = (i % 20 == 0 ? 0 : centres[i % 50 * DIMS + d]) + 0.2f * rows[i * DIMS + d];
+    free(centres);
+    return rows;
+}
+
+static thr_index *build(thr_context *context, const char *dir, const float *rows, uint64_t n,
+                        thr_index_build_options options, uint32_t cells) {
+    thr_index *index = NULL;
+    test_remove_directory(dir);
+    options.cells = cells;
+    expect_ok(build_rows(context, dir, rows, n, DIMS, &options, &error));
+    expect_ok(thr_index_open(context, dir, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    return index;
+}
+
+typedef struct answer {
+    uint64_t ids[QUERIES * K];
+    float scores[QUERIES * K];
+} answer;
+
+static void search(thr_index *index, const float *queries, const thr_search_options *options, answer *out) {
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    expect_ok(thr_index_search(index, &matrix, K, options, out->ids, out->scores, &error));
+}
+
+static void whole_searches_answer_as_without_cells(void **state) {
+    static const struct {
+        thr_metric metric;
+        thr_dtype keep;
+        uint32_t bits, lead;
+    } kinds[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 1}, {THR_METRIC_IP, THR_DTYPE_F16, 4, 2},
+                 {THR_METRIC_L2, THR_DTYPE_I8, 3, 1},      {THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2},
+                 {THR_METRIC_IP, THR_DTYPE_F32, 1, 1},     {THR_METRIC_L2, THR_DTYPE_F32, 6, 6}};
+    float *rows = clustered_rows(3000, 1), *queries = clustered_rows(QUERIES, 2);
+    answer *with = malloc(2 * sizeof *with), *without = with + 1;
+    assert_non_null(with);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        thr_index_build_options options = build_options(kinds[i].metric, kinds[i].keep, kinds[i].bits);
+        options.lead_bits = kinds[i].lead;
+        options.segment_rows = i % 2 == 0 ? 0 : 1024;
+        thr_index *a = build(*state, DIR_A, rows, 3000, options, 40), *b = build(*state, DIR_B, rows, 3000, options, 1);
+        thr_search_options search_options;
+        assert_true(thr_index_get_cells(a).n >= 20 && thr_index_get_cells(b).n == 0);
+        assert_true(thr_index_get_cells(a).n_items == 3000);
+        for (int way = 0; way < 3; way++) {
+            thr_search_options_init(&search_options);
+            search_options.exact = way == 0;
+            search_options.n_survivors = search_options.n_candidates = way == 1 ? 3000 : 0;
+            search_options.recall = way == 2 ? 1 : search_options.recall;
+            search(a, queries, &search_options, with);
+            search(b, queries, &search_options, without);
+            assert_memory_equal(with, without, sizeof *with);
+        }
+        thr_radius_result *x = NULL, *y = NULL;
+        const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+        thr_search_options_init(&search_options);
+        search_options.recall = 1;
+        expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &search_options, &x, &error));
+        expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &search_options, &y, &error));
+        assert_memory_equal(x->offsets, y->offsets, (QUERIES + 1) * sizeof *x->offsets);
+        assert_memory_equal(x->scores, y->scores, (size_t)x->offsets[QUERIES] * sizeof *x->scores);
+        thr_radius_result_free(x);
+        thr_radius_result_free(y);
+        for (uint64_t id = 0; id < 3000; id += 131) {
+            float vector[DIMS], other[DIMS];
+            expect_ok(thr_index_vector(a, id, vector, &error));
+            expect_ok(thr_index_vector(b, id, other, &error));
+            assert_memory_equal(vector, other, sizeof vector);
+        }
+        thr_index_free(a);
+        thr_index_free(b);
+    }
+    free(rows);
+    free(queries);
+    free(with);
+}
+
+/* Blocks that a search reads, of all queries. */
+static uint64_t blocks_of(thr_context *context, const thr_index *index, const float *queries, float recall) {
+    const thr_cells_target target = {&index->target, index->cells, index->n_segments};
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    uint64_t ids[QUERIES * K];
+    const thr_answers answers = {.k = K, .ids = ids};
+    thr_cells_workspace *workspace = NULL;
+    thr_scan *scan = NULL;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = recall;
+    thr_index_resolve_recall(index, K, &options);
+    expect_ok(thr_cells_workspace_make(context, &workspace, &error));
+    expect_ok(thr_scan_create(context, &scan, &error));
+    assert_true(thr_cells_may_be_skipped(&target, &options, &answers));
+    expect_ok(thr_cells_search(scan, workspace, &target, &matrix, &options, &answers, &error));
+    const uint64_t n = thr_cells_blocks_visited(workspace);
+    thr_cells_workspace_free(workspace);
+    thr_scan_free(scan);
+    return n;
+}
+
+static double recall_of(thr_index *index, const float *queries, float recall, const uint64_t *filter, answer *found,
+                        answer *truth) {
+    thr_search_options options;
+    size_t n = 0;
+    thr_search_options_init(&options);
+    options.filter = filter;
+    options.filter_bits = filter == NULL ? 0 : thr_index_n_rows(index);
+    options.exact = true;
+    search(index, queries, &options, truth);
+    options.exact = false;
+    options.recall = recall;
+    search(index, queries, &options, found);
+    for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+        n += found->scores[i] >= truth->scores[i / K * K + K - 1];
+    return (double)n / (QUERIES * K);
+}
+
+/* Near items, negated items, unrelated directions; by all metrics, with and without a filter. */
+static void every_kind_of_query_gets_its_recall(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    float *rows = clustered_rows(N, 1),
+          *queries[3] = {clustered_rows(QUERIES, 2), clustered_rows(QUERIES, 3), random_rows(QUERIES, DIMS, 4)};
+    answer *found = malloc(2 * sizeof *found);
+    assert_non_null(found);
+    for (size_t i = 0; i < (size_t)QUERIES * DIMS; i++)
+        queries[1][i] = -queries[1][i];
+    for (size_t m = 0; m < 3; m++) {
+        thr_index *index = build(*state, DIR_A, rows, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS);
+        uint64_t *filter = calloc(N / 64 + 1, sizeof *filter), seed = 5;
+        assert_non_null(filter);
+        for (uint64_t i = 0; i < N; i++)
+            filter[i / 64] |= (uint64_t)(thr_rng_below(&seed, 4) == 0) << i % 64;
+        for (size_t q = 0; q < 3; q++) {
+            assert_true(recall_of(index, queries[q], 0.9f, NULL, found, found + 1) >= 0.89);
+            assert_true(recall_of(index, queries[q], 0.99f, NULL, found, found + 1) >= 0.98);
+            assert_true(recall_of(index, queries[q], 0.9f, filter, found, found + 1) >= 0.89);
+            for (size_t i = 0; i < (size_t)QUERIES * K; i++) {
+                uint64_t row;
+                assert_true(thr_index_row(index, found->ids[i], &row) && (filter[row / 64] >> row % 64 & 1) != 0);
+            }
+        }
+        const uint64_t all = (N + 63) / 64 * QUERIES;
+        assert_true(blocks_of(*state, index, queries[0], 0.9f) < all / 4 * 3);
+        assert_true(blocks_of(*state, index, queries[0], 0.9f) <= blocks_of(*state, index, queries[0], 0.99f));
+        thr_index_free(index);
+        free(filter);
+    }
+    for (size_t q = 0; q < 3; q++)
+        free(queries[q]);
+    free(rows);
+    free(found);
+}
+
+static void answers_and_files_have_the_same_bits_everywhere(void **state) {
+    static const thr_isa levels[] = {THR_ISA_BEST, THR_ISA_SCALAR, THR_ISA_BEST};
+    static const uint32_t threads[] = {1, 2, 3};
+    (void)state;
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    answer *first = malloc(3 * sizeof *first), *other = first + 1, *single = first + 2;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    assert_non_null(first);
+    memset(queries, 0, DIMS * sizeof *queries); /* the first is the zero vector */
+    for (size_t i = 0; i < 3; i++) {
+        thr_context *context = test_context(threads[i], levels[i], NULL);
+        thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+        thr_index *index = build(context, DIR_A, rows, N, options, CELLS);
+        size_t now;
+        uint8_t *file = test_read_file(index->mapped[0].path, &now);
+        memset(file + offsetof(thr_segment_header, build), 0, sizeof(uint32_t)); /* a random number */
+        memset(file + offsetof(thr_segment_header, checksum), 0, sizeof(uint64_t));
+        search(index, queries, NULL, i == 0 ? first : other);
+        if (i > 0) {
+            assert_memory_equal(first, other, sizeof *first);
+            assert_true(size == now && memcmp(bytes, file, size) == 0);
+        }
+        for (uint64_t q = 0; q < QUERIES; q++) {
+            const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
+            expect_ok(thr_index_search(index, &one, K, NULL, single->ids + q * K, single->scores + q * K, &error));
+        }
+        assert_memory_equal(first, single, sizeof *first);
+        free(bytes);
+        bytes = file;
+        size = now;
+        thr_index_free(index);
+        thr_context_free(context);
+    }
+    free(bytes);
+    free(rows);
+    free(queries);
+    free(first);
+}
+
+static void a_second_search_allocates_nothing(void **state) {
+    (void)state;
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    answer *found = malloc(sizeof *found);
+    test_memory count = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &count);
+    thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3), CELLS);
+    assert_non_null(found);
+    search(index, queries, NULL, found);
+    const size_t calls = atomic_load(&count.calls);
+    search(index, queries, NULL, found);
+    assert_int_equal(atomic_load(&count.calls), calls);
+    thr_index_free(index);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&count.live), 0);
+    free(rows);
+    free(queries);
+    free(found);
+}
+
+/* Fewer items than k pass; some cells have none of them; none pass at all. */
+static void few_items_may_be_allowed(void **state) {
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    thr_index *index = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
+    uint64_t *filter = calloc(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
+    answer *found = malloc(sizeof *found);
+    thr_search_options options;
+    assert_true(filter != NULL && found != NULL);
+    thr_search_options_init(&options);
+    options.filter = filter;
+    options.filter_bits = N;
+    for (size_t n = 0; n <= 3; n += 3) {
+        expect_ok(thr_bitmap_from_ids(index, ids, n, filter, &error));
+        search(index, queries, &options, found);
+        for (size_t q = 0; q < QUERIES; q++)
+            for (size_t i = 0; i < K; i++) {
+                const uint64_t id = found->ids[q * K + i];
+                assert_true(i < n ? id == ids[0] || id == ids[1] || id == ids[2] : id == THR_NO_ID);
+            }
+    }
+    thr_index_free(index);
+    free(filter);
+    free(found);
+    free(rows);
+    free(queries);
+}
+
+static thr_status build_status(thr_context *context, const float *rows, uint64_t n, uint32_t n_dims,
+                               const thr_index_build_options *options) {
+    test_remove_directory(DIR_A);
+    return build_rows(context, DIR_A, rows, n, n_dims, options, &error);
+}
+
+static void what_cannot_be_built_is_refused(void **state) {
+    float *rows = random_rows(200, DIMS, 1);
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    options.cells = 201;
+    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL);
+    options.cells = 65537;
+    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL);
+    options.cells = 10;
+    options.keep = THR_DTYPE_NONE;
+    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED);
+    options.keep = THR_DTYPE_F32;
+    options.features_path = "features.tsv";
+    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED);
+    options.features_path = NULL;
+    rows[777] = NAN;
+    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_ERANGE);
+    free(rows);
+}
+
+/* As many cells as items, equal items, zeros, 1 and 2,000 dimensions: sound indexes with right answers. */
+static void odd_items_have_right_answers(void **state) {
+    static const uint32_t dims[] = {1, 9, 2000};
+    for (size_t d = 0; d < 3; d++)
+        for (int kind = 0; kind < 3; kind++)
+            for (int metric = 0; metric < 3; metric++) {
+                enum { FEW = 600 };
+                float *rows = random_rows(FEW, dims[d], 3);
+                thr_index_build_options options = build_options((thr_metric)metric, THR_DTYPE_F32, 3);
+                thr_index *index = NULL;
+                uint64_t ids[K];
+                float scores[K];
+                options.cells = kind == 0 ? FEW : 7;
+                for (uint64_t i = 1; kind == 1 && i < FEW; i++)
+                    memcpy(rows + i * dims[d], rows, dims[d] * sizeof *rows);
+                if (kind == 2)
+                    memset(rows, 0, (size_t)(FEW - 1) * dims[d] * sizeof *rows);
+                expect_ok(build_status(*state, rows, FEW, dims[d], &options));
+                expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+                expect_ok(thr_index_verify(index, &error));
+                const thr_matrix query = thr_matrix_f32(rows + (uint64_t)(FEW - 1) * dims[d], 1, dims[d]);
+                expect_ok(thr_index_search(index, &query, K, NULL, ids, scores, &error));
+                double best = -INFINITY;
+                for (uint64_t i = 0; i < FEW; i++)
+                    best = fmax(best, naive_score((thr_metric)metric, query.data, rows + i * dims[d], dims[d]));
+                assert_true(fabs((double)scores[0] - best) <= 1e-4 * (1 + fabs(best)));
+                thr_index_free(index);
+                free(rows);
+            }
+}
+
+/* Damage with right checksums: a cell table that is cut or overlaps does not open, a wrong number is found. */
+static void wrong_cells_are_found(void **state) {
+    for (int kind = 0; kind < 5; kind++) {
+        float *rows = clustered_rows(500, 1);
+        thr_index *index = build(*state, DIR_A, rows, 500, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), 5);
+        const thr_segment_view *view = &index->mapped[0].view;
+        const size_t cells = (size_t)thr_section_file_offset(&view->file, view->cells.cells);
+        const size_t centroids = (size_t)thr_section_file_offset(&view->file, view->cells.centroids);
+        char path[PATH_ROOM];
+        size_t size;
+        assert_int_equal(count_files(DIR_A, ".seg", path), 1);
+        thr_index_free(index);
+        uint8_t *bytes = test_read_file(path, &size);
+        thr_cell *second = (thr_cell *)(void *)(bytes + cells) + 1;
+        if (kind == 0)
+            second->first = 0;
+        else if (kind == 1)
+            second->first = 500;
+        else if (kind == 2)
+            second->radius *= 0.9f;
+        else if (kind == 3)
+            *(float *)(void *)(bytes + centroids) += 1;
+        else
+            second->radius = INFINITY;
+        test_write_file(path, bytes, size);
+        reseal_index(*state, DIR_A);
+        const thr_status status = thr_index_open(*state, DIR_A, &index, &error);
+        assert_int_equal(status, kind == 2 || kind == 3 ? THR_OK : THR_ECORRUPT);
+        if (status == THR_OK)
+            expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+        if (status == THR_OK)
+            thr_index_free(index);
+        free(bytes);
+        free(rows);
+    }
+}
+
+static int make_context(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int free_context(void **state) {
+    test_remove_directory(DIR_A);
+    test_remove_directory(DIR_B);
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_searches_answer_as_without_cells),
+        cmocka_unit_test(every_kind_of_query_gets_its_recall),
+        cmocka_unit_test(answers_and_files_have_the_same_bits_everywhere),
+        cmocka_unit_test(a_second_search_allocates_nothing),
+        cmocka_unit_test(few_items_may_be_allowed),
+        cmocka_unit_test(what_cannot_be_built_is_refused),
+        cmocka_unit_test(odd_items_have_right_answers),
+        cmocka_unit_test(wrong_cells_are_found),
+    };
+    return cmocka_run_group_tests(tests, make_context, free_context);
+}
