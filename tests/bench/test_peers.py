@@ -19,6 +19,8 @@ import decode
 import dual
 import dual_log
 import head
+import live
+import live_peers
 import measure
 import numpy as np
 import peer
@@ -657,6 +659,50 @@ class Heads(unittest.TestCase):
         self.assertEqual((found[0], found[2]), ("few", 0.5))
         with self.assertRaises(SystemExit):
             head.measure_way(problem, "made up", settings([("few", few)]), True)
+
+
+
+class Exchangeable(live_peers.Turning):
+    """An index that keeps its vectors and scores them all."""
+
+    title, settings = "all of them", (1,)
+
+    def build(self, base):
+        self.vectors = base.copy()
+
+    def replace(self, ids, vectors):
+        self.vectors[ids] = vectors
+
+    def search(self, queries, k, setting):
+        return np.argsort(-(queries @ self.vectors.T), axis=1)[:, :k]
+
+    def bytes(self):
+        return self.vectors.nbytes
+
+
+class Live(unittest.TestCase):
+    def test_a_turnover_replaces_every_item_and_answers_follow_it(self):
+        data = small(n_items=2500)
+        live_peers.PEERS["made-up"] = Exchangeable
+        try:
+            out = live.turnovers("made-up", data, 3, tempfile.gettempdir(), 0.01)
+        finally:
+            del live_peers.PEERS["made-up"]
+        self.assertEqual(out["recalls"], [1.0] * 3)
+        self.assertEqual(out["after"]["recall"], 1.0)
+
+        index = Exchangeable(data, None)
+        index.build(data.base)
+        order = live.turn(index, data.base, np.arange(2500), np.random.default_rng(1))
+        self.assertEqual(sorted(order.tolist()), list(range(2500)))
+        self.assertGreater((order != np.arange(2500)).mean(), 0.99)
+        np.testing.assert_array_equal(index.vectors, data.base[order])
+
+    def test_figures_are_held_against_their_targets(self):
+        parts = {"remove": {"before": 100, "removed": 101, "after": 60, "s": 1.0}}
+        self.assertEqual([row[-1] for row in live.rows_of(parts)], ["**no**"])
+        parts["remove"]["after"] = 50
+        self.assertEqual([row[-1] for row in live.rows_of(parts)], ["yes"])
 
 
 if __name__ == "__main__":
