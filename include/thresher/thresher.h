@@ -14,6 +14,7 @@
 #include <thresher/device.h>
 #include <thresher/dual.h>
 #include <thresher/filter.h>
+#include <thresher/guard.h>
 #include <thresher/head.h>
 #include <thresher/hits.h>
 #include <thresher/index.h>

@@ -24,6 +24,7 @@ class Handle:
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
         self.pointer: int | None = None
+        lib.thr_guard_files(None)  # a file that another program cuts raises an exception instead of ending Python
         self._free: Callable[[int], None] = getattr(lib, self.frees)
         self._context: Context = shared_context(threads, device)
         made = c_void_p()

@@ -17,6 +17,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_version": (c_char_p, []),
     "thr_build_features": (c_char_p, []),
     "thr_isa_name": (c_char_p, [c_int]),
+    "thr_guard_files": (c_int, [_ERR]),
     "thr_context_create": (c_int, [c_void_p, POINTER(c_void_p), _ERR]),
     "thr_context_isa": (c_int, [c_void_p]),
     "thr_context_threads": (c_uint32, [c_void_p]),

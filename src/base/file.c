@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include "base/error.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,10 +61,17 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
                         (unsigned long long)map->size, (unsigned long long)st.st_size,
                         (uint64_t)st.st_size < map->size ? "it was truncated; restore or rebuild it, then open it again"
                                                          : "close it and open it again");
+    if (thr_guard_lost(map->guard))
+        return thr_fail(err, THR_ECHANGED, "%s: bytes of it could not be read: restore it, then open it again", path);
     return THR_OK;
 }
 
+void thr_map_guard(thr_map *map) {
+    map->guard = thr_guard_begin(map->data, map->size);
+}
+
 void thr_map_close(thr_map *map) {
+    thr_guard_end(map->guard);
     if (map->data != NULL)
         (void)munmap((void *)(uintptr_t)map->data, map->size);
     if (map->fd >= 0)

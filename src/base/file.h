@@ -13,13 +13,23 @@ typedef struct thr_map {
     uint64_t size;
     int fd;
     int64_t mtime_ns, ctime_ns;
+    uint32_t guard; /* base/guard.h; 0: not guarded */
 } thr_map;
 
 /* Map path. THR_ENOTFOUND; THR_EIO; THR_EFORMAT if it is a directory or another file that is not regular. */
 thr_status thr_map_open(const char *path, thr_map *map, thr_error *err);
 
-/* Return THR_ECHANGED if the file's size or modification time differs from that at thr_map_open. Costs one fstat. */
+/*
+ * Return THR_ECHANGED if the file's size or modification time differs from that at thr_map_open, or a read of a guarded
+ * map failed. Costs one fstat.
+ */
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err);
+
+/*
+ * Guard the map if the program asked for it (thresher/guard.h). Whoever calls this checks the map before and, where
+ * thr_guard_fired, after every use.
+ */
+void thr_map_guard(thr_map *map);
 
 void thr_map_close(thr_map *map);
 

@@ -64,7 +64,8 @@ static thr_status allow_roaring(const thr_index *index, const void *bytes, size_
 }
 
 /* Clear the bitmap after an error. */
-static thr_status done(const thr_index *index, thr_status status, uint64_t *words) {
+static thr_status done(const thr_index *index, thr_status status, uint64_t *words, thr_error *err) {
+    status = thr_index_check_after(index, status, err);
     if (status != THR_OK)
         memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     return status;
@@ -76,7 +77,7 @@ thr_status thr_bitmap_from_ids(const thr_index *index, const uint64_t *ids, size
         return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, ids and memory for its words");
     memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
-    return done(index, allow_all(index, ids, n_ids, words, err), words);
+    return done(index, allow_all(index, ids, n_ids, words, err), words, err);
 }
 
 thr_status thr_bitmap_from_roaring_ids(const thr_index *index, const void *bytes, size_t size, uint64_t *words,
@@ -85,5 +86,5 @@ thr_status thr_bitmap_from_roaring_ids(const thr_index *index, const void *bytes
         return thr_fail(err, THR_EINVAL, "a bitmap of ids needs an index, bytes and memory for its words");
     memset(words, 0, thr_bitmap_words(index->manifest.n_rows) * sizeof *words);
     THR_TRY(thr_index_check_unchanged(index, err));
-    return done(index, allow_roaring(index, bytes, size, words, err), words);
+    return done(index, allow_roaring(index, bytes, size, words, err), words, err);
 }

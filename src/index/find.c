@@ -69,7 +69,9 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
     found = find_in_tail(index, name, id);
     for (uint32_t s = 0; s < index->n_segments && !found; s++)
         found = find_in_segment(index, s, name, id);
-    return found ? THR_OK : thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->dir, name);
+    const thr_status status =
+        found ? THR_OK : thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->dir, name);
+    return thr_index_check_after(index, status, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ many names */
@@ -142,7 +144,7 @@ thr_status thr_index_find_many(const thr_index *index, const char *const *names,
     }
     THR_TRY(thr_index_check_unchanged(index, err));
     if (index->manifest.has_names)
-        return n > 0 ? find_names(index, names, n, ids, err) : THR_OK;
+        return n > 0 ? thr_index_check_after(index, find_names(index, names, n, ids, err), err) : THR_OK;
     for (size_t i = 0; i < n; i++)
         if (!find_decimal(index, names[i], &ids[i]))
             ids[i] = THR_NO_ID;

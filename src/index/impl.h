@@ -69,6 +69,9 @@ uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
 /* THR_ECHANGED if a segment file was changed on disk. */
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 
+/* The status of a call that read the files: THR_ECHANGED instead if one was cut meanwhile, so that zeros were read. */
+thr_status thr_index_check_after(const thr_index *index, thr_status status, thr_error *err);
+
 /*
  * Turn options' recall into survivors and candidates for k, or into the exact scan. Counts that the options give are
  * kept.

@@ -67,6 +67,7 @@ thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_
     thr_index_live_name_print(manifest->live.build, name);
     THR_TRY(thr_path_join(context, dir, name, &live->path, err));
     THR_TRY(thr_map_open(live->path, &live->map, err));
+    thr_map_guard(&live->map);
     THR_TRY(check(live, manifest, err));
     live->words = (const uint64_t *)(const void *)live->map.data;
     return THR_OK;

@@ -23,7 +23,7 @@ thr_status thr_index_rows(const thr_index *index, const uint64_t *ids, size_t n,
     for (size_t i = 0; i < n; i++)
         if (!thr_index_row(index, ids[i], &rows[i]))
             rows[i] = THR_NO_ID;
-    return THR_OK;
+    return thr_index_check_after(index, THR_OK, err);
 }
 
 thr_status thr_index_row_ids(const thr_index *index, uint64_t first, size_t n, uint64_t *ids, thr_error *err) {
@@ -35,7 +35,7 @@ thr_status thr_index_row_ids(const thr_index *index, uint64_t first, size_t n, u
         const bool there = first < n_rows && i < n_rows - first && thr_live_has(&index->live, first + i);
         ids[i] = there ? thr_index_id_of(index, first + i) : THR_NO_ID;
     }
-    return THR_OK;
+    return thr_index_check_after(index, THR_OK, err);
 }
 
 uint64_t thr_index_n_removed(const thr_index *index) {
@@ -116,9 +116,12 @@ thr_status thr_index_vectors(const thr_index *index, const uint64_t *ids, size_t
         return thr_fail(err, THR_EINVAL, "reading vectors needs an index, ids and memory for the vectors");
     THR_TRY(check_keeps_vectors(index, err));
     for (size_t i = 0; i < n; i++) {
-        if (!thr_index_row(index, ids[i], &row))
-            return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, ids[i]);
+        if (!thr_index_row(index, ids[i], &row)) {
+            const thr_status status =
+                thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, ids[i]);
+            return thr_index_check_after(index, status, err);
+        }
         thr_index_row_vector(index, row, out + i * index->manifest.quantiser.n_dims);
     }
-    return THR_OK;
+    return thr_index_check_after(index, THR_OK, err);
 }

@@ -3,6 +3,7 @@
 #include "index/impl.h"
 
 #include "base/error.h"
+#include "base/guard.h"
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
@@ -96,6 +97,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     THR_TRY(thr_path_join(index->context, dir, name, &mapped->path, err));
     index->n_segments++;
     THR_TRY(thr_map_open(mapped->path, &mapped->map, err));
+    thr_map_guard(&mapped->map);
     return thr_index_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view,
                                    err);
 }
@@ -342,4 +344,11 @@ thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
         THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
     THR_TRY(thr_index_live_check_unchanged(&index->live, err));
     return index->hits == NULL ? THR_OK : thr_hits_check_unchanged(index->hits, err);
+}
+
+thr_status thr_index_check_after(const thr_index *index, thr_status status, thr_error *err) {
+    thr_error why;
+    if (!thr_guard_fired() || thr_index_check_unchanged(index, &why) == THR_OK)
+        return status;
+    return thr_pass_on(why.status, &why, err);
 }

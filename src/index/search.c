@@ -136,5 +136,5 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
         thr_idle_put(&index->root->filters, filter);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
-    return status;
+    return thr_index_check_after(index, status, err);
 }

@@ -103,6 +103,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     }
     if (status == THR_OK)
         status = gather(index, found, owned, err);
+    status = thr_index_check_after(index, status, err);
     if (status == THR_OK) {
         *result = &owned->shown;
         owned = NULL;

@@ -241,5 +241,5 @@ out:
     thr_release(context, t.truth);
     thr_release(context, t.lead_ranks);
     thr_release(context, t.full_ranks);
-    return status;
+    return thr_index_check_after(index, status, err);
 }

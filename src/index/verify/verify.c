@@ -66,5 +66,5 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));
 out:
     thr_file_sum_end(&sum);
-    return status;
+    return thr_index_check_after(index, status, err);
 }

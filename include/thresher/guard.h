@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard.h - survive a file that another program cuts while it is mapped.
+ *
+ * Reading a byte of a mapped file that is no longer there raises SIGBUS, which ends the process. Searches check their
+ * files first, so this happens only if a file is cut during a search. A program that must not end installs the guard.
+ */
+#ifndef THRESHER_GUARD_H
+#define THRESHER_GUARD_H
+
+#include <thresher/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Install a handler of SIGBUS for the process. If a segment or the bitmap of live items of an open index is cut or
+ * cannot be read, the reads give zeros, and the call returns THR_ECHANGED with the file's name, as do all later calls
+ * on the index. A change of the index fails before it commits. Every other SIGBUS is passed on to the handler that was
+ * there before.
+ *
+ * Call it before indexes are opened; files that are mapped already are not guarded. May be called again, from any
+ * thread. Posting lists, heads, models, and files that a build or a training reads are not guarded, nor are more than
+ * 4,096 files at once.
+ *
+ * Returns THR_OK; THR_EUNSUPPORTED if the host does not allow handlers.
+ */
+THR_API thr_status thr_guard_files(thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of an index that another program cuts or replaces while a process searches: an exception, never a signal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import numpy as np
+
+from support import Case, random_vectors
+from thresher import Index
+
+N, DIMS = 60_000, 64
+
+# Searches by two threads until an exception; prints "ready" before, and the exception's status and text.
+CHILD = """
+import sys, threading, numpy as np, thresher
+index = thresher.Index.open(sys.argv[1], threads=2)
+queries = np.random.default_rng(2).standard_normal((64, %d)).astype(np.float32)
+exact = sys.argv[2] == "exact"
+index.search(queries, 10, exact=exact)
+raised = []
+def search():
+    try:
+        while True:
+            index.search(queries, 10, exact=exact)
+    except thresher.FileError as failure:
+        raised.append(failure)
+threads = [threading.Thread(target=search) for _ in range(2)]
+[thread.start() for thread in threads]
+print("ready", flush=True)
+[thread.join() for thread in threads]
+for call in (lambda: index.vectors([1]), lambda: index.rows([1]), index.ids, lambda: index.filter_ids([1])):
+    try:
+        call()
+    except thresher.FileError as failure:
+        raised.append(failure)
+print(sorted({failure.status for failure in raised}), len(raised), raised[0])
+""" % DIMS
+
+
+class CutFiles(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        vectors = random_vectors(N, DIMS)
+        with Index.build(self.path(), vectors, ids=np.arange(N) * 2, threads=2, calibration_queries=0) as index:
+            index.remove([4])  # a bitmap of live items is there, too
+
+    def while_searching(self, how: str, ending: str, size: int | None) -> str:
+        place = next(name for name in sorted(os.listdir(self.path())) if name.endswith(ending))
+        words = [sys.executable, "-c", CHILD, self.path(), how]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            time.sleep(0.2)
+            path = os.path.join(self.path(), place)
+            if size is None:
+                os.utime(path)
+            else:
+                os.truncate(path, size)
+            said, wrong = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, wrong), (0, ""))
+        self.assertIn(place, said)
+        return said
+
+    def test_a_file_is_cut_while_threads_search(self) -> None:
+        for how in ("exact", "codes"):
+            for ending in (".seg", ".bits"):
+                for size in (0, 4096):
+                    with self.subTest(how=how, ending=ending, size=size):
+                        self.setUp()
+                        self.assertIn("['ECHANGED'] 6 ", self.while_searching(how, ending, size))
+
+    def test_a_file_is_written_to_while_threads_search(self) -> None:
+        self.assertIn("['ECHANGED'] 6 ", self.while_searching("codes", ".seg", None))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard.h - maps whose lost bytes read as zeros once thr_guard_files was called. */
+#ifndef THR_BASE_GUARD_H
+#define THR_BASE_GUARD_H
+
+#include <thresher/guard.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Guard size bytes at data, a read-only map of whole pages. Returns a number for the functions below; 0: not guarded,
+ * because there is no guard or no place.
+ */
+uint32_t thr_guard_begin(const void *data, size_t size);
+
+/* End it before the map is removed. 0 is allowed. */
+void thr_guard_end(uint32_t guard);
+
+/* Whether a read of this map failed. 0 is allowed. */
+bool thr_guard_lost(uint32_t guard);
+
+/* Whether a read of any map has failed in this process: calls that read maps then check them at their end, too. */
+bool thr_guard_fired(void);
+
+#endif
