@@ -7,7 +7,8 @@
  * at a time may run in a directory; another one gets THR_EEXIST. Any number of processes may search meanwhile.
  *
  * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
- * deleted. thr_index_refresh opens a newer commit.
+ * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes for less; these
+ * functions take over what its journal holds.
  *
  * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
  * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
@@ -82,7 +83,8 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 
 /*
  * Open the newest commit of an open index. *newer is NULL if index has it already. The caller frees *newer, and index
- * when its last search has ended. Returns as thr_index_open.
+ * when its last search has ended. If a writer's journal has grown and nothing else has changed, only its new part is
+ * read. Returns as thr_index_open.
  */
 THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);
 
