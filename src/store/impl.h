@@ -3,19 +3,14 @@
 #ifndef THR_STORE_IMPL_H
 #define THR_STORE_IMPL_H
 
+#include "device/buffer.h"
 #include "store/store.h"
 
 #include <pthread.h>
 
 enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
 
-/* A buffer that grows as searches need it, and is kept. */
-typedef struct thr_store_buffer {
-    void *memory;
-    size_t size;
-} thr_store_buffer;
-
-/* The buffers of a part's searches: device memory up to THR_BUFFER_SLICE_COUNTS, then pinned memory of the host. */
+/* The buffers of a part's searches: device memory, then pinned memory of the host from HOST_WORDS on. */
 typedef enum thr_buffer_name {
     THR_BUFFER_SAMPLES,
     THR_BUFFER_THRESHOLDS,
@@ -83,7 +78,7 @@ typedef struct thr_store_part {
     thr_store_rows rows;
     size_t spare_bytes; /* left free for searches */
     size_t lacks;       /* bytes that a search failed to allocate; 0: none (workspace.h) */
-    thr_store_buffer buffers[THR_N_BUFFERS];
+    thr_device_buffer buffers[THR_N_BUFFERS];
 } thr_store_part;
 
 struct thr_store {

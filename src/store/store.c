@@ -18,7 +18,7 @@ static void free_part(thr_store *store, thr_store_part *part) {
     backend->close_stream(part->stream);
     thr_store_free_rows(backend, part);
     thr_store_free_codes(store, part);
-    thr_store_free_buffers(backend, part);
+    thr_device_buffers_free(backend, part->device, part->buffers, THR_N_BUFFERS);
 }
 
 void thr_store_free(thr_store *store) {
@@ -35,7 +35,7 @@ thr_store_size thr_store_get_size(thr_store *store) {
     thr_store_size size = {
         .code_bytes = store->code_bytes, .streamed_bytes = store->streamed_bytes, .row_bytes = store->row_bytes};
     for (uint32_t i = 0; i < store->n_parts; i++)
-        size.workspace_bytes += thr_store_buffer_bytes(&store->parts[i]);
+        size.workspace_bytes += thr_device_buffers_size(store->parts[i].buffers, THR_N_BUFFERS);
     (void)pthread_mutex_unlock(&store->mutex);
     return size;
 }
@@ -92,6 +92,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
         thr_store_part *part = &store->parts[i];
         const uint64_t end = (i + 1) * n_tiles / n_parts * THR_BLOCKS_A_TILE;
         part->device = devices->devices[i];
+        thr_device_buffers_start(part->buffers, THR_N_BUFFERS, THR_BUFFER_HOST_WORDS);
         part->first_block = i * n_tiles / n_parts * THR_BLOCKS_A_TILE;
         part->n_blocks = (uint32_t)((end < n_blocks ? end : n_blocks) - part->first_block);
         const thr_status status = open_part(store, target, part, err);

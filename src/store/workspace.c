@@ -5,44 +5,15 @@
 #include "base/error.h"
 #include "store/chunks.h"
 
-#include <string.h>
-
-static bool is_pinned(thr_buffer_name name) {
-    return name >= THR_BUFFER_HOST_WORDS;
-}
-
-static void release_buffer(const thr_backend *backend, thr_store_part *part, thr_buffer_name name) {
-    (is_pinned(name) ? backend->release_pinned : backend->release)(part->device, part->buffers[name].memory);
-    part->buffers[name] = (thr_store_buffer){0};
-}
-
-void thr_store_free_buffers(const thr_backend *backend, thr_store_part *part) {
-    for (int name = 0; name < THR_N_BUFFERS; name++)
-        release_buffer(backend, part, (thr_buffer_name)name);
-}
-
-uint64_t thr_store_buffer_bytes(const thr_store_part *part) {
-    uint64_t bytes = 0;
-    for (int name = 0; name < THR_N_BUFFERS; name++)
-        bytes += is_pinned((thr_buffer_name)name) ? 0 : part->buffers[name].size;
-    return bytes;
-}
-
 thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err) {
-    static const char what[] = "a search";
-    thr_store_buffer *buffer = &part->buffers[name];
-    if (buffer->size < size) {
-        release_buffer(store->backend, part, name);
-        const thr_status status = (is_pinned(name) ? store->backend->alloc_pinned : store->backend->alloc)(
-            part->device, size, &buffer->memory, what, err);
-        part->lacks = status == THR_ENOMEM && !is_pinned(name) ? size : 0;
-        if (status != THR_OK)
-            return status;
-        buffer->size = size;
-    }
-    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
-    return THR_OK;
+    thr_device_buffer *buffer = &part->buffers[name];
+    const bool grows = buffer->size < size;
+    const thr_status status =
+        thr_device_buffer_grow(store->backend, part->device, buffer, size, "a search", memory_out, err);
+    if (grows)
+        part->lacks = status == THR_ENOMEM && !buffer->pinned ? size : 0;
+    return status;
 }
 
 /*

@@ -11,14 +11,9 @@
 
 #include "store/impl.h"
 
-/* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
+/* thr_device_buffer_grow for one of the buffers; THR_ENOMEM sets part->lacks. */
 thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err);
-
-void thr_store_free_buffers(const thr_backend *backend, thr_store_part *part);
-
-/* Bytes of device memory in a part's buffers. */
-uint64_t thr_store_buffer_bytes(const thr_store_part *part);
 
 /* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */
 typedef thr_status (*thr_store_work)(void *arg, thr_error *err);

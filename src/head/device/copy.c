@@ -9,23 +9,9 @@
 
 static const size_t USUAL_LIMIT = (size_t)256 << 20;
 
-static bool is_pinned(thr_head_device_buffer name) {
-    return name >= THR_HEAD_BUFFER_HOST_IN;
-}
-
 thr_status thr_head_device_grow(thr_head_device *d, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err) {
-    const thr_backend *backend = d->backend;
-    thr_head_device_memory *buffer = &d->buffers[name];
-    if (buffer->size < size) {
-        (is_pinned(name) ? backend->release_pinned : backend->release)(d->device, buffer->memory);
-        *buffer = (thr_head_device_memory){0};
-        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(d->device, size, &buffer->memory, "a query",
-                                                                           err));
-        buffer->size = size;
-    }
-    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
-    return THR_OK;
+    return thr_device_buffer_grow(d->backend, d->device, &d->buffers[name], size, "a query", memory_out, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ upload the head */
@@ -92,6 +78,7 @@ thr_status thr_head_device_create(const thr_head *head, const thr_devices *devic
     d->backend = devices->backend;
     d->device = devices->devices[0];
     d->limit = USUAL_LIMIT;
+    thr_device_buffers_start(d->buffers, THR_HEAD_N_BUFFERS, THR_HEAD_BUFFER_HOST_IN);
     (void)pthread_mutex_init(&d->mutex, NULL);
     (void)pthread_mutex_init(&d->codes_mutex, NULL);
     thr_status status = d->backend->open_stream(d->device, &d->stream, err);
@@ -112,9 +99,7 @@ void thr_head_device_free(thr_head_device *d) {
     backend->close_stream(d->stream);
     for (uint32_t i = 0; i < d->n_sections; i++)
         backend->release(d->device, d->sections[i]);
-    for (int name = 0; name < THR_HEAD_N_BUFFERS; name++)
-        (is_pinned((thr_head_device_buffer)name) ? backend->release_pinned : backend->release)(d->device,
-                                                                                               d->buffers[name].memory);
+    thr_device_buffers_free(backend, d->device, d->buffers, THR_HEAD_N_BUFFERS);
     thr_store_free(d->store);
     thr_release(d->head->context, d->best);
     (void)pthread_mutex_destroy(&d->mutex);
@@ -149,8 +134,7 @@ thr_head_device_size thr_head_device_get_size(thr_head_device *d) {
     }
     (void)pthread_mutex_unlock(&d->codes_mutex);
     (void)pthread_mutex_lock(&d->mutex);
-    for (int name = 0; name < THR_HEAD_N_BUFFERS; name++)
-        size.workspace_bytes += is_pinned((thr_head_device_buffer)name) ? 0 : d->buffers[name].size;
+    size.workspace_bytes = thr_device_buffers_size(d->buffers, THR_HEAD_N_BUFFERS);
     (void)pthread_mutex_unlock(&d->mutex);
     return size;
 }

@@ -3,15 +3,10 @@
 #ifndef THR_HEAD_DEVICE_IMPL_H
 #define THR_HEAD_DEVICE_IMPL_H
 
+#include "device/buffer.h"
 #include "head/device/copy.h"
 
 #include <pthread.h>
-
-/* A buffer that grows to the largest query so far. */
-typedef struct thr_head_device_memory {
-    void *memory;
-    size_t size;
-} thr_head_device_memory;
 
 /* The buffers of queries: device memory, then pinned host memory from HOST_IN on. */
 typedef enum thr_head_device_buffer {
@@ -53,12 +48,12 @@ struct thr_head_device {
 
     pthread_mutex_t mutex; /* guards the members below; held while the device runs a query */
     size_t limit;
-    thr_head_device_memory buffers[THR_HEAD_N_BUFFERS];
+    thr_device_buffer buffers[THR_HEAD_N_BUFFERS];
     thr_candidate *best; /* scratch memory, one state's best words */
     size_t best_capacity;
 };
 
-/* Grow a buffer to `size` bytes or more; growing loses its contents. THR_OK; THR_ENOMEM; THR_EDEVICE. */
+/* thr_device_buffer_grow for one of the buffers. */
 thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err);
 

@@ -11,23 +11,10 @@ _Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_IDS 
                    (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP,
                "a device's lists are the file's");
 
-static bool is_pinned(thr_hit_buffer_name name) {
-    return name >= THR_HIT_BUFFER_HOST_CHOSEN;
-}
-
 thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
                               thr_error *err) {
-    const thr_backend *backend = store->backend;
-    thr_hit_buffer *buffer = &store->buffers[name];
-    if (buffer->size < size) {
-        (is_pinned(name) ? backend->release_pinned : backend->release)(store->device, buffer->memory);
-        *buffer = (thr_hit_buffer){0};
-        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(store->device, size, &buffer->memory,
-                                                                           "a search", err));
-        buffer->size = size;
-    }
-    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
-    return THR_OK;
+    return thr_device_buffer_grow(store->backend, store->device, &store->buffers[name], size, "a search", memory_out,
+                                  err);
 }
 
 /* ------------------------------------------------------------------------------------------------ the lists */
@@ -88,6 +75,7 @@ thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices
     store->backend = devices->backend;
     store->device = devices->devices[0];
     store->lists = lists;
+    thr_device_buffers_start(store->buffers, THR_HIT_N_BUFFERS, THR_HIT_BUFFER_HOST_CHOSEN);
     (void)pthread_mutex_init(&store->mutex, NULL);
     thr_status status = store->backend->open_stream(store->device, &store->stream, err);
     if (status == THR_OK)
@@ -107,9 +95,7 @@ void thr_hit_store_free(thr_hit_store *store) {
     backend->close_stream(store->stream);
     for (uint32_t i = 0; i < store->n_sections; i++)
         backend->release(store->device, store->sections[i]);
-    for (int name = 0; name < THR_HIT_N_BUFFERS; name++)
-        (is_pinned((thr_hit_buffer_name)name) ? backend->release_pinned
-                                              : backend->release)(store->device, store->buffers[name].memory);
+    thr_device_buffers_free(backend, store->device, store->buffers, THR_HIT_N_BUFFERS);
     thr_lists_query_free(store->context, &store->query);
     thr_release(store->context, store->entries);
     thr_release(store->context, store->best);
@@ -119,9 +105,8 @@ void thr_hit_store_free(thr_hit_store *store) {
 
 thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store) {
     (void)pthread_mutex_lock(&store->mutex);
-    thr_hit_store_size size = {.list_bytes = store->list_bytes};
-    for (int name = 0; name < THR_HIT_N_BUFFERS; name++)
-        size.workspace_bytes += is_pinned((thr_hit_buffer_name)name) ? 0 : store->buffers[name].size;
+    const thr_hit_store_size size = {.list_bytes = store->list_bytes,
+                                     .workspace_bytes = thr_device_buffers_size(store->buffers, THR_HIT_N_BUFFERS)};
     (void)pthread_mutex_unlock(&store->mutex);
     return size;
 }

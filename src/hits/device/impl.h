@@ -3,17 +3,12 @@
 #ifndef THR_HITS_DEVICE_IMPL_H
 #define THR_HITS_DEVICE_IMPL_H
 
+#include "device/buffer.h"
 #include "hits/device/copy.h"
 
 #include <pthread.h>
 
 enum { THR_HIT_STORE_QUERIES = 256 }; /* most queries of a batch */
-
-/* A buffer that grows as searches need it, and is kept. */
-typedef struct thr_hit_buffer {
-    void *memory;
-    size_t size;
-} thr_hit_buffer;
 
 /* The buffers of searches: device memory, then from the first HOST one on pinned memory of the host. */
 typedef enum thr_hit_buffer_name {
@@ -51,7 +46,7 @@ struct thr_hit_store {
     thr_hit_way way;
 
     pthread_mutex_t mutex; /* guards what follows; held while the device works for a search */
-    thr_hit_buffer buffers[THR_HIT_N_BUFFERS];
+    thr_device_buffer buffers[THR_HIT_N_BUFFERS];
     uint64_t values_number; /* of the values on the device; 0: none */
     thr_lists_query query;
     thr_hit_entry *entries; /* of the current batch */
@@ -62,7 +57,7 @@ struct thr_hit_store {
     size_t best_capacity;
 };
 
-/* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
+/* thr_device_buffer_grow for one of the buffers. */
 thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
                               thr_error *err);
 
