@@ -46,6 +46,7 @@ typedef struct thr_tower_config {
     bool shared_words;   /* one trigram table for both sides; the paper has two. false */
     bool shared_steps;   /* the same B and R in every recurrent step; the paper has one a step. false */
     bool plain_weights;  /* planes weigh 1 instead of 1, 1/2, ... (RBE Table 6); such a model has no codes. false */
+    uint32_t n_inputs;   /* a model of vectors: their dimensions, 1 to 4096; 0: a model of texts. 0 */
 } thr_tower_config;
 
 THR_API void thr_tower_config_init(thr_tower_config *config);
@@ -95,9 +96,19 @@ typedef struct thr_tower_train_options {
     bool resume;                 /* continue from the checkpoint at path + ".checkpoint" */
     thr_tower_epoch_fn on_epoch; /* called after each epoch; NULL: none */
     void *on_epoch_user;
+    /* The rest is for thr_tower_train_vectors. */
+    float teacher_share; /* weight of the vectors' own cosines as targets, against that of the pairs; 0 */
+    float teacher_gamma; /* scale of those cosines in their softmax; 20 */
+    float noise;         /* length of the random vector that is added to a query of length 1; 0 */
 } thr_tower_train_options;
 
 THR_API void thr_tower_train_options_init(thr_tower_train_options *options);
+
+/*
+ * Set the defaults for thr_tower_train_vectors that differ: n_dims 32, bits 32 for queries and 4 for items, gamma 20,
+ * rate 0.03, float_share 0, noise 0.5, n_epochs 20; and teacher_share 1 if items are to be given alone.
+ */
+THR_API void thr_tower_train_options_init_vectors(thr_tower_train_options *options, bool items_alone);
 
 typedef struct thr_tower_report {
     uint64_t n_pairs, n_valid; /* used for training; for validation */
@@ -140,6 +151,22 @@ typedef struct thr_tower_report {
 THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                                    const thr_tower_train_options *options, thr_tower_report *report, thr_error *err);
 
+/*
+ * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
+ * queries and row i of items are a pair. queries NULL: each item is its own pair. Only the vectors' directions count.
+ * All vectors are kept in memory, as float32. options->config.n_inputs and n_pooled become the vectors' dimensions;
+ * options of texts, format and valid_path are ignored. Training runs on the CPU.
+ *
+ * Same bits, files and statuses as thr_tower_train, and
+ *   THR_EINVAL     a reader is a text
+ *   THR_EDIM       the sides have different dimensions, or numbers of rows; or n_dims exceeds the dimensions 8 times
+ *   THR_ERANGE     a vector is zero, or holds NaN or infinity (err names its row)
+ *   THR_EUNSUPPORTED  valid_path is given
+ */
+THR_API thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, thr_reader *items,
+                                           const char *path, const thr_tower_train_options *options,
+                                           thr_tower_report *report, thr_error *err);
+
 /* ------------------------------------------------------------------------------------------------ use */
 
 typedef struct thr_tower thr_tower;
@@ -168,10 +195,19 @@ THR_API thr_tower_info thr_tower_get_info(const thr_tower *tower);
  * texts end with NUL. The bits of an embedding do not depend on the other texts, the number of threads or the CPU
  * level.
  *
- * Returns THR_OK; THR_ECHANGED if the model's file was changed or cut after it was opened; THR_ENOMEM.
+ * Returns THR_OK; THR_ECHANGED if the model's file was changed or cut after it was opened; THR_EUNSUPPORTED for a model
+ * of vectors; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts,
                                     const size_t *lengths, size_t n_texts, float *out, thr_error *err);
+
+/*
+ * As thr_tower_encode, for a model of vectors: rows of any dtype, n_inputs values each. A zero vector is encoded as the
+ * model's bias. Returns also THR_EDIM for rows of other dimensions; THR_ERANGE for NaN or infinity (err names the row);
+ * THR_EUNSUPPORTED for a model of texts.
+ */
+THR_API thr_status thr_tower_encode_vectors(const thr_tower *tower, thr_side side, const thr_matrix *rows, float *out,
+                                            thr_error *err);
 
 /* Bytes of a packed code: planes x ceil(n_dims / 8); 0 for a side without binary codes (floats, plain weights). */
 THR_API uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side);
@@ -203,8 +239,9 @@ THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path
                                   thr_tower_quality *quality, thr_error *err);
 
 /*
- * Wrap a text reader (.txt, or a column of a table: "packages.tsv:4") to encode its lines as rows for thr_index_build.
- * texts and tower must outlive *reader. Returns THR_OK; THR_EINVAL if texts is not a text reader; THR_ENOMEM.
+ * Wrap a text reader (.txt, or a column of a table: "packages.tsv:4") to encode its lines as rows for thr_index_build;
+ * for a model of vectors a reader of those. texts and tower must outlive *reader. Returns THR_OK; THR_EINVAL if texts
+ * is not such a reader; THR_EDIM for vectors of other dimensions; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_reader(const thr_tower *tower, thr_side side, thr_reader *texts, thr_reader **reader,
                                     thr_error *err);

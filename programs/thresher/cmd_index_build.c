@@ -69,8 +69,8 @@ static const prog_option options[] = {
                       "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers in "
                       "order of items")},
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
-                      "the model (thresher tower train) whose item side encodes the texts, or produced the "
-                      "vectors. The index stores a copy and can then be searched by text. If the item side is "
+                      "the model (thresher tower train) whose item side encodes the rows, or produced the "
+                      "vectors of texts. The index stores a copy and can then be searched by text. If the item side is "
                       "binary, its codes are stored as they are")},
     {.name = "quantiser-from",
      .kind = PROG_TEXT,
@@ -192,7 +192,7 @@ static int open_source(program *run, const build_values *values, build_source *s
 
     if (rc == PROG_DONE && values->model != NULL)
         rc = open_model(run, values, source);
-    if (rc != PROG_DONE || !prog_rows_are_text(&source->rows))
+    if (rc != PROG_DONE || (!prog_rows_are_text(&source->rows) && !prog_reads_vectors(source->tower)))
         return rc;
     if (source->tower == NULL && source->dual == NULL) {
         prog_error("%s holds text; VECTORS must be rows of numbers (texts need --model, names go to --ids)",

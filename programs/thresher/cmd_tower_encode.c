@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`; with -o DIR, an index of the texts. */
+/* cmd_tower_encode.c - `tower encode MODEL TEXTS|VECTORS -o FILE`; with -o DIR, an index of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const prog_argument arguments[] = {
      .required = true},
     {PROG_ARGUMENT("TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
                    "a text a line: .txt; or a column of a table: packages.tsv:4; for a dual tower requests "
-                   "or items, .tsv"),
+                   "or items, .tsv; for a model of vectors rows of numbers, .npy .fvecs .fbin ..."),
      .required = true},
     {.name = NULL},
 };
@@ -220,7 +220,7 @@ static const char *const examples[] = {
 const prog_command prog_tower_encode = {
     .noun = "tower",
     .verb = "encode",
-    .summary = "encode texts with a model",
+    .summary = "encode texts or vectors with a model",
     .text = "Writes the embedding of every text to a file, or builds an index of them, which stores "
             "the model and can be searched by text, as thresher index build TEXTS --model MODEL "
             "does.\n\nFor a dual tower TEXTS are users, column 1 of requests, or items, column 2 of "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_tower_train.c - `tower train PAIRS -o MODEL`.
+ * cmd_tower_train.c - `tower train PAIRS -o MODEL`; `tower train --vectors [QUERIES] ITEMS -o MODEL`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,13 +18,16 @@ enum { GROUP_MODEL = 1 };
 static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
 
 typedef struct train_values {
-    const char *pairs, *items, *output, *valid, *curve;
+    const char *pairs, *second, *items, *output, *valid, *curve;
     prog_pairs_values columns;
     size_t model, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
     uint64_t epochs, patience, batch, negatives;
     double gamma, rate, word_dropout, float_share, valid_share;
     bool shared_words, shared_steps, plain_weights, resume;
+    /* Vectors only. */
+    bool vectors;
+    double distil, noise;
     /* Dual towers only. */
     size_t loss, value, optimiser;
     uint64_t embedding, hidden, products, min_count;
@@ -42,8 +45,11 @@ static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
                    "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --model "
-                   "dual requests, see above"),
+                   "dual requests, see above; with --vectors vectors of queries, or of items if ITEMS is "
+                   "left out: .npy .fvecs .fbin ..., as in thresher index build"),
      .required = true},
+    {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
+                   "with --vectors: vectors of items, row by row those of the queries")},
     {.name = NULL},
 };
 
@@ -69,9 +75,19 @@ static const prog_option options[] = {
                         "kind of model: rbe, codes of 3 and 2 bits by default; cdssm, float vectors; dual, float "
                         "vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
-    COUNT("query-bits", query_bits, 1, 32, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
-    COUNT("item-bits", item_bits, 1, 32, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
-    COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding"),
+    FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
+    {PROG_REAL_OPTION("distil", "X", offsetof(train_values, distil),
+                      "with --vectors: weight of the vectors' own cosines as targets, against that of the pairs; "
+                      "0 to 1 (default: 1, with QUERIES 0)"),
+     .least_real = 0, .most_real = 1},
+    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
+                      "with --vectors: length of the random vector added to a query of length 1"),
+     .least_real = 0, .fallback = "0.5"},
+    COUNT("query-bits", query_bits, 1, 32, NULL,
+          "bits a dimension of queries, 1 to 8; 32 for floats, the default with --vectors"),
+    COUNT("item-bits", item_bits, 1, 32, NULL,
+          "bits a dimension of items, 1 to 8; 32 for floats; with --vectors 4 by default"),
+    COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding; with --vectors 32 by default"),
     COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
     COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
     COUNT("words", words, 1, 65535, "128", "words of a text that are read"),
@@ -82,16 +98,17 @@ static const prog_option options[] = {
                         "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
                         "straight-through everywhere; tanh, that of a tanh that gets steeper"),
      .fallback = "variant"},
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual 20 by default"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual and --vectors 20 by default"),
     COUNT("patience", patience, 0, UINT32_MAX, "10",
           "stop after so many epochs without a better validation; 0: never; with --model dual 3 by default"),
     COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
     COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
-    REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax"),
-    REAL("rate", rate, 1e6, "0.002", "learning rate, which decays linearly to 0 over all epochs"),
+    REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax; with --vectors 20 by default"),
+    REAL("rate", rate, 1e6, "0.002",
+         "learning rate, which decays linearly to 0 over all epochs; with --vectors 0.03 by default"),
     {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
                       "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
-                      "in the paper"),
+                      "in the paper; with --vectors 0 by default"),
      .least_real = 0, .fallback = "0.5"},
     {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
                       "share of words dropped from a text, drawn anew each time; below 1"),
@@ -214,17 +231,37 @@ static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits
                                       "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
                                       "adam-beta2",     "adam-epsilon", NULL};
 
-/* Refuse options of the other kind of model. */
-static int check_model_words(const program *run, const train_values *values) {
-    const bool dual = values->model == MODEL_DUAL;
-    const char *const *others = dual ? of_texts : of_dual;
+static const char *const of_texts_alone[] = {
+    "query-column", "item-column", "label-column", "least-label",  "header", "model", "pooled",
+    "grams",        "words",       "shared-words", "word-dropout", "valid",  NULL};
+static const char *const of_vectors[] = {"vectors", "distil", "noise", NULL};
 
-    for (size_t i = 0; others[i] != NULL; i++)
-        if (prog_is_given(run, others[i])) {
-            prog_error("--%s is for %s; %s", others[i], dual ? "--model rbe and cdssm" : "--model dual",
-                       prog_see_help(run));
+/* Refuse the first of these options that is given; kind is that of the models it is for. */
+static int refuse(const program *run, const char *const *options_of, const char *kind) {
+    for (size_t i = 0; options_of[i] != NULL; i++)
+        if (prog_is_given(run, options_of[i])) {
+            prog_error("--%s is for %s; %s", options_of[i], kind, prog_see_help(run));
             return PROG_WRONG_WORDS;
         }
+    return PROG_DONE;
+}
+
+/* Refuse options of other kinds of model. */
+static int check_model_words(const program *run, const train_values *values) {
+    const bool dual = values->model == MODEL_DUAL;
+    int rc = dual ? refuse(run, of_texts, "--model rbe and cdssm") : refuse(run, of_dual, "--model dual");
+
+    if (rc == PROG_DONE && values->vectors)
+        rc = refuse(run, of_texts_alone, "texts, not --vectors");
+    if (rc == PROG_DONE && (dual || !values->vectors))
+        rc = refuse(run, of_vectors, dual ? "--model rbe and cdssm" : "--vectors");
+    if (rc == PROG_DONE && !values->vectors && values->second != NULL) {
+        prog_error("%s: two files are for --vectors, a file of pairs has both columns; %s", values->second,
+                   prog_see_help(run));
+        rc = PROG_WRONG_WORDS;
+    }
+    if (rc != PROG_DONE)
+        return rc;
     if (dual && values->items == NULL) {
         prog_error("--model dual: --items FILE is missing, the table of items; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
@@ -265,6 +302,44 @@ static void fill_dual_options(const program *run, const train_values *values, th
     train->adam_epsilon = (float)values->adam_epsilon;
     train->seed = run->globals.seed;
     train->resume = values->resume;
+}
+
+/* Options that both kinds of models have keep the defaults of vectors unless they are given. */
+static void fill_vector_options(const program *run, const train_values *values, thr_tower_train_options *train) {
+    thr_tower_train_options vectors;
+
+    thr_tower_train_options_init_vectors(&vectors, values->second == NULL);
+    if (!prog_is_given(run, "dims"))
+        train->config.n_dims = vectors.config.n_dims;
+    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : vectors.config.query_bits;
+    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : vectors.config.item_bits;
+    if (!prog_is_given(run, "epochs"))
+        train->n_epochs = vectors.n_epochs;
+    if (!prog_is_given(run, "gamma"))
+        train->gamma = vectors.gamma;
+    train->teacher_gamma = train->gamma;
+    if (!prog_is_given(run, "rate"))
+        train->rate = vectors.rate;
+    if (!prog_is_given(run, "float-share"))
+        train->float_share = vectors.float_share;
+    train->teacher_share = prog_is_given(run, "distil") ? (float)values->distil : vectors.teacher_share;
+    train->noise = (float)values->noise;
+}
+
+/* Train on files of vectors. */
+static thr_status train_vectors(const program *run, const train_values *values, const thr_tower_train_options *train,
+                                thr_tower_report *report, thr_error *err) {
+    thr_reader *first = NULL, *second = NULL;
+    thr_status status = thr_reader_open(run->context, values->pairs, &first, err);
+
+    if (status == THR_OK && values->second != NULL)
+        status = thr_reader_open(run->context, values->second, &second, err);
+    if (status == THR_OK)
+        status = thr_tower_train_vectors(run->context, second != NULL ? first : NULL, second != NULL ? second : first,
+                                         values->output, train, report, err);
+    thr_reader_free(first);
+    thr_reader_free(second);
+    return status;
 }
 
 static int train_dual(program *run, const train_values *values) {
@@ -330,10 +405,13 @@ static int run_train(program *run, const void *all_values) {
     if (rc != PROG_DONE)
         return rc;
     fill_options(run, values, &train);
+    if (values->vectors)
+        fill_vector_options(run, values, &train);
     note_unused_options(run, values, &train);
     train.on_epoch = on_epoch;
     train.on_epoch_user = &curve;
-    status = thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
+    status = values->vectors ? train_vectors(run, values, &train, &report, &err)
+                             : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
     rc = prog_curve_close(&curve);
     if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
         prog_error("%s", err.text);
@@ -359,20 +437,25 @@ static const char *const examples[] = {
     "thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 --shared-words -o p.safetensors",
     "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
     "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
+    "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors",
     NULL,
 };
 
 const prog_command prog_tower_train = {
     .noun = "tower",
     .verb = "train",
-    .summary = "train a model that encodes texts, on pairs of a query and an item",
+    .summary = "train a model that encodes texts or vectors, on pairs of a query and an item",
     .text = "Trains a model of two towers, CDSSM with Recurrent Binary Embedding, which encode "
             "queries and items so that the codes of matching pairs have a large cosine. Texts are "
             "UTF-8; letters and digits count, case does not.\n\nEach epoch ends with a validation on "
             "a share of the queries; the best model so far is written. The same pairs, options and "
             "--seed give the same model, to the bit, with any number of threads. Long trainings run "
             "on a GPU if there is one (--device), with other rounding. A training that is stopped "
-            "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--model dual "
+            "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
+            "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
+            "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
+            "vectors' own do. Only directions count. thresher index build ITEMS --model MODEL makes an "
+            "index of the vectors, with --keep one that refines by them.\n\n--model dual "
             "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "
             "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
             "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the words of a user, "

@@ -13,6 +13,10 @@ bool prog_rows_are_text(const prog_rows *rows) {
     return thr_reader_get_shape(rows->file).dtype == THR_DTYPE_NONE;
 }
 
+bool prog_reads_vectors(const thr_tower *tower) {
+    return tower != NULL && thr_tower_get_info(tower).config.n_inputs != 0;
+}
+
 int prog_rows_encode(prog_rows *rows, const thr_tower *tower, const thr_dual *dual) {
     thr_error err = {.status = THR_OK};
     const thr_status status = dual != NULL ? thr_dual_reader(dual, THR_SIDE_ITEM, rows->file, &rows->texts, &err)

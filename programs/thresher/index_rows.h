@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_rows.h - the rows of an index's items: a file of vectors, or texts that a model's item side encodes. */
+/* index_rows.h - the rows of an index's items: a file of vectors, or what a model's item side makes of a file. */
 #ifndef THRESHER_PROGRAM_INDEX_ROWS_H
 #define THRESHER_PROGRAM_INDEX_ROWS_H
 
@@ -7,7 +7,7 @@
 
 typedef struct prog_rows {
     thr_reader *file;  /* of rows or lines */
-    thr_reader *texts; /* the encoded lines; NULL: the file holds rows */
+    thr_reader *texts; /* the encoded lines or rows; NULL: the file's rows are indexed */
 } prog_rows;
 
 /* Open a file of either kind. Returns PROG_DONE, or an exit code after printing an error. */
@@ -16,8 +16,11 @@ int prog_rows_open(prog_rows *rows, thr_context *context, const char *path);
 /* Whether the file is a text, which must be encoded. */
 bool prog_rows_are_text(const prog_rows *rows);
 
-/* Encode the lines by one of both models, which stays the caller's; the other is NULL. */
+/* Encode the lines or rows by one of both models, which stays the caller's; the other is NULL. */
 int prog_rows_encode(prog_rows *rows, const thr_tower *tower, const thr_dual *dual);
+
+/* Whether a model (may be NULL) encodes given vectors instead of texts. */
+bool prog_reads_vectors(const thr_tower *tower);
 
 /* The reader of vectors, which lives until prog_rows_close. */
 thr_reader *prog_rows_reader(const prog_rows *rows);

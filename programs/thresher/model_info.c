@@ -30,10 +30,16 @@ prog_model_text prog_model_line(const thr_tower *tower) {
     const thr_tower_info model = thr_tower_get_info(tower);
     prog_model_text line;
 
-    (void)snprintf(line.text, sizeof line.text,
-                   "queries of %s, items of %s, %" PRIu32 " dimensions, %s letter trigrams",
-                   side_of(model.config.query_bits).text, side_of(model.config.item_bits).text, model.config.n_dims,
-                   prog_exact(model.n_grams).text);
+    const int n =
+        snprintf(line.text, sizeof line.text, "queries of %s, items of %s, %" PRIu32 " dimensions, ",
+                 side_of(model.config.query_bits).text, side_of(model.config.item_bits).text, model.config.n_dims);
+    char *rest = line.text + n;
+    const size_t size = sizeof line.text - (size_t)n;
+
+    if (model.config.n_inputs != 0)
+        (void)snprintf(rest, size, "of vectors of %" PRIu32, model.config.n_inputs);
+    else
+        (void)snprintf(rest, size, "%s letter trigrams", prog_exact(model.n_grams).text);
     return line;
 }
 
@@ -45,6 +51,8 @@ void prog_json_model(prog_json *json, const thr_tower *tower) {
     prog_json_key_count(json, "query_bits", model.config.query_bits);
     prog_json_key_count(json, "item_bits", model.config.item_bits);
     prog_json_key_count(json, "n_dims", model.config.n_dims);
+    if (model.config.n_inputs != 0)
+        prog_json_key_count(json, "n_inputs", model.config.n_inputs);
     prog_json_key_count(json, "n_grams", model.n_grams);
     prog_json_key_count(json, "n_parameters", model.n_parameters);
     prog_json_key_count(json, "file_bytes", model.file_bytes);
@@ -75,9 +83,13 @@ static void print_text(const char *path, const thr_tower *tower) {
 
     prog_line("file        %s", path);
     (void)printf("model       %s\n", prog_model_line(tower).text);
-    (void)printf("texts       the first %s words, pooled in %" PRIu32 " dimensions\n",
-                 prog_exact(model.config.max_words).text, model.config.n_pooled);
-    (void)printf("tables      %s\n", model.config.shared_words ? "one, for queries and items" : "one a side");
+    if (model.config.n_inputs != 0) {
+        (void)printf("vectors     of %" PRIu32 " dimensions\n", model.config.n_inputs);
+    } else {
+        (void)printf("texts       the first %s words, pooled in %" PRIu32 " dimensions\n",
+                     prog_exact(model.config.max_words).text, model.config.n_pooled);
+        (void)printf("tables      %s\n", model.config.shared_words ? "one, for queries and items" : "one a side");
+    }
     if (model.config.shared_steps)
         (void)printf("steps       the same matrices in each\n");
     if (model.config.plain_weights)

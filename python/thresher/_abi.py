@@ -121,7 +121,7 @@ class ReaderShape(ctypes.Structure):
 class TowerConfig(ctypes.Structure):
     _fields_ = layout(
         "size_t size; uint32 n_dims n_pooled query_bits item_bits max_grams max_words; "
-        "bool shared_words shared_steps plain_weights"
+        "bool shared_words shared_steps plain_weights; uint32 n_inputs"
     )
 
 
@@ -147,7 +147,7 @@ class TowerTrainOptions(ctypes.Structure):
     _fields_ = layout(
         "size_t size; TowerConfig config; char* valid_path; float valid_share; PairsFormat format; "
         "uint32 n_epochs patience batch n_negatives; float gamma rate word_dropout float_share; int estimator; "
-        "uint64 seed; bool resume; EpochFn on_epoch; void* on_epoch_user"
+        "uint64 seed; bool resume; EpochFn on_epoch; void* on_epoch_user; float teacher_share teacher_gamma noise"
     )
 
 

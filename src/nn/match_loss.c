@@ -37,6 +37,7 @@ typedef struct run {
     float *losses;                     /* a double each */
     const float *raw_queries, *raw_items;
     float *cosines, *d_queries, *d_items;
+    const struct run *teacher; /* a run over the teacher's vectors, whose band holds their cosines; or NULL */
 } run;
 
 /* Rows of a product: with few negatives, large blocks would compute mostly entries outside the band. */
@@ -50,7 +51,9 @@ static size_t band_stride(size_t n_negatives) {
 
 size_t thr_nn_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims) {
     enum { NUMBERS = 5 }; /* a pair, two scales, and a loss of two floats */
-    return n_rows * (3 * n_dims + band_stride(loss->n_negatives) + NUMBERS);
+    const size_t own = n_rows * (3 * n_dims + band_stride(loss->n_negatives) + NUMBERS);
+    const size_t others = n_rows * (3 * loss->n_teacher_dims + band_stride(loss->n_negatives) + NUMBERS);
+    return own + (loss->teacher_share > 0 ? others : 0);
 }
 
 /* Return line i of the band: negative j is at [j]. */
@@ -90,6 +93,30 @@ static float sum_of(const float *x, size_t n) {
     return lanes[0];
 }
 
+/* Turn the teacher's cosines of a row into its share of the targets, in place; returns the pair's target. */
+static float find_targets(const run *r, size_t i) {
+    float *t = line(r->teacher, i);
+    const size_t n = r->n_negatives;
+    const float gamma = r->loss->teacher_gamma, share = r->loss->teacher_share, pair = r->teacher->pairs[i];
+    const float most = largest(t, n, pair);
+    for (size_t j = 0; j < n; j++)
+        t[j] = gamma * (t[j] - most);
+    r->kernels->exp_f32(t, t, n);
+    const float own = thr_kernel_exp_one(gamma * (pair - most)), scale = share / (sum_of(t, n) + own);
+    for (size_t j = 0; j < n; j++)
+        t[j] *= scale;
+    return 1 - share + scale * own;
+}
+
+/* Move the targets' share from the pair, which the gradient by the cosines assumes to have all of it. */
+static void take_targets(const run *r, size_t i, float pair_target, float *c) {
+    const float *t = line(r->teacher, i);
+    const float gamma = r->loss->gamma / (float)r->n;
+    for (size_t j = 0; j < r->n_negatives; j++)
+        c[j] -= gamma * t[j];
+    r->pairs[i] += gamma * (1 - pair_target);
+}
+
 /*
  * Turn a row's cosines into its loss, and then, in place, into the gradient by them: gamma / n p_j for the negatives,
  * and for the pair the value that makes the sum 0. The padding, which other rows have overwritten, becomes 0.
@@ -98,12 +125,17 @@ static void soft_max(const run *r, size_t i) {
     float *c = line(r, i);
     const size_t n = r->n_negatives;
     const float gamma = r->loss->gamma, pair = r->pairs[i], most = largest(c, n, pair);
+    float pair_target = 1, elsewhere = 0;
     for (size_t j = 0; j < n; j++)
         c[j] = gamma * (c[j] - most);
+    if (r->teacher != NULL) {
+        pair_target = find_targets(r, i);
+        r->kernels->dot_f32(&elsewhere, line(r->teacher, i), c, n * sizeof *c, 1, n);
+    }
     r->kernels->exp_f32(c, c, n);
     const float others = sum_of(c, n), all = others + thr_kernel_exp_one(gamma * (pair - most));
-    const double loss =
-        (isfinite(all) ? thr_logarithm((double)all) : (double)all) + (double)gamma * (double)(most - pair);
+    const double loss = (isfinite(all) ? thr_logarithm((double)all) : (double)all) +
+                        (double)pair_target * ((double)gamma * (double)(most - pair)) - (double)elsewhere;
     memcpy(r->losses + 2 * i, &loss, sizeof loss);
     if (r->d_queries == NULL)
         return;
@@ -111,6 +143,8 @@ static void soft_max(const run *r, size_t i) {
     for (size_t j = 0; j < n; j++)
         c[j] *= scale;
     r->pairs[i] = -(others * scale);
+    if (r->teacher != NULL)
+        take_targets(r, i, pair_target, c);
     memset(c - r->pad, 0, r->pad * sizeof *c);
     memset(c + n, 0, (r->stride - r->pad - n) * sizeof *c);
 }
@@ -201,6 +235,8 @@ static void query_block(void *arg, size_t piece, uint32_t worker) {
     const run *r = arg;
     const size_t first = piece * r->block, n_rows = rows_of(r, piece), n_dims = r->n_dims;
     find_cosines(r, first, n_rows);
+    if (r->teacher != NULL)
+        find_cosines(r->teacher, first, n_rows);
     for (size_t i = first; i < first + n_rows; i++)
         soft_max(r, i);
     if (r->d_queries == NULL)
@@ -246,7 +282,8 @@ static void item_block(void *arg, size_t piece, uint32_t worker) {
         project(r, r->d_items + j * n_dims, r->items + j * n_dims, r->item_scales[j]);
 }
 
-static void lay_out(run *r, float *scratch) {
+/* Returns the scratch memory that is left. */
+static float *lay_out(run *r, float *scratch) {
     float **const parts[] = {&r->queries, &r->items,        &r->items_across, &r->band,
                              &r->pairs,   &r->query_scales, &r->item_scales,  &r->losses};
     const size_t rows = r->n * r->n_dims;
@@ -255,6 +292,18 @@ static void lay_out(run *r, float *scratch) {
         *parts[i] = scratch;
         scratch += sizes[i];
     }
+    return scratch;
+}
+
+/* A run over the teacher's vectors, for their cosines alone. */
+static run make_teacher(const run *r, const thr_match_batch *batch, float *scratch) {
+    run t = *r;
+    t.n_dims = r->loss->n_teacher_dims;
+    t.raw_queries = batch->teacher_queries;
+    t.raw_items = batch->teacher_items;
+    t.cosines = t.d_queries = t.d_items = NULL;
+    (void)lay_out(&t, scratch);
+    return t;
 }
 
 double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
@@ -274,8 +323,12 @@ double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, c
              .d_queries = batch->d_queries,
              .d_items = batch->d_items};
     const size_t n_blocks = (n_rows + r.block - 1) / r.block;
-    lay_out(&r, scratch);
+    run teacher = make_teacher(&r, batch, lay_out(&r, scratch));
     thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &r);
+    if (loss->teacher_share > 0) {
+        thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &teacher);
+        r.teacher = &teacher;
+    }
     thr_parallel_for(context, n_blocks, query_block, &r);
     if (batch->d_items != NULL)
         thr_parallel_for(context, n_blocks, item_block, &r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backward.c - backpropagation through a side: dense layers, planes and pooled windows, on the CPU. */
+/* backward.c - backpropagation through a side: dense layers, planes and its input, on the CPU. */
 #include "text_tower/backward.h"
 
 #include <string.h>
@@ -78,12 +78,27 @@ static void through_step(const backward_pass *way, uint32_t t, float *d_sum) {
                   d_sum);
 }
 
-void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
-                            const thr_pass *pass, const thr_side_gradients *to) {
+/* From the gradient of f to that of the input's bias, and of the words' vectors. */
+static void through_input(const backward_pass *way, const thr_side_input *input) {
+    const size_t n_pooled = way->model->config.n_pooled;
+    float *d_bias = way->to->d_parts[THR_PART_POOL_BIAS];
+    if (input->texts == NULL) {
+        for (size_t i = 0; i < way->n; i++)
+            for (size_t d = 0; d < n_pooled; d++)
+                d_bias[d] += way->d_pooled[i * n_pooled + d];
+        return;
+    }
+    thr_nn_tanh_backward(way->context, way->pass->pooled, way->d_pooled, way->n * n_pooled, way->d_pooled);
+    thr_nn_windows_backward(way->context, input->texts, way->pass->where, way->d_pooled, n_pooled, way->to->d_vectors,
+                            d_bias);
+}
+
+void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side,
+                            const thr_side_input *input, const thr_pass *pass, const thr_side_gradients *to) {
     const thr_tower_config *config = &model->config;
     const thr_slope slope = to->slope;
     float *memory = to->workspace->memory;
-    const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
+    const size_t n = input->n, n_pooled = config->n_pooled, n_dims = config->n_dims;
     const backward_pass way = {.context = context,
                                .model = model,
                                .side = side,
@@ -97,13 +112,13 @@ void thr_text_side_backward(thr_context *context, const thr_text_model *model, t
     memset(way.d_pooled, 0, n * n_pooled * sizeof *way.d_pooled);
     for (uint32_t t = thr_side_steps(config, side); t >= 1; t--)
         through_step(&way, t, to->d_embedding);
-    if (thr_side_bits(config, side) == THR_FLOAT_BITS)
+    if (thr_side_bits(config, side) == THR_FLOAT_BITS && thr_model_reads_vectors(config))
+        memcpy(way.d_before, to->d_embedding, n * n_dims * sizeof(float));
+    else if (thr_side_bits(config, side) == THR_FLOAT_BITS)
         thr_nn_tanh_backward(context, pass->sums[0], to->d_embedding, n * n_dims, way.d_before);
     else
         thr_nn_sign_backward(context, slope.estimator, slope.slope, pass->before[0], to->d_embedding, n * n_dims,
                              way.d_before);
     through_layer(&way, THR_PART_BASE_WEIGHT, pass->pooled, way.d_before, true, way.d_pooled);
-    thr_nn_tanh_backward(context, pass->pooled, way.d_pooled, n * n_pooled, way.d_pooled);
-    thr_nn_windows_backward(context, texts, pass->where, way.d_pooled, n_pooled, to->d_vectors,
-                            to->d_parts[THR_PART_POOL_BIAS]);
+    through_input(&way, input);
 }

@@ -25,12 +25,12 @@ typedef struct thr_side_gradients {
     thr_slope slope;
     float *d_embedding;                     /* n_texts x n_dims: the input; overwritten */
     float *const *d_parts;                  /* shaped like the side's parts; gradients are added */
-    float *d_vectors;                       /* shaped like the words' vectors; gradients are added */
+    float *d_vectors;                       /* of texts: shaped like the words' vectors; gradients are added */
     thr_text_backward_workspace *workspace; /* reserved for n_texts or more */
 } thr_side_gradients;
 
-/* Backpropagate the gradient of the embeddings. pass: the activations of thr_text_side_forward on the same texts. */
-void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
-                            const thr_pass *pass, const thr_side_gradients *to);
+/* Backpropagate the gradient of the embeddings. pass: the activations of thr_text_side_forward on the same input. */
+void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side,
+                            const thr_side_input *input, const thr_pass *pass, const thr_side_gradients *to);
 
 #endif

@@ -28,9 +28,15 @@ static uint64_t identify(const thr_text_trainer *trainer) {
     thr_checksum_add(sum, rates, sizeof rates);
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
     thr_training_checkpoint_sum_split(sum, &trainer->split);
-    add_pairs(sum, &trainer->pairs);
-    add_pairs(sum, &trainer->valid_pairs);
-    thr_words_lexicon_add_to_sum(sum, &trainer->lexicon);
+    if (thr_model_reads_vectors(&options->config)) {
+        const float teacher[] = {options->teacher_share, options->teacher_gamma, options->noise};
+        thr_checksum_add(sum, teacher, sizeof teacher);
+        thr_text_vector_pairs_sum(sum, &trainer->vectors);
+    } else {
+        add_pairs(sum, &trainer->pairs);
+        add_pairs(sum, &trainer->valid_pairs);
+        thr_words_lexicon_add_to_sum(sum, &trainer->lexicon);
+    }
     return thr_checksum_end(sum);
 }
 
@@ -39,9 +45,9 @@ _Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX,
 static thr_checkpoint describe(thr_text_trainer *trainer) {
     thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
     thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
-    thr_training_checkpoint_add_slots(&c, "words0", &trainer->tables[0]);
-    if (!trainer->model.config.shared_words)
-        thr_training_checkpoint_add_slots(&c, "words1", &trainer->tables[1]);
+    static const char *const names[THR_N_SIDES] = {"words0", "words1"};
+    for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
+        thr_training_checkpoint_add_slots(&c, names[i], &trainer->tables[i]);
     return c;
 }
 
@@ -59,7 +65,7 @@ static bool is_same_config(const thr_tower_config *a, const thr_tower_config *b)
     return a->n_dims == b->n_dims && a->n_pooled == b->n_pooled && a->query_bits == b->query_bits &&
            a->item_bits == b->item_bits && a->max_grams == b->max_grams && a->max_words == b->max_words &&
            a->shared_words == b->shared_words && a->shared_steps == b->shared_steps &&
-           a->plain_weights == b->plain_weights;
+           a->plain_weights == b->plain_weights && a->n_inputs == b->n_inputs;
 }
 
 static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *model, const char *path,
@@ -68,7 +74,8 @@ static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *
     if (!is_same_config(config, &model->config))
         return thr_training_checkpoint_mismatch(path, "dimensions, bits or switches", err);
     if (model->grams.n != trainer->model.grams.n ||
-        memcmp(model->grams.keys, trainer->model.grams.keys, model->grams.n * sizeof *model->grams.keys) != 0)
+        (model->grams.n != 0 &&
+         memcmp(model->grams.keys, trainer->model.grams.keys, model->grams.n * sizeof *model->grams.keys) != 0))
         return thr_training_checkpoint_mismatch(path, "pairs", err);
     for (size_t t = 0; t < thr_model_n_tables(config); t++)
         memcpy(trainer->tables[t].values, model->tables[t], trainer->tables[0].n * sizeof(float));

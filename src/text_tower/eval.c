@@ -103,6 +103,10 @@ static thr_status measure_pairs(evaluation *e, bool labelled, thr_tower_quality 
 thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const thr_pairs_format *given,
                           thr_tower_quality *quality, thr_error *err) {
     thr_context *context = thr_text_tower_context(tower);
+    if (thr_tower_get_info(tower).config.n_inputs != 0)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: holds pairs of texts, but the model encodes vectors: measure its recall with index search",
+                        pairs_path);
     const thr_pairs_format format = given != NULL ? *given : (thr_pairs_format){.query_column = 1, .item_column = 2};
     thr_pair_rows rows = {0};
     evaluation *e = NULL;

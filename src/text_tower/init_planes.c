@@ -119,7 +119,8 @@ static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float
 thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = trainer->options.batch;
-    THR_TRY(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, n, &(thr_batch_mode){0}, err));
+    THR_TRY(thr_text_trainer_forward(trainer, &trainer->as_floats, &trainer->pairs, trainer->split.train, n,
+                                     &(thr_batch_mode){0}, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         if (thr_side_bits(config, side) != THR_FLOAT_BITS)
             THR_TRY(put_side(trainer, side, trainer->scratch.passes[side].before[0], n * config->n_dims, err));

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-enum { DIMS_MAX = 1024, POOLED_MAX = 4096, GRAMS_MAX = 1 << 24, BITS_MAX = 8 };
+enum { DIMS_MAX = 1024, POOLED_MAX = 4096, GRAMS_MAX = 1 << 24, BITS_MAX = 8, DIMS_A_INPUT_MAX = 8 };
 
 void thr_tower_config_init(thr_tower_config *config) {
     *config = (thr_tower_config){.size = sizeof *config,
@@ -27,9 +27,16 @@ static thr_status check_number(const char *what, uint32_t value, uint32_t most, 
 
 thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err) {
     THR_TRY(check_number("dimensions", config->n_dims, DIMS_MAX, err));
-    THR_TRY(check_number("pooled dimensions", config->n_pooled, POOLED_MAX, err));
-    THR_TRY(check_number("letter trigrams", config->max_grams, GRAMS_MAX, err));
-    THR_TRY(check_number("words of a text", config->max_words, THR_TEXT_WORDS_MAX, err));
+    if (thr_model_reads_vectors(config)) {
+        THR_TRY(check_number("dimensions of the given vectors", config->n_inputs, POOLED_MAX, err));
+        if (config->n_dims > DIMS_A_INPUT_MAX * config->n_inputs)
+            return thr_fail(err, THR_EDIM, "%u dimensions for codes of vectors of %u: choose 1 to %u", config->n_dims,
+                            config->n_inputs, DIMS_A_INPUT_MAX * config->n_inputs);
+    } else {
+        THR_TRY(check_number("pooled dimensions", config->n_pooled, POOLED_MAX, err));
+        THR_TRY(check_number("letter trigrams", config->max_grams, GRAMS_MAX, err));
+        THR_TRY(check_number("words of a text", config->max_words, THR_TEXT_WORDS_MAX, err));
+    }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const uint32_t bits = thr_side_bits(config, side);
         if ((bits < 1 || bits > BITS_MAX) && bits != THR_FLOAT_BITS)

@@ -3,11 +3,13 @@
  * model.h - the parameters of two text towers, and the function that a side computes (RBE (8) to (11), with biases).
  *
  *     f = tanh(pool over windows)                       n_pooled
+ *       = x / |x| + b                                   for vectors, n_pooled = n_inputs
  *     p_0 = sign(f W + b),  e_0 = p_0                   n_dims
  *     r_t = tanh(e_(t-1) B_t + b'_t)                    n_pooled: f as reconstructed from e_(t-1)
  *     p_t = sign((f - r_t) R_t + b''_t),  e_t = e_(t-1) + 2^-t p_t
  *
- * A float side has e = tanh(f W + b). In the code B is "rebuild", R "residual".
+ * A float side has e = tanh(f W + b). For vectors it has e = f W + b: with tanh a third of the recall is lost. In the
+ * code B is "rebuild", R "residual".
  */
 #ifndef THR_TEXT_TOWER_MODEL_H
 #define THR_TEXT_TOWER_MODEL_H
@@ -21,7 +23,10 @@
 
 enum { THR_STEPS_MAX = 7, THR_PARTS_MAX = 3 + 4 * THR_STEPS_MAX };
 
-/* The dense parameters of a side, by number. Those of step t >= 1 are thr_step_part(config, t, THR_PART_...). */
+/*
+ * The dense parameters of a side, by number. POOL_BIAS is the input's bias. Those of step t >= 1 are
+ * thr_step_part(config, t, THR_PART_...).
+ */
 typedef enum thr_part {
     THR_PART_POOL_BIAS = 0,
     THR_PART_BASE_WEIGHT = 1,
@@ -55,7 +60,7 @@ static inline uint32_t thr_side_steps(const thr_tower_config *config, thr_side s
     return thr_side_bits(config, side) == THR_FLOAT_BITS ? 0 : thr_side_bits(config, side) - 1;
 }
 static inline uint32_t thr_model_n_tables(const thr_tower_config *config) {
-    return config->shared_words ? 1 : 2;
+    return config->n_inputs != 0 ? 0 : config->shared_words ? 1 : 2;
 }
 static inline size_t thr_model_n_columns(const thr_tower_config *config) {
     return (size_t)THR_WINDOW_WORDS * config->n_pooled;
@@ -88,6 +93,18 @@ static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) 
     return config->plain_weights ? 1.0f : 1.0f / (float)(1u << t);
 }
 
+/* Whether the model encodes given vectors instead of texts. Then n_pooled is n_inputs. */
+static inline bool thr_model_reads_vectors(const thr_tower_config *config) {
+    return config->n_inputs != 0;
+}
+
+/* The rows of a side that are to be embedded: texts, or vectors. */
+typedef struct thr_side_input {
+    size_t n;
+    const thr_texts *texts; /* NULL: vectors */
+    const float *vectors;   /* of texts their words' vectors (windows.h); else n x n_inputs, of any lengths */
+} thr_side_input;
+
 /* The activations of a side for some texts, kept for the backward pass. Grows as needed; starts zeroed. */
 typedef struct thr_pass {
     size_t capacity; /* texts */
@@ -105,9 +122,9 @@ thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *c
                                  thr_pass *pass, thr_error *err);
 void thr_text_pass_free(thr_context *context, thr_pass *pass);
 
-/* Compute the embeddings of texts from their words' vectors (windows.h); thr_pass_embedding returns them. */
-void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
-                           const float *vectors, thr_pass *pass);
+/* Compute the embeddings of an input; thr_pass_embedding returns them. */
+void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side,
+                           const thr_side_input *input, thr_pass *pass);
 /* Whether the sign arguments of all n_texts are finite: the signs themselves would hide a NaN. */
 bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts);
 static inline float *thr_pass_embedding(const thr_tower_config *config, thr_side side, const thr_pass *pass) {

@@ -3,6 +3,7 @@
 #include "text_tower/model_file.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -20,7 +21,23 @@ static const thr_config_field fields[] = {
     {"shared_steps", offsetof(thr_tower_config, shared_steps), true},
     {"plain_weights", offsetof(thr_tower_config, plain_weights), true},
 };
-static const thr_model_kind kind = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
+static const thr_config_field vector_fields[] = {
+    {"n_inputs", offsetof(thr_tower_config, n_inputs), false},
+    {"n_dims", offsetof(thr_tower_config, n_dims), false},
+    {"query_bits", offsetof(thr_tower_config, query_bits), false},
+    {"item_bits", offsetof(thr_tower_config, item_bits), false},
+    {"shared_steps", offsetof(thr_tower_config, shared_steps), true},
+    {"plain_weights", offsetof(thr_tower_config, plain_weights), true},
+};
+static const thr_model_kind texts = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
+static const thr_model_kind vectors = {THR_MODEL_KIND, "model of texts or vectors", 2, vector_fields,
+                                       sizeof vector_fields / sizeof *vector_fields};
+
+/* The kind of a file: version 1 are texts. A version that is neither is refused as one of vectors. */
+static const thr_model_kind *kind_of(const thr_tensors *tensors) {
+    const char *version = thr_tensors_metadata(tensors, THR_MODEL_KIND);
+    return version != NULL && strcmp(version, "1") != 0 ? &vectors : &texts;
+}
 
 /* Fill in everything but the fingerprint and the checksum. */
 static void begin_image(const thr_text_model *model, thr_model_image *image) {
@@ -37,8 +54,9 @@ static void begin_image(const thr_text_model *model, thr_model_image *image) {
                                           shape.n_rows, shape.n_columns);
         }
     }
-    thr_training_image_add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
-    thr_training_image_add_config(image, &kind, config);
+    if (!thr_model_reads_vectors(config))
+        thr_training_image_add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
+    thr_training_image_add_config(image, thr_model_reads_vectors(config) ? &vectors : &texts, config);
 }
 
 void thr_text_model_image(const thr_text_model *model, thr_model_image *image) {
@@ -70,7 +88,7 @@ thr_status thr_text_model_save(thr_context *context, const thr_text_model *model
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_text_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
     const thr_part_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
-    for (size_t i = 0; i < THR_N_SIDES; i++)
+    for (size_t i = 0; i < THR_N_SIDES && !thr_model_reads_vectors(config); i++)
         THR_TRY(thr_training_image_read_floats(tensors, name, config->shared_words ? "" : sides[i], &words,
                                                &model->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
@@ -82,25 +100,32 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
     return THR_OK;
 }
 
-thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name,
-                               thr_text_model *model, uint64_t *fingerprint, thr_error *err) {
-    *model = (thr_text_model){0};
-    thr_tower_config *config = &model->config;
-    THR_TRY(thr_training_image_check_kind(tensors, name, &kind, err));
-    config->size = sizeof *config;
-    THR_TRY(thr_training_image_read_config(tensors, name, &kind, config, fingerprint, err));
-    if (thr_text_model_check(config, NULL) != THR_OK)
-        return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
-    THR_TRY(thr_training_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
+static thr_status read_grams(thr_context *context, const thr_tensors *tensors, const char *name, thr_text_model *model,
+                             thr_error *err) {
     const thr_tensor *grams = thr_tensors_find(tensors, "grams");
     if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 1 ||
         grams->shape[0] > model->config.max_grams)
         return thr_fail(err, THR_EFORMAT, "%s: has no list of letter trigrams", name);
     THR_TRY(thr_training_image_check_place(grams, name, err));
-    model->grams.n = (uint32_t)grams->shape[0];
-    THR_TRY(read_weights(tensors, name, model, err));
     const thr_status status = thr_words_grams_make(context, grams->data, (uint32_t)grams->shape[0], &model->grams, err);
     if (status == THR_EDUPLICATE)
         return thr_fail(err, THR_ECORRUPT, "%s: a letter trigram is repeated: fetch or train it again", name);
     return status;
+}
+
+thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name,
+                               thr_text_model *model, uint64_t *fingerprint, thr_error *err) {
+    *model = (thr_text_model){0};
+    thr_tower_config *config = &model->config;
+    const thr_model_kind *kind = kind_of(tensors);
+    THR_TRY(thr_training_image_check_kind(tensors, name, kind, err));
+    config->size = sizeof *config;
+    THR_TRY(thr_training_image_read_config(tensors, name, kind, config, fingerprint, err));
+    config->n_pooled = kind == &vectors ? config->n_inputs : config->n_pooled;
+    if (thr_text_model_check(config, NULL) != THR_OK || (kind == &vectors && !thr_model_reads_vectors(config)))
+        return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
+    THR_TRY(thr_training_image_check_metadata(context, tensors, name, kind, config, *fingerprint, err));
+    if (!thr_model_reads_vectors(config))
+        THR_TRY(read_grams(context, tensors, name, model, err));
+    return read_weights(tensors, name, model, err);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - opening a text tower, encoding texts with it, and packing embeddings into bits. */
+/* open.c - opening a tower, encoding texts or vectors with it, and packing embeddings into bits. */
 #include <thresher/tower.h>
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -90,10 +92,19 @@ typedef struct encode_workspace {
 typedef struct encode_job {
     const thr_tower *tower;
     thr_side side;
-    const char *const *texts;
+    const char *const *texts; /* and their lengths or NULL; or */
     const size_t *lengths;
+    const thr_matrix *rows;
     float *out;
 } encode_job;
+
+/* Embed an input, whose first row is `first`. The workspace's pass has room for it. */
+static void embed(const encode_job *job, size_t first, const thr_side_input *input, encode_workspace *workspace) {
+    const thr_tower_config *config = &job->tower->model.config;
+    thr_text_side_forward(job->tower->context, &job->tower->model, job->side, input, &workspace->pass);
+    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &workspace->pass),
+           input->n * config->n_dims * sizeof *job->out);
+}
 
 /* Encode texts from `first` on, at most `most`; *n_done is their number. */
 static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_workspace *workspace,
@@ -120,9 +131,26 @@ static thr_status encode_some(const encode_job *job, size_t first, size_t most, 
     const thr_bags bags = thr_lexicon_bags(&workspace->lexicon);
     thr_nn_bags_forward(context, model->tables[job->side], n_columns, &bags, workspace->vectors);
     const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = workspace->words.items};
-    thr_text_side_forward(context, model, job->side, &texts, workspace->vectors, &workspace->pass);
-    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &workspace->pass),
-           n * config->n_dims * sizeof *job->out);
+    embed(job, first, &(thr_side_input){n, &texts, workspace->vectors}, workspace);
+    return THR_OK;
+}
+
+static thr_status encode_rows(void *user, size_t first, size_t n, void *arg, thr_error *err) {
+    const encode_job *job = user;
+    encode_workspace *workspace = arg;
+    thr_context *context = job->tower->context;
+    const thr_tower_config *config = &job->tower->model.config;
+    const size_t n_inputs = config->n_inputs;
+    THR_TRY(thr_grow(context, &workspace->vectors, &workspace->vectors_capacity, n * n_inputs,
+                     sizeof *workspace->vectors, "vectors", err));
+    THR_TRY(thr_text_pass_reserve(context, config, job->side, n, &workspace->pass, err));
+    THR_TRY(thr_matrix_to_f32(job->rows, first, n, workspace->vectors));
+    for (size_t i = 0; i < n * n_inputs; i++)
+        if (!isfinite(workspace->vectors[i]))
+            return thr_fail(err, THR_ERANGE,
+                            "row %zu, dimension %zu is NaN, infinity or beyond float32: repair or leave out the row",
+                            first + i / n_inputs, i % n_inputs);
+    embed(job, first, &(thr_side_input){.n = n, .vectors = workspace->vectors}, workspace);
     return THR_OK;
 }
 
@@ -144,10 +172,29 @@ static void free_workspace(thr_context *context, void *arg) {
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
                             size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    if (thr_model_reads_vectors(&tower->model.config))
+        return thr_fail(err, THR_EUNSUPPORTED, "a model of vectors of %" PRIu32 " dimensions cannot encode texts",
+                        tower->model.config.n_inputs);
     THR_TRY(thr_tensors_check(tower->tensors, err));
     return thr_training_encode_pieces_run(
         tower->context,
         &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
+}
+
+thr_status thr_tower_encode_vectors(const thr_tower *tower, thr_side side, const thr_matrix *rows, float *out,
+                                    thr_error *err) {
+    encode_job job = {.tower = tower, .side = side, .rows = rows, .out = out};
+    const uint32_t n_inputs = tower->model.config.n_inputs;
+    if (n_inputs == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "a model of texts cannot encode vectors");
+    if (rows->n_dims != n_inputs)
+        return thr_fail(err, THR_EDIM, "vectors of %" PRIu32 " dimensions for a model of vectors of %" PRIu32,
+                        rows->n_dims, n_inputs);
+    THR_TRY(thr_tensors_check(tower->tensors, err));
+    return thr_training_encode_pieces_run(
+        tower->context,
+        &(thr_encode_pieces){side, (size_t)rows->n_rows, sizeof(encode_workspace), &job, encode_rows, free_workspace},
+        err);
 }
 
 uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {

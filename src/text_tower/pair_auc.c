@@ -61,13 +61,17 @@ thr_status thr_text_scored_pairs_loss(thr_context *context, const thr_scored_pai
                       "a validation", err));
     double sum = 0;
     size_t n_blocks = 0;
-    for (size_t first = 0; first + block <= pairs->n; first += block, n_blocks++)
-        sum += thr_nn_match_loss_run(context, &match,
-                                     &(thr_match_batch){.queries = pairs->embeddings[0] + first * n_dims,
-                                                        .items = pairs->embeddings[1] + first * n_dims,
-                                                        .n_rows = block,
-                                                        .n_dims = n_dims},
-                                     scratch);
+    for (size_t first = 0; first + block <= pairs->n; first += block, n_blocks++) {
+        thr_match_batch batch = {.queries = pairs->embeddings[0] + first * n_dims,
+                                 .items = pairs->embeddings[1] + first * n_dims,
+                                 .n_rows = block,
+                                 .n_dims = n_dims};
+        if (match.teacher_share > 0) {
+            batch.teacher_queries = pairs->teachers[0] + first * match.n_teacher_dims;
+            batch.teacher_items = pairs->teachers[1] + first * match.n_teacher_dims;
+        }
+        sum += thr_nn_match_loss_run(context, &match, &batch, scratch);
+    }
     *mean = sum / (double)n_blocks;
     thr_release(context, scratch);
     return THR_OK;

@@ -9,7 +9,8 @@
 typedef struct thr_scored_pairs {
     size_t n;
     uint32_t n_dims;
-    float *embeddings[THR_N_SIDES]; /* n x n_dims */
+    float *embeddings[THR_N_SIDES];     /* n x n_dims */
+    const float *teachers[THR_N_SIDES]; /* n x the loss's n_teacher_dims; NULL without a teacher */
     /* whether each pair matches; NULL: all do, and items of other pairs are the negatives */
     const uint8_t *good;
     uint64_t n_good, n_bad; /* set by thr_text_scored_pairs_auc */

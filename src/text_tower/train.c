@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c - training a text tower: options, training loop, report. */
+/* train.c - training a tower of texts or vectors: options, training loop, report. */
 #include <math.h>
 
 #include "base/error.h"
@@ -19,15 +19,28 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
                                          .gamma = 10.0f,
                                          .rate = 0.002f,
                                          .word_dropout = 0.25f,
+                                         .teacher_gamma = 20.0f,
                                          .estimator = THR_ESTIMATOR_VARIANT,
                                          .seed = 1};
     thr_tower_config_init(&options->config);
 }
 
+void thr_tower_train_options_init_vectors(thr_tower_train_options *options, bool items_alone) {
+    thr_tower_train_options_init(options);
+    options->config.n_dims = 32;
+    options->config.query_bits = THR_FLOAT_BITS;
+    options->config.item_bits = 4;
+    options->gamma = options->teacher_gamma;
+    options->float_share = 0;
+    options->noise = 0.5f;
+    options->rate = 0.03f;
+    options->n_epochs = 20;
+    options->teacher_share = items_alone ? 1 : 0;
+}
+
 enum { BATCH_MAX = 1 << 16 };
 
 static thr_status check(const thr_tower_train_options *options, thr_error *err) {
-    THR_TRY(thr_text_model_check(&options->config, err));
     if (options->batch < 2 || options->batch > BATCH_MAX)
         return thr_fail(err, THR_EINVAL, "batches of %u pairs: choose 2 to %d", options->batch, BATCH_MAX);
     if (options->n_negatives >= options->batch)
@@ -47,6 +60,14 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     if (options->valid_path == NULL && !(options->valid_share > 0 && options->valid_share <= 0.5f))
         return thr_fail(err, THR_EINVAL, "a share of %g of the queries to validate with: choose more than 0, up to 0.5",
                         (double)options->valid_share);
+    if (!(options->teacher_share >= 0 && options->teacher_share <= 1))
+        return thr_fail(err, THR_EINVAL, "a share of %g for the vectors' own cosines: choose 0 to 1",
+                        (double)options->teacher_share);
+    if (!(options->teacher_gamma > 0) || !isfinite(options->teacher_gamma))
+        return thr_fail(err, THR_EINVAL, "a scale of %g for the vectors' own cosines: it must be above 0",
+                        (double)options->teacher_gamma);
+    if (!(options->noise >= 0) || !isfinite(options->noise))
+        return thr_fail(err, THR_EINVAL, "noise of length %g: choose 0 or more", (double)options->noise);
     if ((unsigned)options->estimator > THR_ESTIMATOR_TANH)
         return thr_fail(err, THR_EINVAL, "%d is no thr_estimator", (int)options->estimator);
     return THR_OK;
@@ -104,19 +125,11 @@ static thr_status run(thr_text_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
-                           const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
-    thr_tower_train_options options;
-    thr_tower_train_options_init(&options);
-    if (given != NULL)
-        THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_tower_train_options, on_epoch),
-                                 "thr_tower_train_options", err));
-    THR_TRY(check(&options, err));
-    if (options.n_negatives == 0)
-        options.n_negatives = options.batch - 1;
-    const thr_model_place place = {
-        path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
-    THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
+static thr_status train(thr_context *context, const thr_trainer_source *source, const thr_model_place *place,
+                        const thr_tower_train_options *options, thr_tower_report *report, thr_error *err) {
+    const char *path = place->model_path;
+    THR_TRY(check(options, err));
+    THR_TRY(thr_training_checkpoint_check_place(context, place, err));
     thr_training_lock lock;
     thr_text_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
@@ -125,8 +138,8 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         thr_release(context, trainer);
         return status;
     }
-    status = thr_text_trainer_start(context, pairs_path, path, &options, trainer, err);
-    if (status == THR_OK && options.resume)
+    status = thr_text_trainer_start(context, source, path, options, trainer, err);
+    if (status == THR_OK && options->resume)
         status = thr_text_checkpoint_read(trainer, err);
     if (status == THR_OK)
         status = thr_text_trainer_choose_device(trainer, err);
@@ -148,4 +161,42 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     thr_training_lock_drop(&lock);
     thr_release(context, trainer);
     return status;
+}
+
+/* Complete the options; *options has the defaults. */
+static thr_status take(const thr_tower_train_options *given, thr_tower_train_options *options, thr_error *err) {
+    if (given != NULL)
+        THR_TRY(thr_take_options(options, sizeof *options, given, offsetof(thr_tower_train_options, on_epoch),
+                                 "thr_tower_train_options", err));
+    return THR_OK;
+}
+
+thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
+                           const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
+    thr_tower_train_options options;
+    thr_tower_train_options_init(&options);
+    THR_TRY(take(given, &options, err));
+    options.config.n_inputs = 0;
+    THR_TRY(thr_text_model_check(&options.config, err));
+    const thr_model_place place = {
+        path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
+    return train(context, &(thr_trainer_source){.pairs_path = pairs_path}, &place, &options, report, err);
+}
+
+thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, thr_reader *items, const char *path,
+                                   const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
+    thr_tower_train_options options;
+    thr_tower_train_options_init_vectors(&options, queries == NULL);
+    if (context == NULL || items == NULL)
+        return thr_fail(err, THR_EINVAL, "a training needs a context and a reader of items");
+    THR_TRY(take(given, &options, err));
+    if (options.valid_path != NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: vectors are validated with a share of themselves: leave it out",
+                        options.valid_path);
+    const thr_model_place place = {path,
+                                   THR_MODEL_KIND,
+                                   "a model of text towers",
+                                   {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL},
+                                   options.resume};
+    return train(context, &(thr_trainer_source){.queries = queries, .items = items}, &place, &options, report, err);
 }

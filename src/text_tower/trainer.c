@@ -7,6 +7,35 @@
 
 #include "base/error.h"
 
+static thr_status check_split(const thr_text_trainer *trainer, const char *name, thr_error *err) {
+    const uint32_t batch = trainer->options.batch;
+    if (trainer->split.n_train >= 2 * (size_t)batch && trainer->split.n_valid >= 2)
+        return THR_OK;
+    return thr_fail(err, THR_EFORMAT,
+                    "%s: %zu pairs to learn from and %zu to validate with: at least two batches of %u and two pairs "
+                    "are needed; use smaller batches or more pairs",
+                    name, trainer->split.n_train, trainer->split.n_valid, batch);
+}
+
+/* Read vectors; their dimensions complete the configuration. */
+static thr_status read_vectors(thr_text_trainer *trainer, const thr_trainer_source *source, thr_error *err) {
+    thr_context *context = trainer->context;
+    thr_tower_train_options *options = &trainer->options;
+    thr_vector_pairs *vectors = &trainer->vectors;
+    THR_TRY(thr_text_vector_pairs_read(context, source->queries, source->items, vectors, err));
+    options->config.n_inputs = options->config.n_pooled = vectors->n_dims;
+    options->config.max_grams = options->config.max_words = 0; /* a file of vectors does not have these */
+    options->config.shared_words = false;
+    THR_TRY(thr_text_model_check(&options->config, err));
+    THR_TRY(
+        thr_training_split_make(context, vectors->split, vectors->n, options->valid_share, 0, &trainer->split, err));
+    THR_TRY(check_split(trainer, thr_reader_name(source->items), err));
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_TRY(thr_alloc(context, options->batch, vectors->n_dims * sizeof(float), &trainer->scratch.rows[side],
+                          "a batch", err));
+    return THR_OK;
+}
+
 static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
@@ -26,12 +55,7 @@ static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, 
                                     &trainer->lexicon, &trainer->valid_pairs, err));
     THR_TRY(thr_training_split_make(context, trainer->pairs.split, trainer->pairs.n, own ? options->valid_share : 0,
                                     trainer->valid_pairs.n, &trainer->split, err));
-    if (trainer->split.n_train < 2 * (size_t)options->batch || trainer->split.n_valid < 2)
-        return thr_fail(
-            err, THR_EFORMAT,
-            "%s: %zu pairs to learn from and %zu to validate with: at least two batches of %u and two pairs "
-            "are needed; use smaller batches or more pairs",
-            pairs_path, trainer->split.n_train, trainer->split.n_valid, options->batch);
+    THR_TRY(check_split(trainer, pairs_path, err));
     return thr_words_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
 }
 
@@ -59,11 +83,28 @@ static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
+static float *writable(const thr_text_trainer *trainer, const float *part) {
+    return trainer->dense.values + (part - trainer->dense.values);
+}
+
 /*
  * Matrices B start at a tenth of Glorot's limit: while the reconstruction is noise, so is the residual, and the planes
  * after the first would learn late.
  */
 static const double REBUILD_SHARE = 0.1;
+
+/*
+ * Initial weights for vectors: a float side's arguments have the variance 1, as f has length 1. Both sides start alike,
+ * so that the first codes are those of random hyperplanes, and match.
+ */
+static void draw_for_vectors(thr_text_trainer *trainer) {
+    const thr_tower_config *config = &trainer->model.config;
+    const size_t n = (size_t)config->n_pooled * config->n_dims;
+    const float *item = trainer->model.parts[THR_SIDE_ITEM][THR_PART_BASE_WEIGHT];
+    uint64_t rng = trainer->options.seed;
+    thr_training_weights_draw(&rng, sqrt(3.0), writable(trainer, item), n);
+    memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item, n * sizeof *item);
+}
 
 /*
  * Initial weights after Glorot and Bengio (2010); biases are 0. The fan-in of windows counts all trigrams, although few
@@ -82,25 +123,32 @@ static void draw_weights(thr_text_trainer *trainer) {
             const double limit = sqrt(6.0 / (shape.n_rows + shape.n_columns));
             if (shape.n_rows > 1)
                 thr_training_weights_draw(&rng, thr_part_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
-                                          trainer->dense.values +
-                                              (trainer->model.parts[side][p] - trainer->dense.values),
+                                          writable(trainer, trainer->model.parts[side][p]),
                                           (size_t)shape.n_rows * shape.n_columns);
         }
     }
 }
 
-thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, const char *path,
+thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source *source, const char *path,
                                   const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err) {
     trainer->context = context;
     thr_device_policy_start(&trainer->on_device, context);
     trainer->options = *options;
+    if (options->n_negatives == 0)
+        trainer->options.n_negatives = options->batch - 1;
     trainer->path = path;
-    THR_TRY(read_pairs(trainer, pairs_path, err));
+    THR_TRY(source->items != NULL ? read_vectors(trainer, source, err) : read_pairs(trainer, source->pairs_path, err));
+    options = &trainer->options;
     trainer->model.config = options->config;
     THR_TRY(make_weights(trainer, err));
-    draw_weights(trainer);
     trainer->as_floats = trainer->model;
     trainer->as_floats.config.query_bits = trainer->as_floats.config.item_bits = THR_FLOAT_BITS;
+    if (source->items == NULL) {
+        draw_weights(trainer);
+    } else {
+        draw_for_vectors(trainer);
+        THR_TRY(thr_text_trainer_init_planes(trainer, err));
+    }
     const thr_match_loss loss = thr_text_trainer_match_loss(trainer);
     const size_t n_dims = options->config.n_dims;
     for (size_t side = 0; side < THR_N_SIDES; side++)
@@ -117,12 +165,14 @@ void thr_text_trainer_free(thr_text_trainer *trainer) {
     thr_words_lexicon_free(context, &trainer->lexicon);
     thr_text_pairs_free(context, &trainer->pairs);
     thr_text_pairs_free(context, &trainer->valid_pairs);
+    thr_text_vector_pairs_free(context, &trainer->vectors);
     thr_training_split_free(context, &trainer->split);
     thr_words_grams_free(context, &trainer->model.grams);
     for (size_t i = 0; i < THR_N_SIDES; i++) {
         thr_training_weights_free(context, &trainer->tables[i]);
         thr_text_pass_free(context, &trainer->scratch.passes[i]);
         thr_release(context, trainer->scratch.d_embeddings[i]);
+        thr_release(context, trainer->scratch.rows[i]);
     }
     thr_training_weights_free(context, &trainer->dense);
     thr_text_batch_free(context, &trainer->scratch.batch);

@@ -8,6 +8,7 @@
 #include "nn/match_loss.h"
 #include "text_tower/backward.h"
 #include "text_tower/batch.h"
+#include "text_tower/vector_pairs.h"
 #include "training/loop.h"
 #include "text_tower/device/trainer.h"
 #include "training/split.h"
@@ -16,6 +17,7 @@
 /* Memory of a step. */
 typedef struct thr_trainer_scratch {
     thr_batch batch;
+    float *rows[THR_N_SIDES]; /* the given vectors of a batch */
     thr_bags_transposed transposed;
     thr_pass passes[THR_N_SIDES];
     thr_text_backward_workspace back;
@@ -30,6 +32,7 @@ typedef struct thr_text_trainer {
     /* The data. */
     thr_lexicon lexicon;
     thr_pairs pairs, valid_pairs;
+    thr_vector_pairs vectors; /* instead of these, of a model of vectors */
     thr_split split;
     /* The model, and the weights it is a view of. */
     thr_text_model model;
@@ -43,11 +46,17 @@ typedef struct thr_text_trainer {
     thr_training_state state;
 } thr_text_trainer;
 
+/* Where the pairs come from: a file of texts, or readers of vectors (queries may be NULL). */
+typedef struct thr_trainer_source {
+    const char *pairs_path;
+    thr_reader *queries, *items;
+} thr_trainer_source;
+
 /*
- * Read the pairs, choose the trigrams, draw the initial weights. *trainer starts zeroed. THR_OK; THR_EFORMAT for too
- * few pairs; what thr_text_pairs_read returns; THR_ENOMEM.
+ * Read the pairs, choose the trigrams of texts, draw the initial weights. *trainer starts zeroed. THR_OK; THR_EFORMAT
+ * for too few pairs; what thr_text_pairs_read or thr_text_vector_pairs_read returns; THR_ENOMEM.
  */
-thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, const char *path,
+thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source *source, const char *path,
                                   const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err);
 void thr_text_trainer_free(thr_text_trainer *trainer);
 
@@ -93,9 +102,15 @@ thr_optimiser thr_text_trainer_optimiser(const thr_text_trainer *trainer); /* of
 thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer);
 thr_slope thr_text_trainer_slope(const thr_text_trainer *trainer);
 
-/* Embed n pairs into the trainer's passes. THR_OK; THR_ERANGE when an activation is not finite; THR_ENOMEM. */
-thr_status thr_text_trainer_forward(thr_text_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers,
-                                    size_t n, const thr_batch_mode *mode, thr_error *err);
+/* The input of a side in the last batch. */
+thr_side_input thr_text_trainer_input(thr_text_trainer *trainer, thr_side side, size_t n);
+
+/*
+ * Embed n pairs into the trainer's passes by a view of its model. pairs are those of texts; unused for vectors. THR_OK;
+ * THR_ERANGE when an activation is not finite; THR_ENOMEM.
+ */
+thr_status thr_text_trainer_forward(thr_text_trainer *trainer, const thr_text_model *model, const thr_pairs *pairs,
+                                    const uint32_t *numbers, size_t n, const thr_batch_mode *mode, thr_error *err);
 
 /*
  * Mean log loss and AUC of the validation pairs. THR_OK; THR_ERANGE when they or any weight are not finite; THR_ENOMEM.

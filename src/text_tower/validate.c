@@ -15,7 +15,8 @@ static thr_status embed(thr_text_trainer *trainer, float *const embeddings[THR_N
     for (size_t first = 0; first < trainer->split.n_valid; first += trainer->options.batch) {
         const size_t left = trainer->split.n_valid - first;
         const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
-        THR_TRY(thr_text_trainer_forward(trainer, pairs, trainer->split.valid + first, n, &(thr_batch_mode){0}, err));
+        THR_TRY(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), pairs, trainer->split.valid + first, n,
+                                         &(thr_batch_mode){0}, err));
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
             memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->scratch.passes[side]),
                    n * n_dims * sizeof(float));
@@ -36,7 +37,16 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
     const thr_tower_train_options *options = &trainer->options;
     thr_scored_pairs pairs = {.n = trainer->split.n_valid, .n_dims = trainer->model.config.n_dims};
     const thr_match_loss match = thr_text_trainer_match_loss(trainer);
+    float *teachers[THR_N_SIDES] = {NULL};
     thr_status status = THR_OK;
+    for (size_t side = 0; side < THR_N_SIDES && match.teacher_share > 0; side++) {
+        THR_TRY_OUT(
+            thr_alloc(context, pairs.n, match.n_teacher_dims * sizeof(float), &teachers[side], "a validation", err));
+        pairs.teachers[side] = teachers[side];
+    }
+    if (match.teacher_share > 0)
+        thr_text_vector_pairs_gather(&trainer->vectors, trainer->split.valid, pairs.n, &(thr_vector_noise){0},
+                                     teachers);
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY_OUT(
             thr_alloc(context, pairs.n, pairs.n_dims * sizeof(float), &pairs.embeddings[side], "a validation", err));
@@ -48,7 +58,9 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
         THR_TRY_OUT(thr_text_trainer_diverged(trainer, err));
     THR_TRY_OUT(thr_text_scored_pairs_auc(context, &pairs, auc, err));
 out:
-    for (size_t side = 0; side < THR_N_SIDES; side++)
+    for (size_t side = 0; side < THR_N_SIDES; side++) {
         thr_release(context, pairs.embeddings[side]);
+        thr_release(context, teachers[side]);
+    }
     return status;
 }

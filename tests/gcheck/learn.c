@@ -405,7 +405,12 @@ static void check_match(batch *b) {
                              .d_queries = device_floats(b, NULL, n),
                              .d_items = device_floats(b, NULL, n),
                              .scratch = device_floats(b, NULL, 2 * n + n_texts * (loss.n_negatives + 3))};
-    const thr_match_batch all = {queries, items, n_texts, b->n.n_dims, NULL, right[0], right[1]};
+    const thr_match_batch all = {.queries = queries,
+                                 .items = items,
+                                 .n_rows = n_texts,
+                                 .n_dims = b->n.n_dims,
+                                 .d_queries = right[0],
+                                 .d_items = right[1]};
     (void)thr_nn_match_loss_run(b->g->context, &loss, &all, scratch);
     DO(b, match, op);
     compare(b, "the loss's gradient by queries", op.d_queries, right[0], n, most);

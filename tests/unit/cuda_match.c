@@ -75,7 +75,12 @@ static void check_run(batch *b) {
     float *scratch = test_array(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims), sizeof *scratch);
     const double gamma = (double)b->loss.gamma;
     double mean = 0;
-    const thr_match_batch all = {b->queries, b->items, b->n, b->n_dims, NULL, d_queries, d_items};
+    const thr_match_batch all = {.queries = b->queries,
+                                 .items = b->items,
+                                 .n_rows = b->n,
+                                 .n_dims = b->n_dims,
+                                 .d_queries = d_queries,
+                                 .d_items = d_items};
     const double right = thr_nn_match_loss_run(gpu.context, &b->loss, &all, scratch);
     run(b);
     for (size_t i = 0; i < b->n; i++)

@@ -10,6 +10,7 @@ typedef struct batch {
     thr_match_loss loss;
     size_t n, n_dims;
     float *queries, *items;
+    float *teacher[2]; /* queries and items of it, or NULL */
     /* what a context answered first; NULL before */
     float *cosines, *d_queries, *d_items;
     double mean;
@@ -25,6 +26,18 @@ static double cosine(const double *a, const double *b, size_t n) {
     return aa == 0 || bb == 0 ? 0 : ab / sqrt(aa * bb);
 }
 
+static double teacher_cosine(const batch *b, size_t query, size_t item) {
+    const size_t n_dims = b->loss.n_teacher_dims;
+    double *rows = test_array(2 * n_dims, sizeof *rows);
+    for (size_t d = 0; d < n_dims; d++) {
+        rows[d] = (double)b->teacher[0][query * n_dims + d];
+        rows[n_dims + d] = (double)b->teacher[1][item * n_dims + d];
+    }
+    const double c = cosine(rows, rows + n_dims, n_dims);
+    free(rows);
+    return c;
+}
+
 static double row_loss(const batch *b, const double *queries, const double *items, size_t i) {
     const double gamma = (double)b->loss.gamma, *query = queries + i * b->n_dims;
     const double pair = cosine(query, items + i * b->n_dims, b->n_dims);
@@ -33,7 +46,17 @@ static double row_loss(const batch *b, const double *queries, const double *item
         const size_t item = (i + b->loss.shift + j) % b->n;
         sum += exp(gamma * (cosine(query, items + item * b->n_dims, b->n_dims) - pair));
     }
-    return log(sum);
+    if (b->loss.teacher_share == 0)
+        return log(sum);
+    const double share = (double)b->loss.teacher_share;
+    double targets = 0, products = 0;
+    for (size_t j = 0; j <= b->loss.n_negatives; j++) { /* 0 is the pair */
+        const size_t item = j == 0 ? i : (i + b->loss.shift + j - 1) % b->n;
+        const double t = exp((double)b->loss.teacher_gamma * teacher_cosine(b, i, item));
+        targets += t;
+        products += t * gamma * (cosine(query, items + item * b->n_dims, b->n_dims) - pair);
+    }
+    return log(sum) - share * products / targets;
 }
 
 static double naive_loss(const batch *b, const double *queries, const double *items) {
@@ -62,7 +85,7 @@ static batch make_batch(size_t n, size_t n_dims, uint32_t shift, uint32_t n_nega
 }
 
 static void free_batch(batch *b) {
-    float *const all[] = {b->queries, b->items, b->cosines, b->d_queries, b->d_items};
+    float *const all[] = {b->queries, b->items, b->cosines, b->d_queries, b->d_items, b->teacher[0], b->teacher[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -78,7 +101,8 @@ static void run(thr_context *context, batch *b) {
     float *scratch = dirty(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims));
     memset(b->d_queries, 0xff, b->n * b->n_dims * sizeof(float));
     memset(b->d_items, 0xff, b->n * b->n_dims * sizeof(float));
-    const thr_match_batch all = {b->queries, b->items, b->n, b->n_dims, b->cosines, b->d_queries, b->d_items};
+    const thr_match_batch all = {b->queries,   b->items,   b->n,          b->n_dims,    b->cosines,
+                                 b->d_queries, b->d_items, b->teacher[0], b->teacher[1]};
     b->mean = thr_nn_match_loss_run(context, &b->loss, &all, scratch);
     free(scratch);
 }
@@ -95,7 +119,12 @@ static void check_same(thr_context *context, void *arg) {
     assert_same_floats(again.d_queries, b->d_queries, b->n * b->n_dims, "d_queries");
     assert_same_floats(again.d_items, b->d_items, b->n * b->n_dims, "d_items");
     float *scratch = dirty(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims));
-    const thr_match_batch without = {.queries = b->queries, .items = b->items, .n_rows = b->n, .n_dims = b->n_dims};
+    const thr_match_batch without = {.queries = b->queries,
+                                     .items = b->items,
+                                     .n_rows = b->n,
+                                     .n_dims = b->n_dims,
+                                     .teacher_queries = b->teacher[0],
+                                     .teacher_items = b->teacher[1]};
     assert_true(thr_nn_match_loss_run(context, &b->loss, &without, scratch) == b->mean);
     free(scratch);
     free(again.cosines);
@@ -152,6 +181,26 @@ static void loss_and_gradients_are_the_naive_models(void **state) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
+        check_batch(&b, &rng);
+        free_batch(&b);
+    }
+}
+
+static void a_teacher_shares_the_targets(void **state) {
+    (void)state;
+    static const struct {
+        size_t n, n_dims, n_teacher_dims;
+        uint32_t shift, n_negatives;
+        float share, gamma;
+    } cases[] = {{5, 8, 3, 1, 4, 1, 20}, {60, 16, 40, 1, 59, 0.3f, 5}, {101, 4, 10, 2, 30, 1, 10}};
+    uint64_t rng = test_seed();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
+        b.loss.teacher_share = cases[i].share;
+        b.loss.teacher_gamma = cases[i].gamma;
+        b.loss.n_teacher_dims = cases[i].n_teacher_dims;
+        for (size_t side = 0; side < 2; side++)
+            b.teacher[side] = nn_long_vectors(cases[i].n, cases[i].n_teacher_dims, &rng);
         check_batch(&b, &rng);
         free_batch(&b);
     }
@@ -214,6 +263,7 @@ static void a_number_that_is_none_makes_a_loss_that_is_none(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_and_gradients_are_the_naive_models),
+        cmocka_unit_test(a_teacher_shares_the_targets),
         cmocka_unit_test(zero_vectors_have_cosine_0_and_no_gradient),
         cmocka_unit_test(large_gammas_stay_finite),
         cmocka_unit_test(a_number_that_is_none_makes_a_loss_that_is_none),

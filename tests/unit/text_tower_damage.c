@@ -150,7 +150,7 @@ static void headers_that_do_not_fit_are_explained(void **state) {
     thr_error err;
     thr_tower *tower = NULL;
     free(make_small(*state, &size));
-    refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.tower\":\"2\"", THR_EVERSION, "version 2");
+    refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.tower\":\"3\"", THR_EVERSION, "version 3");
     refused_with(*state, "\"thresher.tower\":\"1\"", "\"thresher.power\":\"1\"", THR_EFORMAT, "is not a model");
     refused_with(*state, "\"n_dims\":\"2\"", "\"n_dims\":\"0\"", THR_EFORMAT, "out of range");
     refused_with(*state, "\"n_dims\":\"2\"", "\"n_dims\":\"x\"", THR_EFORMAT, "not a number");

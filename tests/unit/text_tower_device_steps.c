@@ -60,7 +60,9 @@ static void start(thr_context *context, const kind *k, thr_text_trainer *trainer
     options.float_share = k->floats;
     options.batch = 16;
     *trainer = (thr_text_trainer){0};
-    assert_ok(thr_text_trainer_start(context, pairs, model, &options, trainer, &err), &err);
+    assert_ok(
+        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, &options, trainer, &err),
+        &err);
     assert_ok(thr_text_trainer_choose_device(trainer, &err), &err);
 }
 

@@ -22,17 +22,24 @@ typedef struct sample {
     uint32_t words[32];
     size_t offsets[N_TEXTS + 1];
     thr_texts texts;
+    thr_side_input input;
 } sample;
 
-static void make_sample(sample *s, uint32_t bits, bool shared_steps, bool plain_weights, uint64_t *rng) {
+typedef struct side_shape {
+    uint32_t bits;
+    bool shared_steps, plain_weights, reads_vectors;
+} side_shape;
+
+static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
     thr_tower_config *config = &s->model.config;
     memset(s, 0, sizeof *s);
     thr_tower_config_init(config);
     config->n_dims = DIMS;
     config->n_pooled = POOLED;
-    config->query_bits = config->item_bits = bits;
-    config->shared_steps = shared_steps;
-    config->plain_weights = plain_weights;
+    config->query_bits = config->item_bits = of->bits;
+    config->shared_steps = of->shared_steps;
+    config->plain_weights = of->plain_weights;
+    config->n_inputs = of->reads_vectors ? POOLED : 0;
     size_t at = 0;
     for (size_t p = 0; p < thr_text_model_n_parts(config, THR_SIDE_QUERY); p++) {
         const thr_part_shape shape = thr_text_model_part_shape(config, p);
@@ -54,6 +61,7 @@ static void make_sample(sample *s, uint32_t bits, bool shared_steps, bool plain_
         s->offsets[i + 1] = s->offsets[i] + n;
     }
     s->texts = (thr_texts){N_TEXTS, s->offsets, s->words};
+    s->input = (thr_side_input){N_TEXTS, of->reads_vectors ? NULL : &s->texts, s->vectors};
 }
 
 static void free_sample(sample *s) {
@@ -88,7 +96,13 @@ static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*
     const float *const *parts = s->model.parts[0];
     double f[POOLED], r[POOLED], a[DIMS];
     const size_t n = s->offsets[text + 1] - s->offsets[text];
+    double length = 0;
+    for (size_t c = 0; c < POOLED; c++)
+        length += pow((double)s->vectors[text * POOLED + c], 2);
     for (size_t c = 0; c < POOLED; c++) {
+        f[c] = (double)s->vectors[text * POOLED + c] / sqrt(length) + (double)parts[THR_PART_POOL_BIAS][c];
+        if (config->n_inputs != 0)
+            continue;
         f[c] = -INFINITY;
         for (size_t t = 0; t < (n == 0 ? 1 : n); t++)
             f[c] = fmax(f[c], window(s, text, t, c));
@@ -105,7 +119,9 @@ static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*
                   parts[thr_step_part(config, t, THR_PART_RESIDUAL_BIAS)], POOLED, DIMS, a);
         }
         for (size_t d = 0; d < DIMS; d++) {
-            double plane = config->query_bits == THR_FLOAT_BITS ? tanh(a[d]) : a[d] > 0 ? 1 : -1;
+            double plane = a[d] > 0 ? 1 : -1;
+            if (config->query_bits == THR_FLOAT_BITS)
+                plane = config->n_inputs != 0 ? a[d] : tanh(a[d]);
             if (point != NULL && config->query_bits != THR_FLOAT_BITS)
                 plane = (point[t][d] > 0 ? 1 : -1) + a[d] - point[t][d];
             e[d] = (t == 0 ? 0 : e[d]) + plane * (config->plain_weights ? 1 : pow(0.5, t));
@@ -115,16 +131,16 @@ static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*
     }
 }
 
-static const struct {
-    uint32_t bits;
-    bool shared_steps, plain_weights;
-} shapes[] = {{THR_FLOAT_BITS, false, false},
-              {1, false, false},
-              {2, false, false},
-              {3, false, false},
-              {3, true, false},
-              {3, false, true},
-              {8, false, false}};
+static const side_shape shapes[] = {{.bits = THR_FLOAT_BITS},
+                                    {.bits = 1},
+                                    {.bits = 2},
+                                    {.bits = 3},
+                                    {.bits = 3, .shared_steps = true},
+                                    {.bits = 3, .plain_weights = true},
+                                    {.bits = 8},
+                                    {.bits = THR_FLOAT_BITS, .reads_vectors = true},
+                                    {.bits = 1, .reads_vectors = true},
+                                    {.bits = 4, .reads_vectors = true}};
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static void a_side_computes_the_papers_equations(void **state) {
@@ -135,9 +151,9 @@ static void a_side_computes_the_papers_equations(void **state) {
         sample s;
         thr_pass pass = {0};
         thr_error err;
-        make_sample(&s, shapes[i].bits, shapes[i].shared_steps, shapes[i].plain_weights, &rng);
+        make_sample(&s, &shapes[i], &rng);
         assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
-        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
+        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass);
         const float *got = thr_pass_embedding(&s.model.config, THR_SIDE_QUERY, &pass);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
@@ -195,7 +211,7 @@ static void gradients_are_those_of_differences(void **state) {
         thr_error err;
         float goal[N_TEXTS * DIMS], d_embedding[N_TEXTS * DIMS], *d_parts[THR_PARTS_MAX] = {NULL};
         double points[N_TEXTS][8][DIMS];
-        make_sample(&s, shapes[i].bits, shapes[i].shared_steps, shapes[i].plain_weights, &rng);
+        make_sample(&s, &shapes[i], &rng);
         test_gaussian(&rng, goal, N_TEXTS * DIMS);
         memcpy(d_embedding, goal, sizeof goal);
         float *d_dense = test_array(s.n_dense, sizeof(float));
@@ -208,11 +224,12 @@ static void gradients_are_those_of_differences(void **state) {
         }
         assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
         assert_ok(thr_text_backward_reserve(context, &s.model.config, N_TEXTS, &workspace, &err), &err);
-        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
+        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass);
         const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &workspace};
-        thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, &to);
+        thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass, &to);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
-        check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
+        if (!shapes[i].reads_vectors) /* given vectors are not learned */
+            check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
         thr_text_backward_free(context, &workspace);
         thr_text_pass_free(context, &pass);
         free(d_dense);

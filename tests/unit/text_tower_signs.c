@@ -14,7 +14,9 @@ enum { BATCH = 40 };
 static thr_text_trainer *start(thr_context *context, const thr_tower_train_options *options) {
     thr_text_trainer *trainer = test_array(1, sizeof *trainer);
     thr_error err;
-    assert_ok(thr_text_trainer_start(context, pairs, model, options, trainer, &err), &err);
+    assert_ok(
+        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, options, trainer, &err),
+        &err);
     assert_true(thr_text_trainer_float_epochs(trainer) == 1);
     return trainer;
 }
@@ -37,12 +39,14 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             const size_t n = (size_t)BATCH * options.config.n_dims;
             float *x = test_array(n, sizeof *x);
             const thr_batch_mode mode = {0};
-            assert_ok(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err),
+            assert_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
+                                               trainer->split.train, BATCH, &mode, &err),
                       &err);
             memcpy(x, trainer->scratch.passes[THR_SIDE_ITEM].before[0], n * sizeof *x);
             assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
             trainer->state.epoch++;
-            assert_ok(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err),
+            assert_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
+                                               trainer->split.train, BATCH, &mode, &err),
                       &err);
             const thr_pass *pass = &trainer->scratch.passes[THR_SIDE_ITEM];
             const float *e = thr_pass_embedding(&trainer->model.config, THR_SIDE_ITEM, pass);

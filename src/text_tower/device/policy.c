@@ -23,6 +23,8 @@ static void free_training(void *copy) {
 static const thr_device_copier TRAINING = {.copy = copy_training, .free = free_training, .wake_ups = 60};
 
 thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err) {
+    if (thr_model_reads_vectors(&trainer->model.config))
+        return THR_OK; /* such a step is as small as its transfer */
     const double n_pairs = (double)trainer->split.n_train * (double)trainer->options.n_epochs;
     const double n_weights = (double)THR_N_SIDES * (double)trainer->tables[0].n + (double)trainer->dense.n;
     const thr_device_use use = {.copier = &TRAINING,

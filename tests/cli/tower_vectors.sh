@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Models of given vectors: trained, looked at, encoding, indexed and searched; and what is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# rows N DIMS SEED
+rows() {
+    awk -v n="$1" -v dims="$2" -v seed="$3" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < n; i++) {
+            for (d = 0; d < dims; d++)
+                printf "%.4f ", rand() - 0.5
+            print ""
+        }
+    }'
+}
+rows 500 24 1 | to_fvecs >items.fvecs
+rows 50 24 2 | to_fvecs >queries.fvecs
+rows 500 8 3 | to_fvecs >narrow.fvecs
+printf 'edit\tedit pdf files\n' >pairs.tsv
+small="--dims 16 --batch 128 --epochs 4"
+# shellcheck disable=SC2086 # words
+train() {
+    "$THRESHER" tower train --vectors "$@" $small
+}
+
+works train items.fvecs -o m.safetensors --json
+is_json out
+works train items.fvecs -o again.safetensors --threads 1
+cmp m.safetensors again.safetensors || die "another number of threads makes another model"
+works "$THRESHER" info m.safetensors
+says 'queries of float32, items of 4 bits, 16 dimensions, of vectors of 24' out
+works "$THRESHER" info m.safetensors --json
+says '"n_inputs":24' out
+works train items.fvecs items.fvecs -o pairs.safetensors --query-bits 3 --item-bits 2 --distil 0.5
+
+works "$THRESHER" tower encode m.safetensors items.fvecs -o codes.npy --packed
+works "$THRESHER" tower encode m.safetensors queries.fvecs --side query -o q.npy
+works "$THRESHER" tower encode m.safetensors items.fvecs -o encoded.index
+works "$THRESHER" index build items.fvecs --model m.safetensors -o items.index
+works "$THRESHER" index search items.index queries.fvecs -k 5 -o found.ivecs
+works "$THRESHER" index search encoded.index queries.fvecs -k 5 -o same.ivecs
+cmp found.ivecs same.ivecs || die "tower encode and index build make other indexes"
+works "$THRESHER" index verify items.index
+
+fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' train narrow.fvecs items.fvecs -o x.safetensors
+fails 1 'queries.fvecs has 50 vectors, items.fvecs 500' train queries.fvecs items.fvecs -o x.safetensors
+fails 1 'two batches' train queries.fvecs -o x.safetensors
+fails 1 'a text holds no vectors' train pairs.tsv -o x.safetensors
+fails 2 '--words is for texts' train items.fvecs -o x.safetensors --words 3
+fails 2 '--noise is for --vectors' "$THRESHER" tower train pairs.tsv -o x.safetensors --noise 1
+fails 2 'two files are for --vectors' "$THRESHER" tower train pairs.tsv items.fvecs -o x.safetensors
+fails 1 'the model reads those of 24' "$THRESHER" tower encode m.safetensors narrow.fvecs -o x.npy
+fails 1 'the model reads vectors of 24 dimensions' "$THRESHER" tower encode m.safetensors pairs.tsv -o x.npy
+fails 1 'the model reads those of 24' "$THRESHER" index search items.index narrow.fvecs -k 5
+fails 1 'the model encodes vectors' "$THRESHER" tower eval m.safetensors pairs.tsv
+[ ! -e x.safetensors ] || die "a refused training left a model"

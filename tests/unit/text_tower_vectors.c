@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_tower_vectors.c - models of given vectors: training, files, encoding, and what is refused. */
+#define TOWER_TEST "vectors"
+#include "text_tower_support.h"
+
+#include <math.h>
+
+enum { N = 150, DIMS = 10 };
+
+static float *make_rows(uint64_t seed) {
+    float *rows = test_array((size_t)N * DIMS, sizeof *rows);
+    test_gaussian(&seed, rows, (size_t)N * DIMS);
+    return rows;
+}
+
+static void small(thr_tower_train_options *options, bool items_alone) {
+    thr_tower_train_options_init_vectors(options, items_alone);
+    options->config.n_dims = 16;
+    options->config.item_bits = 2;
+    options->config.query_bits = 3;
+    options->valid_share = 0.15f;
+    options->n_epochs = 3;
+    options->batch = 20;
+}
+
+/* queries NULL: items alone. */
+static thr_status train_rows(thr_context *context, const float *queries, const float *items, const char *path,
+                             const thr_tower_train_options *options, thr_error *err) {
+    const thr_matrix views[2] = {thr_matrix_f32(queries, N, DIMS), thr_matrix_f32(items, N, DIMS)};
+    thr_reader *readers[2] = {NULL, NULL};
+    thr_tower_report report;
+    thr_status status = thr_reader_from_matrix(context, &views[1], &readers[1], err);
+    if (status == THR_OK && queries != NULL)
+        status = thr_reader_from_matrix(context, &views[0], &readers[0], err);
+    if (status == THR_OK)
+        status = thr_tower_train_vectors(context, readers[0], readers[1], path, options, &report, err);
+    thr_reader_free(readers[0]);
+    thr_reader_free(readers[1]);
+    return status;
+}
+
+typedef struct job {
+    const float *queries, *items;
+    thr_tower_train_options options;
+    const char *path, *same_as;
+} job;
+
+static void train_the_same(thr_context *context, void *arg) {
+    const job *j = arg;
+    thr_error err;
+    assert_ok(train_rows(context, j->queries, j->items, j->path, &j->options, &err), &err);
+    assert_true(tower_same_files(j->path, j->same_as));
+}
+
+static void the_same_vectors_give_the_same_model(void **state) {
+    float *items = make_rows(1), *queries = make_rows(2);
+    for (int alone = 0; alone < 2; alone++) {
+        thr_error err;
+        job j = {.queries = alone ? NULL : queries, .items = items, .path = NAME("b"), .same_as = NAME("a")};
+        small(&j.options, alone == 1);
+        j.options.float_share = alone ? 0 : 0.4f;
+        assert_ok(train_rows(*state, j.queries, items, NAME("a"), &j.options, &err), &err);
+        tower_each_context(train_the_same, &j);
+    }
+    free(items);
+    free(queries);
+}
+
+static thr_context *stopping_context(tower_stopper *stopper) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = 2;
+    options.progress = tower_stop;
+    options.progress_user = stopper;
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    return context;
+}
+
+static void a_stopped_training_resumes_to_the_same_model(void **state) {
+    float *items = make_rows(1);
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, true);
+    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    unsigned n_stops = 0;
+    for (unsigned stop = 3; stop < 40; stop++) {
+        tower_stopper stopper = {.stop_at = stop};
+        thr_context *context = stopping_context(&stopper);
+        options.resume = false;
+        const thr_status status = train_rows(context, NULL, items, NAME("b"), &options, &err);
+        thr_context_free(context);
+        if (status == THR_OK)
+            break;
+        assert_int_equal(status, THR_ECANCELED);
+        if (!test_exists(NAME("b.checkpoint")))
+            continue;
+        n_stops++;
+        options.resume = true;
+        float kept = items[3];
+        items[3] += 1;
+        assert_error(train_rows(*state, NULL, items, NAME("b"), &options, &err), THR_EMISMATCH, &err, "pairs");
+        items[3] = kept;
+        assert_ok(train_rows(*state, NULL, items, NAME("b"), &options, &err), &err);
+        assert_true(tower_same_files(NAME("a"), NAME("b")));
+    }
+    assert_true(n_stops > 0);
+    free(items);
+}
+
+/* Codes of a model keep the order of the vectors' own cosines better than chance. */
+static void codes_find_the_vector_they_were_made_of(void **state) {
+    float *items = make_rows(1), codes[N * 16], queries[N * 16];
+    unsigned char packed[N * 2 * 2];
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, true);
+    options.config.query_bits = THR_FLOAT_BITS;
+    options.n_epochs = 20;
+    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    thr_tower *tower = tower_open(*state, NAME("a"));
+    const thr_tower_info info = thr_tower_get_info(tower);
+    assert_int_equal(info.config.n_inputs, DIMS);
+    assert_int_equal(info.n_parameters, 2 * (DIMS + DIMS * 16 + 16) + 16 * DIMS + DIMS + DIMS * 16 + 16);
+    const thr_matrix rows = thr_matrix_f32(items, N, DIMS);
+    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err), &err);
+    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err), &err);
+    assert_ok(thr_tower_pack(tower, THR_SIDE_ITEM, codes, N, packed, &err), &err);
+    size_t n_found = 0;
+    for (size_t q = 0; q < N; q++) {
+        size_t best = 0;
+        double most = -INFINITY;
+        for (size_t i = 0; i < N; i++) {
+            double product = 0, square = 0;
+            for (size_t d = 0; d < 16; d++) {
+                product += (double)queries[q * 16 + d] * (double)codes[i * 16 + d];
+                square += (double)codes[i * 16 + d] * (double)codes[i * 16 + d];
+            }
+            if (product / sqrt(square) > most) {
+                most = product / sqrt(square);
+                best = i;
+            }
+        }
+        n_found += best == q;
+    }
+    assert_case(n_found > N * 9 / 10, "only %zu of %d vectors found", n_found, N);
+    thr_tower_free(tower);
+    free(items);
+}
+
+/* The reader returns what thr_tower_encode_vectors does, whatever the lengths of the vectors. */
+static void a_reader_encodes_rows(void **state) {
+    float *items = make_rows(1), want[N * 16];
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, true);
+    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    thr_tower *tower = tower_open(*state, NAME("a"));
+    const thr_matrix view = thr_matrix_f32(items, N, DIMS);
+    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &view, want, &err), &err);
+    for (size_t i = 0; i < (size_t)N * DIMS; i++)
+        items[i] *= 4;
+    thr_reader *given = NULL, *reader = NULL;
+    assert_ok(thr_reader_from_matrix(*state, &view, &given, &err), &err);
+    assert_ok(thr_tower_reader(tower, THR_SIDE_ITEM, given, &reader, &err), &err);
+    assert_true(thr_reader_get_shape(reader).n_rows == N && thr_reader_get_shape(reader).seekable);
+    for (int pass = 0; pass < 2; pass++) {
+        thr_matrix rows;
+        uint64_t n = 0;
+        do {
+            assert_ok(thr_reader_next(reader, 64, &rows, &err), &err);
+            if (rows.n_rows != 0)
+                assert_memory_equal(rows.data, want + n * 16, (size_t)rows.n_rows * 16 * sizeof(float));
+            n += rows.n_rows;
+        } while (rows.n_rows != 0);
+        assert_int_equal(n, N);
+        assert_ok(thr_reader_seek(reader, 0, &err), &err);
+    }
+    thr_reader_free(reader);
+    thr_reader_free(given);
+    thr_tower_free(tower);
+    free(items);
+}
+
+static void bad_vectors_are_named(void **state) {
+    thr_context *context = *state;
+    float *items = make_rows(1), *queries = make_rows(2);
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, true);
+    items[4 * DIMS + 2] = NAN;
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ERANGE, &err, "row 4, dimension 2");
+    memset(items + 4 * DIMS, 0, DIMS * sizeof *items);
+    assert_error(train_rows(context, queries, items, NAME("c"), &options, &err), THR_ERANGE, &err,
+                 "row 4 is a zero vector");
+    items[4 * DIMS] = 1;
+    options.batch = 100;
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EFORMAT, &err, "two batches of 100");
+    small(&options, true);
+    options.config.n_dims = 8 * DIMS + 1;
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EDIM, &err,
+                 "81 dimensions for codes of vectors of 10");
+    options.config.n_dims = 16;
+    options.teacher_share = 2;
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EINVAL, &err, "a share of 2");
+    small(&options, true);
+    options.valid_path = "pairs.tsv";
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, &err, "pairs.tsv");
+    options.valid_path = NULL;
+
+    const thr_matrix some = thr_matrix_f32(queries, N - 1, DIMS), narrow = thr_matrix_f32(queries, N, DIMS - 1),
+                     all = thr_matrix_f32(items, N, DIMS);
+    const struct {
+        const thr_matrix *queries;
+        const char *message;
+    } cases[] = {{&some, "149 vectors"}, {&narrow, "of 9 dimensions"}};
+    for (size_t i = 0; i < 2; i++) {
+        thr_reader *given = NULL, *others = NULL;
+        assert_ok(thr_reader_from_matrix(context, cases[i].queries, &given, &err), &err);
+        assert_ok(thr_reader_from_matrix(context, &all, &others, &err), &err);
+        assert_error(thr_tower_train_vectors(context, given, others, NAME("c"), &options, NULL, &err), THR_EDIM, &err,
+                     cases[i].message);
+        thr_reader_free(given);
+        thr_reader_free(others);
+    }
+    assert_false(test_exists(NAME("c")));
+    free(items);
+    free(queries);
+}
+
+static void models_of_texts_and_of_vectors_refuse_the_others_input(void **state) {
+    float *items = make_rows(1), out[N * 16];
+    thr_error err;
+    thr_tower_train_options options;
+    const char *const texts[] = {"edit pdf"};
+    const thr_matrix rows = thr_matrix_f32(items, N, DIMS), narrow = thr_matrix_f32(items, N, DIMS - 1);
+    small(&options, true);
+    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    tower_make(NAME("texts"), 3, 2);
+    thr_tower *of_vectors = tower_open(*state, NAME("a")), *of_texts = tower_open(*state, NAME("texts"));
+    thr_tower_quality quality;
+    thr_reader *reader = NULL, *given = NULL;
+    assert_error(thr_tower_encode(of_vectors, THR_SIDE_ITEM, texts, NULL, 1, out, &err), THR_EUNSUPPORTED, &err,
+                 "cannot encode texts");
+    assert_error(thr_tower_encode_vectors(of_texts, THR_SIDE_ITEM, &rows, out, &err), THR_EUNSUPPORTED, &err,
+                 "cannot encode vectors");
+    assert_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &narrow, out, &err), THR_EDIM, &err,
+                 "of 9 dimensions");
+    assert_error(thr_tower_eval(of_vectors, NAME("pairs.tsv"), NULL, &quality, &err), THR_EUNSUPPORTED, &err, "pairs");
+    assert_ok(thr_reader_open(*state, NAME("pairs.tsv"), &given, &err), &err);
+    assert_error(thr_tower_reader(of_vectors, THR_SIDE_ITEM, given, &reader, &err), THR_EINVAL, &err, "is a text");
+    assert_error(thr_tower_train_vectors(*state, NULL, given, NAME("c"), &options, NULL, &err), THR_EINVAL, &err,
+                 "a text holds no vectors");
+    thr_reader_free(given);
+    items[5] = INFINITY;
+    assert_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &rows, out, &err), THR_ERANGE, &err,
+                 "row 0, dimension 5");
+    thr_tower_free(of_vectors);
+    thr_tower_free(of_texts);
+    free(items);
+}
+
+typedef struct memory_job {
+    thr_context *context;
+    const float *items;
+} memory_job;
+
+static thr_status train_and_encode(void *arg, thr_error *err) {
+    const memory_job *j = arg;
+    thr_tower_train_options options;
+    float out[N * 16];
+    const thr_matrix rows = thr_matrix_f32(j->items, N, DIMS);
+    thr_tower *tower = NULL;
+    small(&options, true);
+    options.n_epochs = 1;
+    thr_status status = train_rows(j->context, NULL, j->items, NAME("m"), &options, err);
+    if (status == THR_OK)
+        status = thr_tower_open(j->context, NAME("m"), &tower, err);
+    if (status == THR_OK)
+        status = thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, out, err);
+    thr_tower_free(tower);
+    return status;
+}
+
+static void every_failed_allocation_is_an_error(void **state) {
+    (void)state;
+    float *items = make_rows(1);
+    test_memory memory = {0};
+    memory_job j = {test_context(1, THR_ISA_BEST, &memory), items};
+    tower_fail_allocations(&memory, train_and_encode, &j);
+    thr_context_free(j.context);
+    free(items);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_vectors_give_the_same_model),
+        cmocka_unit_test(a_stopped_training_resumes_to_the_same_model),
+        cmocka_unit_test(codes_find_the_vector_they_were_made_of),
+        cmocka_unit_test(a_reader_encodes_rows),
+        cmocka_unit_test(bad_vectors_are_named),
+        cmocka_unit_test(models_of_texts_and_of_vectors_refuse_the_others_input),
+        cmocka_unit_test(every_failed_allocation_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}
