@@ -43,10 +43,12 @@ static const prog_option upsert_options[] = {
 static int encode(program *run, const add_values *values, prog_rows *rows, thr_index **index) {
     thr_error err = {.status = THR_OK};
 
-    if (!prog_rows_are_text(rows))
-        return PROG_DONE;
+    const bool text = prog_rows_are_text(rows);
+
     if (thr_index_open(run->context, values->dir, index, &err) != THR_OK)
-        return prog_failed(&err);
+        return text ? prog_failed(&err) : PROG_DONE; /* adding rows reports it */
+    if (!text && !prog_reads_vectors(thr_index_tower(*index)))
+        return PROG_DONE;
     if (thr_index_tower(*index) == NULL && thr_index_dual(*index) == NULL) {
         prog_error("%s holds text, and %s has no model to encode it: give rows of numbers (names go to --ids)",
                    values->vectors, values->dir);

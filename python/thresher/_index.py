@@ -246,7 +246,9 @@ class Index(Opened):
         ):
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
         by_model = features is None
-        if are_texts(queries):
+        if self._reads_vectors(handle) and not are_texts(queries):
+            queries = self._encoded(handle, queries)
+        elif are_texts(queries):
             if features is None:
                 features = self._hits_of(handle, queries)
             queries = self._encoded(handle, queries)
@@ -315,7 +317,7 @@ class Index(Opened):
         """
         handle = self.handle()
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
-        if are_texts(queries):
+        if self._reads_vectors(handle) or are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
 
@@ -362,6 +364,11 @@ class Index(Opened):
         if dual is None or lib.thr_index_hits(handle.pointer) is None:
             return None
         return hits_of(dual, users) if isinstance(users, str) else [hits_of(dual, user) for user in users]
+
+    def _reads_vectors(self, handle: IndexHandle) -> bool:
+        """Whether queries as vectors are those that the index's model encodes."""
+        tower = lib.thr_index_tower(handle.pointer)
+        return tower is not None and tower_info(tower).n_inputs != 0
 
     def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
         dual = lib.thr_index_dual(handle.pointer)

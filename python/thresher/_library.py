@@ -35,6 +35,9 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_tower_get_info": (_abi.TowerInfo, [c_void_p]),
     "thr_tower_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_tower_train": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_tower_train_options_init_vectors": (None, [c_void_p, c_bool]),
+    "thr_tower_train_vectors": (c_int, [c_void_p, c_void_p, c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_tower_encode_vectors": (c_int, [c_void_p, c_int, c_void_p, c_void_p, _ERR]),
     "thr_tower_eval": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_tower_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_dual_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
@@ -207,6 +210,7 @@ def _check_sizes(library: ctypes.CDLL, place: str) -> None:
 _MADE_FROM: dict[str, type[ctypes.Structure]] = {
     "thr_beam_options_init": _abi.BeamOptions,
     "thr_quality_options_init": _abi.QualityOptions,
+    "thr_tower_train_options_init_vectors": _abi.TowerTrainOptions,
 }
 """Those whose function takes further arguments."""
 

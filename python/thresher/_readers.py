@@ -34,6 +34,9 @@ class Encoder(Protocol):
     lines_reader: str
     """The function that makes a reader of encoded lines."""
 
+    @property
+    def reads_vectors(self) -> bool: ...
+
     def handle(self) -> Any: ...
 
     def chunks(self, texts: Iterable[str]) -> Iterable[AnyArray]: ...
@@ -42,7 +45,7 @@ class Encoder(Protocol):
 class Reader:
     """
     A thr_reader of source, for a with statement. Exceptions while rows are made go to the current job. tower encodes
-    texts as items.
+    texts as items, or vectors if it is a model of them.
     """
 
     def __init__(self, context: Context, source: Vectors, tower: Encoder | None = None) -> None:
@@ -52,7 +55,7 @@ class Reader:
         made, err = byref(self.pointer), byref(_errors.slot.error)
         if isinstance(source, (str, bytes, os.PathLike)):
             status = lib.thr_reader_open(context.pointer, encoded_path(source, "vectors"), made, err)
-            if status == _abi.OK and tower is not None:
+            if status == _abi.OK and tower is not None and not tower.reads_vectors:
                 status = self._encode_lines(tower)
         elif _arrays.is_array(source):
             array = _arrays.vectors(source, "vectors", one_row=False)
@@ -63,8 +66,10 @@ class Reader:
             else:
                 status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
         else:
-            chunks = _Chunks(source if tower is None else _encoded(source, tower))
+            chunks = _Chunks(source if tower is None or tower.reads_vectors else _encoded(source, tower))
             status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
+        if status == _abi.OK and tower is not None and tower.reads_vectors:
+            status = self._encode(tower)
         if status != _abi.OK:
             failure = _errors.failure(status, _errors.slot.error, files=True)
             self.__exit__()
@@ -73,8 +78,12 @@ class Reader:
     def _encode_lines(self, tower: Encoder) -> int:
         if lib.thr_reader_get_shape(self.pointer).dtype != _abi.DTYPE["none"]:
             return _abi.OK
+        return self._encode(tower)
+
+    def _encode(self, tower: Encoder) -> int:
         self._texts, self.pointer = self.pointer, c_void_p()
-        self._keep = handle = tower.handle()
+        handle = tower.handle()
+        self._keep = self._keep, handle
         made, err = byref(self.pointer), byref(_errors.slot.error)
         return int(getattr(lib, tower.lines_reader)(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
 

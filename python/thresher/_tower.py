@@ -5,22 +5,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from ctypes import byref
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _abi
+import numpy as np
+
+from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path
+from ._context import shared_context
 from ._handle import Handle, Model
-from ._jobs import Progress
-from ._library import lib, read
+from ._jobs import Job, Progress
+from ._library import defaults, lib, read
 from ._texts import AT_ONCE, VectorArray, encode_texts
-from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options
+from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options, train_vectors
+
+if TYPE_CHECKING:
+    from ._readers import Vectors
 
 
 class TowerInfo(NamedTuple):
     """
     The properties of a model. A side of 1 to 8 bits gives codes, sums of +-1 +-1/2 +-1/4 ...; a side of 32 bits gives
-    floats. n_grams letter trigrams were learned. Codes of models with the same fingerprint are comparable.
+    floats. n_inputs is 0 for a model of texts, of which n_grams letter trigrams were learned; else the dimensions of the
+    vectors that it encodes. Codes of models with the same fingerprint are comparable.
     """
 
     n_dims: int
@@ -30,11 +38,24 @@ class TowerInfo(NamedTuple):
     n_parameters: int
     file_bytes: int
     fingerprint: int
+    n_inputs: int
 
 
 def tower_info(pointer: int | None) -> TowerInfo:
     i = lib.thr_tower_get_info(pointer)
     return read(TowerInfo, i, i.config)
+
+
+def encode_vectors(pointer: int | None, side: int, rows: Any) -> VectorArray:
+    """thr_tower_encode_vectors of an array [n, n_inputs] or [n_inputs]."""
+    array = _arrays.vectors(rows, "vectors", one_row=True)
+    given = array[np.newaxis] if array.ndim == 1 else array
+    if given.dtype not in _arrays.CODES or not _arrays.rows_are_plain(given):
+        given = np.ascontiguousarray(given, np.float32)
+    out = np.empty((len(given), tower_info(pointer).n_dims), np.float32)
+    view = _arrays.matrix(given)
+    _errors.call(lib.thr_tower_encode_vectors, pointer, side, byref(view), _arrays.address(out))
+    return out[0] if array.ndim == 1 else out
 
 
 def are_texts(thing: object) -> bool:
@@ -43,7 +64,9 @@ def are_texts(thing: object) -> bool:
 
 
 def encode(pointer: int | None, side: int, texts: Any) -> VectorArray:
-    """thr_tower_encode of a text or a list of texts."""
+    """thr_tower_encode of a text or a list of texts; thr_tower_encode_vectors of an array, for a model of vectors."""
+    if tower_info(pointer).n_inputs and not are_texts(texts):
+        return encode_vectors(pointer, side, texts)
     return encode_texts(lib.thr_tower_encode, pointer, side, tower_info(pointer).n_dims, texts)
 
 
@@ -62,6 +85,11 @@ class Tower(Model):
 
     _kind = TowerHandle
     lines_reader = "thr_tower_reader"
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the model encodes given vectors instead of texts."""
+        return self.info.n_inputs != 0
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
@@ -153,6 +181,72 @@ class Tower(Model):
         return tower
 
     @classmethod
+    def train_vectors(
+        cls,
+        items: Vectors,
+        path: str | os.PathLike[str],
+        *,
+        queries: Vectors | None = None,
+        query_bits: int | None = None,
+        item_bits: int | None = None,
+        n_dims: int | None = None,
+        shared_steps: bool = False,
+        distil: float | None = None,
+        noise: float | None = None,
+        valid_share: float | None = None,
+        n_epochs: int | None = None,
+        patience: int | None = None,
+        batch: int | None = None,
+        n_negatives: int | None = None,
+        gamma: float | None = None,
+        rate: float | None = None,
+        float_share: float | None = None,
+        estimator: str = "variant",
+        seed: int | None = None,
+        resume: bool = False,
+        on_epoch: OnEpoch | None = None,
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> Tower:
+        """
+        Learn codes of vectors that any other model made, write the model to path, and open it.
+
+        items         an array [n, n_inputs], a file name, or an iterable of arrays; only directions count
+        queries       the same for queries, of which row i belongs to row i of items; None: each item is its own pair
+        query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 32 and 4
+        n_dims        dimensions of the code; 32
+        distil        weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
+        noise         length of the random vector added to a query of length 1; 0.5
+        n_epochs, gamma, rate, float_share     20, 20, 0.03 and 0
+
+        The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
+        and for queries and items of different shapes.
+        """
+        from ._readers import Reader  # which imports this file
+
+        given = {name: value for name, value in locals().items() if name not in ("cls", "items", "queries", "path")}
+        given["teacher_share"] = given.pop("distil")
+        options = defaults("thr_tower_train_options_init_vectors", queries is None)
+        train_options(given, options)
+        options.teacher_gamma = options.gamma
+        context = shared_context(threads, None)
+        with Job(progress) as job, Reader(context, items) as of_items:
+            if queries is None:
+                readers = None, of_items.pointer
+                report = train_vectors(
+                    context, readers, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job
+                )
+            else:
+                with Reader(context, queries) as of_queries:
+                    pair = of_queries.pointer, of_items.pointer
+                    report = train_vectors(
+                        context, pair, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job
+                    )
+        tower = cls(path, threads=threads)
+        tower.report = report
+        return tower
+
+    @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Tower:
         """
         Open the model in the file path, as thresher tower train writes it.
@@ -163,13 +257,14 @@ class Tower(Model):
         """
         return cls(path, threads=threads)
 
-    def encode(self, texts: str | Iterable[str], side: str = "query") -> VectorArray:
+    def encode(self, texts: Any, side: str = "query") -> VectorArray:
         """
-        Encode texts: float32 [n, n_dims], or [n_dims] for a single str.
+        Encode texts, a str or an iterable of them: float32 [n, n_dims], or [n_dims] for a single str. A model of
+        vectors encodes an array [n, n_inputs], or [n_inputs].
 
         side          the tower: "query" or "item"
 
-        Raises TypeError (not a text).
+        Raises TypeError (not a text, or not an array) or ArgumentError (other dimensions, NaN or infinity).
         """
         number = choice(side, "side", _abi.SIDE)
         handle = self.handle()  # keeps it open during the call

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from ctypes import Structure, byref
+from ctypes import Structure, byref, c_void_p
 from typing import Any, Callable, NamedTuple
 
 from . import _abi, _errors
 from ._checks import choice, encoded_path, whole
-from ._context import shared_context
+from ._context import Context, shared_context
 from ._jobs import Job, Progress, call_back
 from ._library import defaults, lib, read
 
@@ -89,7 +89,7 @@ def fill_format(
 
 # Options by type. The library checks their ranges.
 _WHOLE = ("n_epochs", "patience", "batch", "n_negatives")
-_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout", "float_share")
+_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout", "float_share", "teacher_share", "teacher_gamma", "noise")
 _CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_words")
 _FLAGS = ("shared_words", "shared_steps", "plain_weights")
 
@@ -110,9 +110,10 @@ def set_options(
     options.resume = bool(wanted.get("resume"))
 
 
-def train_options(given: dict[str, Any]) -> Any:
-    """thr_tower_train_options of the arguments; None is the library's default."""
-    options = defaults("thr_tower_train_options_init")
+def train_options(given: dict[str, Any], options: Any = None) -> Any:
+    """thr_tower_train_options of the arguments; None is the library's default, or that of options."""
+    if options is None:
+        options = defaults("thr_tower_train_options_init")
     wanted = {name: value for name, value in given.items() if value is not None}
     set_options(options, wanted, _CONFIG, _WHOLE, _NUMBERS)
     for name in _FLAGS:
@@ -154,6 +155,25 @@ def train(
             context.pointer, from_file, path, byref(options), byref(report), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
+    return read(TowerReport, report)
+
+
+def train_vectors(
+    context: Context,
+    readers: tuple[c_void_p | None, c_void_p],
+    path: bytes,
+    options: Any,
+    *,
+    on_epoch: OnEpoch | None,
+    job: Job,
+) -> TowerReport:
+    """thr_tower_train_vectors on readers of queries, or None, and of items."""
+    report = _abi.TowerReport()
+    tell_epochs(options, on_epoch)
+    status = lib.thr_tower_train_vectors(
+        context.pointer, *readers, path, byref(options), byref(report), byref(_errors.slot.error)
+    )
+    job.finish(status, files=True)
     return read(TowerReport, report)
 
 

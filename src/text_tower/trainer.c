@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "text_tower/init_frame.h"
 
 static thr_status check_split(const thr_text_trainer *trainer, const char *name, thr_error *err) {
     const uint32_t batch = trainer->options.batch;
@@ -93,17 +94,19 @@ static float *writable(const thr_text_trainer *trainer, const float *part) {
  */
 static const double REBUILD_SHARE = 0.1;
 
-/*
- * Initial weights for vectors: a float side's arguments have the variance 1, as f has length 1. Both sides start alike,
- * so that the first codes are those of random hyperplanes, and match.
- */
-static void draw_for_vectors(thr_text_trainer *trainer) {
+/* Items that initial weights are found from. */
+enum { FRAME_ROWS = 4096 };
+
+/* Both sides start alike, and so match; biases are 0. */
+static thr_status draw_for_vectors(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
-    const size_t n = (size_t)config->n_pooled * config->n_dims;
+    const size_t n_train = trainer->split.n_train, n = n_train < FRAME_ROWS ? n_train : FRAME_ROWS;
     const float *item = trainer->model.parts[THR_SIDE_ITEM][THR_PART_BASE_WEIGHT];
-    uint64_t rng = trainer->options.seed;
-    thr_training_weights_draw(&rng, sqrt(3.0), writable(trainer, item), n);
-    memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item, n * sizeof *item);
+    THR_TRY(thr_text_init_frame(trainer->context, &trainer->vectors, trainer->split.train, n, trainer->options.seed,
+                                config->n_dims, writable(trainer, item), err));
+    memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item,
+           (size_t)config->n_pooled * config->n_dims * sizeof *item);
+    return THR_OK;
 }
 
 /*
@@ -146,7 +149,7 @@ thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source
     if (source->items == NULL) {
         draw_weights(trainer);
     } else {
-        draw_for_vectors(trainer);
+        THR_TRY(draw_for_vectors(trainer, err));
         THR_TRY(thr_text_trainer_init_planes(trainer, err));
     }
     const thr_match_loss loss = thr_text_trainer_match_loss(trainer);

@@ -43,6 +43,9 @@ works "$THRESHER" index search items.index queries.fvecs -k 5 -o found.ivecs
 works "$THRESHER" index search encoded.index queries.fvecs -k 5 -o same.ivecs
 cmp found.ivecs same.ivecs || die "tower encode and index build make other indexes"
 works "$THRESHER" index verify items.index
+works "$THRESHER" index add items.index queries.fvecs
+works "$THRESHER" index search items.index queries.fvecs -k 1 -o added.ivecs
+works "$THRESHER" index verify items.index
 
 fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' train narrow.fvecs items.fvecs -o x.safetensors
 fails 1 'queries.fvecs has 50 vectors, items.fvecs 500' train queries.fvecs items.fvecs -o x.safetensors

@@ -2,6 +2,7 @@
 """Learned codes of texts: the RBE paper's tables, beside Faiss's codes and the same model in PyTorch.
 
 usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
+       ./run bench tower --vectors [OPTION...]: codes of given vectors (tower_vectors.py)
 
 Each part is saved once measured. A later run reuses saved parts unless --again is given.
 Then the report is printed, or with --docs written into docs/benchmarks.md.
@@ -21,6 +22,7 @@ import tower_codes
 import tower_sets
 import tower_tables
 import tower_torch
+import tower_vectors
 import way
 
 PARTS = ("own", "together", "codes", "speed", "torch")
@@ -234,6 +236,9 @@ def parse():
 
 
 def main():
+    if "--vectors" in sys.argv:
+        tower_vectors.main()
+        return
     arguments = parse()
     if arguments.one_way:
         one_way(arguments)

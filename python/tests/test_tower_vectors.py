@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of given vectors: training on arrays and files, encoding, indexes, and what is refused."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+
+ROWS = random_vectors(1000, 24)
+SMALL: dict[str, Any] = {"n_dims": 16, "n_epochs": 3, "batch": 128, "threads": 1}
+
+
+class TowerVectors(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.tower = thresher.Tower.train_vectors(ROWS, self.path("m.safetensors"), **SMALL)
+
+    def test_the_shape_of_a_model(self) -> None:
+        info = self.tower.info
+        self.assertEqual((info.n_inputs, info.n_dims, info.query_bits, info.item_bits), (24, 16, 32, 4))
+        self.assertEqual(self.tower.report.n_pairs + self.tower.report.n_valid, len(ROWS))
+
+    def test_any_source_of_vectors_gives_the_same_model(self) -> None:
+        np.save(self.path("rows.npy"), ROWS)
+        for number, source in enumerate((self.path("rows.npy"), iter([ROWS[:300], ROWS[300:]]), ROWS.astype(np.float64))):
+            tower = thresher.Tower.train_vectors(source, self.path(f"{number}.safetensors"), **SMALL)
+            self.assertEqual(tower.info.fingerprint, self.tower.info.fingerprint)
+
+    def test_only_directions_count_and_rows_may_have_any_layout(self) -> None:
+        codes = self.tower.encode(ROWS[:9], "item")
+        self.assertEqual(codes.shape, (9, 16))
+        self.assertTrue((self.tower.encode(4 * ROWS[:9], "item") == codes).all())
+        self.assertTrue((self.tower.encode(np.asfortranarray(ROWS[:9]), "item") == codes).all())
+        self.assertTrue((self.tower.encode(ROWS[3], "item") == codes[3]).all())
+
+    def test_an_index_finds_its_items(self) -> None:
+        for name, source in (("array", ROWS), ("chunks", iter([ROWS[:300], ROWS[300:]]))):
+            index = thresher.Index.build(self.path(name), source, model=self.tower)
+            self.assertEqual(index.model.n_inputs, 24)
+            found = index.search(ROWS[:50], 5)[0]
+            self.assertGreater((found == np.arange(50)[:, None]).any(axis=1).mean(), 0.9)
+            self.assertEqual(index.search(ROWS[7], 5)[0][0], found[7][0])
+
+    def test_pairs_of_queries_and_items(self) -> None:
+        options = {**SMALL, "query_bits": 3, "item_bits": 2, "distil": 0.5}
+        tower = thresher.Tower.train_vectors(ROWS, self.path("p.safetensors"), queries=ROWS + 0.1, **options)
+        self.assertEqual((tower.info.query_bits, tower.info.item_bits), (3, 2))
+
+    def test_what_is_refused(self) -> None:
+        bad = ROWS.copy()
+        bad[5, 2] = np.nan
+        train = thresher.Tower.train_vectors
+        for message, call in (
+            ("row 5, dimension 2", lambda: train(bad, self.path("x"), **SMALL)),
+            ("row 0 is a zero vector", lambda: train(0 * ROWS, self.path("x"), **SMALL)),
+            ("900 vectors", lambda: train(ROWS, self.path("x"), queries=ROWS[:900], **SMALL)),
+            ("vectors of 23", lambda: train(ROWS, self.path("x"), queries=ROWS[:, :23], **SMALL)),
+            ("of 3 dimensions", lambda: self.tower.encode(ROWS[:, :3])),
+            ("cannot encode texts", lambda: self.tower.encode("a text")),
+        ):
+            with self.assertRaisesRegex(thresher.Error, message):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()
