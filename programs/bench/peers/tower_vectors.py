@@ -120,11 +120,8 @@ def learned(arguments, base, queries, n_bytes, scratch):
         called(arguments.thresher, "index", "build", items, "--model", model, "-o", directory, "--quiet")
         found = {}
         for name, rows in (("judges", base[judges]), ("queries", queries)):
-            paths = [os.path.join(scratch, name + ending) for ending in (".npy", "-codes.npy")]
-            np.save(paths[0], rows)
-            called(arguments.thresher, "tower", "encode", model, paths[0], "--side", "query", "-o", paths[1], "--quiet")
             with thresher.Index.open(directory) as index:
-                found[name] = index.search(np.load(paths[1]), REFINE * KS[1])[0]
+                found[name] = index.search(rows, REFINE * KS[1])[0]
                 size = index.info.code_bytes / index.info.n_items
         recall = np.mean([np.isin(row, ids[: KS[0] * REFINE]).mean() for row, ids in zip(truth, found["judges"])])
         if best is None or recall > best[0]:
