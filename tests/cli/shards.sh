@@ -4,12 +4,12 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-THRESHER_LIBRARY=$(dirname "$THRESHER")/libthresher.so
+: "${THRESHER_LIBRARY:=$(dirname "$THRESHER")/libthresher.so}"
 export THRESHER_LIBRARY
 python() {
     "${source_dir:?}/tools/with-python" "$@"
 }
-python -c '' || exit 77
+python -c "import thresher" 2>/dev/null || exit 77
 
 cat >make.py <<'END'
 import sys

@@ -4,7 +4,7 @@
 
 static thr_error error;
 static const char WHOLE[] = "index-shared-whole", PART[] = "index-shared-part", OTHER[] = "index-shared-other";
-enum { N = 1000, CUT = 389, DIMS = 24, N_QUERIES = 9, K = 12 };
+enum { N = 400, CUT = 189, DIMS = 24, N_QUERIES = 9, K = 12 };
 
 static thr_context *context;
 

@@ -120,9 +120,9 @@ def first_look(path, recall, k):
     return sum(numbers[at : at + 2])
 
 
-def best_time(search):
+def best_time(search, repeats=REPEATS):
     best = np.inf
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         start = time.perf_counter()
         search()
         best = min(best, time.perf_counter() - start)
@@ -168,7 +168,8 @@ def promise_table(kept, n_rows):
         for n, k, recall, found in kept["promise"]
     ]
     costs = [
-        [n, recall, f"{one:,}", f"{many:,}", f"{many / one:.2f}", f"{(n_rows + many) / (n_rows + one):.3f}",
+        [n, recall, f"{one:,}", f"{many:,}", f"{many / one:.2f}" + (" **missed**" if many > 1.3 * one else ""),
+         f"{(n_rows + many) / (n_rows + one):.3f}",
          f"{took / seconds:.2f}"]
         for n, recall, one, many, seconds, took in kept["cost"]
     ]
@@ -180,7 +181,7 @@ def promise_table(kept, n_rows):
             "in one call, one thread:\n"
         ),
         common.table(
-            ["shards", "promised", "one index looks at first", "shards look at first", "ratio", "with the screen",
+            ["shards", "promised", "one index looks at first", "shards look at first", "ratio, to be at most 1.3", "with the screen",
              "seconds, ratio"],
             costs,
         ),
@@ -229,12 +230,13 @@ def on_workers(kept, folder, rows, queries):
     try:
         with shards.open(path, threads=2) as here, dask.open(path, client=client) as there:
             wanted = here.search(queries, 10)
+            few, right = queries[:2000], [part[:2000] for part in wanted]
             found["differ"] = differing("", wanted, there.search(queries, 10))
-            found["here_s"] = best_time(lambda: here.search(queries, 10))
-            found["there_s"] = best_time(lambda: there.search(queries, 10))
+            found["here_s"] = best_time(lambda: here.search(queries, 10), 2)
+            found["there_s"] = best_time(lambda: there.search(queries, 10), 2)
             found["single_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
             found["slowest_ms"] = [max(p50(lambda i=i, q=q: i.search(q, 10)) for _, i in here.opened()) for q in queries[:20]]
-            found["killed"] = [killed(client, there, queries, wanted) for _ in range(10)]
+            found["killed"] = [killed(client, there, few, right) for _ in range(5)]
     finally:
         client.close()
         cluster.close()
@@ -294,7 +296,8 @@ def report(kept, given):
         f"shards of neighbouring rows; {given.queries} queries.\n"
     )
     if "equal" in kept:
-        words += ["### The answers of one index\n", equality_table(kept["equal"])]
+        about = "Certified answers are compared where one index and all shards are certain; 0 of 0 are none.\n"
+        words += ["### The answers of one index\n", equality_table(kept["equal"]), about]
     if "promise" in kept:
         words += ["### A promised recall\n", *promise_table(kept, given.rows)]
         words += ["### How many machines\n", *machines_table(kept["measured"])]
