@@ -13,7 +13,7 @@
 
 struct prog_command;
 extern const struct prog_command bench_scan_command, bench_filter_command, bench_tower_command, bench_hits_command,
-    bench_rank_command, bench_head_command, bench_live_command;
+    bench_rank_command, bench_head_command, bench_writer_command;
 
 /* ---------------------------------------------------------------------------------------------- machine.c */
 

@@ -13,7 +13,7 @@ const prog_identity prog_self = {
 const prog_noun prog_nouns[] = {
     {"scan", "builds, scans and searches"},
     {"filter", "searches with filters"},
-    {"live", "changes of an index"},
+    {"writer", "durable changes of an index"},
     {"tower", "learned codes of texts"},
     {"hits", "posting lists"},
     {"rank", "learning to rank"},
@@ -22,6 +22,6 @@ const prog_noun prog_nouns[] = {
 };
 
 const prog_command *const prog_commands[] = {
-    &bench_scan_command, &bench_filter_command, &bench_live_command, &bench_tower_command,
-    &bench_hits_command, &bench_rank_command,   &bench_head_command, NULL,
+    &bench_scan_command, &bench_filter_command, &bench_writer_command, &bench_tower_command,
+    &bench_hits_command, &bench_rank_command,   &bench_head_command,   NULL,
 };

@@ -31,12 +31,6 @@ typedef struct build_values {
     uint64_t cells;
 } build_values;
 
-/* In the order of thr_metric. */
-static const char *const metrics[] = {"cosine", "ip", "l2", NULL};
-
-static const char *const keeps[] = {"f32", "f16", "i8", NULL};
-static const thr_dtype keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
-
 enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 
 static const prog_argument arguments[] = {
@@ -79,7 +73,7 @@ static const prog_option options[] = {
      .help = "the index whose quantiser codes the rows, for parts of a collection that are searched as one; the bits, "
              "the leading bits and the rotation are that index's (default: learned from a sample of the rows)",
      .offset = offsetof(build_values, quantiser_from)},
-    {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", metrics, offsetof(build_values, metric),
+    {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", prog_metrics, offsetof(build_values, metric),
                         "the score: cosine, inner product or L2 distance; set by --model if given"),
      .fallback = "cosine"},
     {PROG_COUNT_OPTION("bits", "1..8", offsetof(build_values, bits),
@@ -94,7 +88,7 @@ static const prog_option options[] = {
                       "accurate)"),
      .group = GROUP_ROTATE},
     {PROG_FLAG_OPTION("no-rotate", offsetof(build_values, no_rotate), "do not rotate"), .group = GROUP_ROTATE},
-    {PROG_CHOICE_OPTION("keep", "f32|f16|i8", keeps, offsetof(build_values, keep),
+    {PROG_CHOICE_OPTION("keep", "f32|f16|i8", prog_keeps, offsetof(build_values, keep),
                         "type of the stored vectors, for exact scores"),
      .fallback = "f32", .group = GROUP_KEEP},
     {PROG_FLAG_OPTION("codes-only", offsetof(build_values, codes_only),
@@ -228,7 +222,7 @@ static int run_build(program *run, const void *all_values) {
     build.item_bits = (uint32_t)values->bits;
     build.lead_bits = (uint32_t)values->lead;
     build.rotate = values->rotate ? THR_ROTATE_ON : values->no_rotate ? THR_ROTATE_OFF : THR_ROTATE_AUTO;
-    build.keep = values->codes_only ? THR_DTYPE_NONE : keep_dtypes[values->keep];
+    build.keep = values->codes_only ? THR_DTYPE_NONE : prog_keep_dtypes[values->keep];
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;

@@ -455,7 +455,7 @@ const prog_command prog_tower_train = {
             "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
             "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
             "vectors' own do. Only directions count. thresher index build ITEMS --model MODEL makes an "
-            "index of the vectors, with --keep one that refines by them.\n\n--model dual "
+            "index of their codes.\n\n--model dual "
             "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "
             "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
             "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the words of a user, "

@@ -36,6 +36,7 @@ const prog_noun prog_nouns[] = {
 const prog_command *const prog_commands[] = {
     &prog_info,
     &prog_index_build,
+    &prog_index_create,
     &prog_index_search,
     &prog_index_info,
     &prog_index_verify,

@@ -8,6 +8,10 @@
 #include "json.h"
 #include "talk.h"
 
+const char *const prog_metrics[] = {"cosine", "ip", "l2", NULL};
+const char *const prog_keeps[] = {"f32", "f16", "i8", NULL};
+const thr_dtype prog_keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+
 uint64_t prog_model_bytes(const thr_index *index) {
     const thr_tower *tower = thr_index_tower(index);
     const thr_dual *dual = thr_index_dual(index);

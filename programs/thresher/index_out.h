@@ -6,6 +6,10 @@
 #include "json.h"
 #include "program.h"
 
+/* Choices of --metric, in the order of thr_metric, and of --keep, whose types are prog_keep_dtypes. */
+extern const char *const prog_metrics[], *const prog_keeps[];
+extern const thr_dtype prog_keep_dtypes[];
+
 /* Returns PROG_DONE, or an exit code after printing an error. start: prog_seconds when the command began. */
 int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_index_build_options *build,
                      double start);

@@ -93,6 +93,7 @@ extern const prog_command prog_index_add;
 extern const prog_command prog_index_upsert;
 extern const prog_command prog_index_remove;
 extern const prog_command prog_index_compact;
+extern const prog_command prog_index_create;
 extern const prog_command prog_shards_info;
 extern const prog_command prog_shards_verify;
 extern const prog_command prog_shards_search_command;

@@ -51,6 +51,7 @@ STRUCTS = {
     "thr_bleu_score": _abi.BleuScore,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
+    "thr_index_create_options": _abi.IndexCreateOptions,
     "thr_index_add_options": _abi.IndexAddOptions,
     "thr_index_change": _abi.IndexChange,
     "thr_search_options": _abi.SearchOptions,

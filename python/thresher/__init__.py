@@ -47,6 +47,7 @@ from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Alignment, Translation, TranslationTimes, Translator, train_alignment
+from ._writer import IndexWriter
 from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
@@ -83,6 +84,7 @@ __all__ = [
     "Index",
     "IndexChange",
     "IndexInfo",
+    "IndexWriter",
     "LibraryInfo",
     "MemoryLimitError",
     "MismatchError",

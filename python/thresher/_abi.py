@@ -281,6 +281,10 @@ class IndexInfo(ctypes.Structure):
     )
 
 
+class IndexCreateOptions(ctypes.Structure):
+    _fields_ = layout("size_t size; uint32 n_dims; int metric; uint32 item_bits; int keep; uint32 lead_bits; bool names replace")
+
+
 class IndexAddOptions(ctypes.Structure):
     _fields_ = layout("size_t size; void* ids; uint64 n_ids; char* ids_path; bool replace")
 

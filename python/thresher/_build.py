@@ -29,8 +29,8 @@ Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
 Model = Union[str, "os.PathLike[str]", Tower, Dual]
 """The file of a model, or an open one."""
 
-_KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
-_KEEP[None] = _abi.DTYPE["none"]
+KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
+KEEP[None] = _abi.DTYPE["none"]
 _ROTATE = {None: _abi.ROTATE["auto"], True: _abi.ROTATE["on"], False: _abi.ROTATE["off"]}
 
 
@@ -139,7 +139,7 @@ def build(
         metric = "ip" if isinstance(tower, Dual) else "cosine"
     options.metric = choice(metric, "metric", _abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
-    options.keep = choice(keep, "keep", _KEEP)
+    options.keep = choice(keep, "keep", KEEP)
     options.replace = bool(replace)
     if sample_rows is not None:
         options.sample_rows = whole(sample_rows, "sample_rows", 1, 2**32 - 1)

@@ -31,6 +31,7 @@ from ._readers import Vectors
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
 from ._tables import as_names
 from ._tower import TowerInfo, are_texts, encode, tower_info
+from ._writer import IndexWriter, create
 
 CertifiedArray = npt.NDArray[np.bool_]
 
@@ -140,6 +141,34 @@ class Index(Opened):
         of the iterable.
         """
         build(**{name: value for name, value in locals().items() if name != "cls"})
+        return cls(path, threads=threads, device=device)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        n_dims: int,
+        *,
+        metric: str = "cosine",
+        bits: int = 3,
+        keep: str = "float32",
+        lead_bits: int | None = None,
+        names: bool = False,
+        replace: bool = False,
+        threads: int | None = None,
+        device: str | None = None,
+    ) -> Index:
+        """
+        Create an index without items in directory path, and open it. add(), upsert() and writer() fill it. Its codes are
+        learned when it has enough items; until then all are scored exactly.
+
+        names         items have names
+        the others    as for build(); keep is not None
+
+        Raises ArgumentError, ValueError or TypeError; ExistsError; FileError.
+        """
+        options = {"metric": metric, "bits": bits, "keep": keep, "lead_bits": lead_bits, "names": names}
+        create(path, n_dims, **options, replace=replace, threads=threads)
         return cls(path, threads=threads, device=device)
 
     # ------------------------------------------------------------------------------------------- search
@@ -488,6 +517,10 @@ class Index(Opened):
             change = change_compact(self.handle(), self._path, progress)
         self.refresh()
         return change
+
+    def writer(self) -> IndexWriter:
+        """An IndexWriter of the index, for many small changes. This object sees them after refresh()."""
+        return IndexWriter(self._path, threads=self._threads)
 
     def refresh(self) -> bool:
         """

@@ -68,6 +68,19 @@ class _Encoder:
                 yield encode_texts(lib.thr_dual_encode, self._dual, side, dual_info(self._dual).n_vector, some)
 
 
+def changed(change: _abi.IndexChange, chosen: bool) -> IndexChange:
+    """The result of adding; chosen: the index chose ids."""
+    return IndexChange(
+        n_added=change.n_added - change.n_removed,
+        n_replaced=change.n_removed,
+        n_removed=0,
+        n_missing=0,
+        first_id=change.first_id if chosen else None,
+        n_items=change.n_items,
+        n_commits=change.n_commits,
+    )
+
+
 def _known_by(ids: Any, names: Any) -> Any:
     if ids is not None and names is not None:
         raise ValueError("ids and names were given: items have one of them")
@@ -96,16 +109,7 @@ def add(
             context.pointer, path, reader.pointer, byref(options), byref(change), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
-    chosen = (ids is None and names is None) or handle.info().has_names
-    return IndexChange(
-        n_added=change.n_added - change.n_removed,
-        n_replaced=change.n_removed,
-        n_removed=0,
-        n_missing=0,
-        first_id=change.first_id if chosen else None,
-        n_items=change.n_items,
-        n_commits=change.n_commits,
-    )
+    return changed(change, chosen=(ids is None and names is None) or handle.info().has_names)
 
 
 def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: Any, strict: bool) -> IndexChange:

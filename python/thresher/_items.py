@@ -86,4 +86,4 @@ def all_ids(handle: IndexHandle) -> IdArray:
         piece = np.empty(min(_AT_ONCE, handle.n_rows - first), np.uint64)
         _errors.call(lib.thr_index_row_ids, handle.pointer, first, len(piece), _arrays.address(piece))
         pieces.append(piece[piece != _abi.NO_ID])
-    return np.concatenate(pieces)
+    return np.concatenate(pieces) if pieces else np.empty(0, np.uint64)

@@ -63,6 +63,13 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), _ERR]),
     "thr_index_vector": (c_int, [c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_index_tune": (c_int, [c_void_p, c_void_p, _ERR]),
+    "thr_index_create": (c_int, [c_void_p, c_char_p, c_void_p, _ERR]),
+    "thr_index_writer_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_index_writer_add": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_index_writer_upsert": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_index_writer_remove": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, _ERR]),
+    "thr_index_writer_flush": (c_int, [c_void_p, _ERR]),
+    "thr_index_writer_compact": (c_int, [c_void_p, c_void_p, _ERR]),
     "thr_index_add": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_index_remove": (c_int, [c_void_p, c_char_p, c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_index_compact": (c_int, [c_void_p, c_char_p, c_void_p, _ERR]),
@@ -147,6 +154,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_rank_options_init": _abi.RankOptions,
     "thr_bleu_options_init": _abi.BleuOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
+    "thr_index_create_options_init": _abi.IndexCreateOptions,
     "thr_index_add_options_init": _abi.IndexAddOptions,
     "thr_search_options_init": _abi.SearchOptions,
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
@@ -159,7 +167,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
 }
 
 # Objects that the library frees: thr_NAME_free.
-_FREED = "context reader tower dual index radius_result hits hits_target head ranking rank_model beam translator"
+_FREED = "context reader tower dual index index_writer radius_result hits hits_target head ranking rank_model beam translator"
 _PROTOTYPES.update((name, (None, [c_void_p])) for name in (*_SIZED, *(f"thr_{name}_free" for name in _FREED.split())))
 
 

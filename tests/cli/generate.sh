@@ -40,7 +40,7 @@ END
     bash try.bash >tried || die "bash completion fails"
     cat >expected <<'END'
 info index
-build search info verify tune
+build create search info verify tune add upsert remove compact
 --metric
 cosine ip l2
 cosine

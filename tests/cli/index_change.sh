@@ -160,13 +160,12 @@ mkfifo pipe
 "$THRESHER" index add r.index -.fvecs <pipe >/dev/null 2>slow &
 slow=$!
 exec 3>pipe
-random_rows 10 16 9 | to_fvecs >&3
-waited=0
-until "$THRESHER" index add r.index three.fvecs >out 2>err && waited=1000 || grep -q 'another writer is at work' err; do
-    waited=$((waited + 1))
-    [ $waited -lt 300 ] || die "two writers at once"
-    sleep 0.1
-done
+i=0
+while [ $i -lt 400 ]; do # more than a pipe holds: when all is written, the first writer reads rows, with the lock held
+    cat more.fvecs
+    i=$((i + 1))
+done >&3
+fails 1 'another writer is at work' "$THRESHER" index add r.index three.fvecs
 exec 3>&-
 wait $slow || die "the first writer failed: $(cat slow)"
 works "$THRESHER" index verify r.index
@@ -195,3 +194,25 @@ if mount -t tmpfs -o size=96k none disk 2>/dev/null; then
     says 'full\|No space' err
     same out before
 fi
+
+# ---------------------------------------------------------------------------------------------------------- create
+
+works "$THRESHER" index create c.index --dims 16 --json
+says '^thresher: created c.index: no items yet, 16 dimensions, cosine$' err
+says '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
+works "$THRESHER" index info c.index
+works "$THRESHER" index search c.index three.fvecs -k 3
+works "$THRESHER" index add c.index three.fvecs
+finds_own c.index three.fvecs 0
+works "$THRESHER" index add c.index base.fvecs
+finds_own c.index base.fvecs 3
+works "$THRESHER" index remove c.index --id 1
+works "$THRESHER" index compact c.index
+works "$THRESHER" index verify c.index
+finds_own c.index base.fvecs 3
+fails 1 'add --force to replace it' "$THRESHER" index create c.index --dims 16
+works "$THRESHER" index create c.index --dims 8 --metric l2 --names --force -q
+fails 1 'rows of 16 dimensions for an index of 8' "$THRESHER" index add c.index base.fvecs --ids names.txt
+fails 2 '--dims' "$THRESHER" index create d.index
+fails 2 '--lead 4 exceeds --bits 3' "$THRESHER" index create d.index --dims 8 --lead 4
+fails 1 'base.fvecs' "$THRESHER" index create base.fvecs --dims 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.c - `thresher-bench live`: durable changes over the disk's own flushes, adds in batches over a build, and a
+ * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, adds in batches over a build, and a
  * refresh after 1,000 added items. Vectors are synthetic.
  *
  * Checked: every acknowledged item is there when the index is opened again, and an added item is found after a refresh.
@@ -23,16 +23,16 @@ static const double SECONDS = 3; /* of each measurement of single adds */
 static const double TARGET_ONE = 0.9, TARGET_MANY = 4, TARGET_BATCH_RATE = 200e3, TARGET_BATCH_SHARE = 0.5,
                     TARGET_REFRESH_MS = 2;
 
-typedef struct live_bench {
+typedef struct writer_bench {
     bench_scan_run *run;
     thr_context *context; /* of any number of threads, unlike the run's */
     char dir[2048];
-} live_bench;
+} writer_bench;
 
 /* ------------------------------------------------------------------------------------------------ single adds */
 
 /* Appends of a vector and its id to a file, flushed one by one, a second. */
-static double disk_rate(live_bench *b) {
+static double disk_rate(writer_bench *b) {
     char path[2048];
     static char bytes[SINGLE_DIMS * sizeof(float) + 80];
     (void)snprintf(path, sizeof path, "%s/flushed", b->run->scratch);
@@ -73,7 +73,7 @@ static void *add_singles(void *arg) {
 }
 
 /* Durable adds a second of some threads to an empty index; all of them must be there afterwards. */
-static double add_rate(live_bench *b, int n_threads) {
+static double add_rate(writer_bench *b, int n_threads) {
     static adder adders[THREADS];
     thr_index_create_options options;
     thr_index_writer *writer = NULL;
@@ -105,7 +105,7 @@ static double add_rate(live_bench *b, int n_threads) {
     return (double)n_added / seconds;
 }
 
-static void measure_singles(live_bench *b) {
+static void measure_singles(writer_bench *b) {
     bench_table table;
     const double before = disk_rate(b), one = add_rate(b, 1), between = disk_rate(b), many = add_rate(b, THREADS);
     const double disk = (before + between + disk_rate(b)) / 3;
@@ -115,16 +115,16 @@ static void measure_singles(live_bench *b) {
     bench_row(&table, "one thread | %.0f | %.2f", one, one / disk);
     bench_row(&table, "%d threads | %.0f | %.2f", THREADS, many, many / disk);
     bench_print(b->run, &table);
-    bench_figure(b->run, "live_single_adds_over_flushes", one / disk, TARGET_ONE, true,
+    bench_figure(b->run, "writer_single_adds_over_flushes", one / disk, TARGET_ONE, true,
                  "durable adds of one thread over flushes of the disk");
-    bench_figure(b->run, "live_group_adds_over_flushes", many / disk, TARGET_MANY, true,
+    bench_figure(b->run, "writer_group_adds_over_flushes", many / disk, TARGET_MANY, true,
                  "durable adds of %d threads over flushes of the disk", THREADS);
 }
 
 /* ------------------------------------------------------------------------------------------------ batches */
 
 /* The seconds to add all items in batches to an index that began empty. */
-static double add_batches(live_bench *b, uint64_t n_items) {
+static double add_batches(writer_bench *b, uint64_t n_items) {
     bench_normal normal = {.seed = b->run->program->globals.seed, .n_dims = BATCH_DIMS};
     thr_index_create_options options;
     thr_index_writer *writer = NULL;
@@ -146,7 +146,7 @@ static double add_batches(live_bench *b, uint64_t n_items) {
     return seconds;
 }
 
-static double build(live_bench *b, uint64_t n_items) {
+static double build(writer_bench *b, uint64_t n_items) {
     bench_normal normal = {.seed = b->run->program->globals.seed, .n_dims = BATCH_DIMS};
     float *rows = bench_room(b->run, (size_t)n_items * BATCH_DIMS * sizeof *rows);
     thr_index_build_options options;
@@ -164,7 +164,7 @@ static double build(live_bench *b, uint64_t n_items) {
     return seconds;
 }
 
-static void measure_batches(live_bench *b) {
+static void measure_batches(writer_bench *b) {
     bench_table table;
     const uint64_t n = b->run->values->items;
     const double batches = (double)n / add_batches(b, n), built = (double)n / build(b, n);
@@ -172,8 +172,8 @@ static void measure_batches(live_bench *b) {
     bench_row(&table, "build of %" PRIu64 " items | %.0f | 1", n, built);
     bench_row(&table, "durable adds of %d at once | %.0f | %.2f", BATCH, batches, batches / built);
     bench_print(b->run, &table);
-    bench_figure(b->run, "live_batch_items_a_second", batches, TARGET_BATCH_RATE, true, "items a second in batches");
-    bench_figure(b->run, "live_batch_over_build", batches / built, TARGET_BATCH_SHARE, true,
+    bench_figure(b->run, "writer_batch_items_a_second", batches, TARGET_BATCH_RATE, true, "items a second in batches");
+    bench_figure(b->run, "writer_batch_over_build", batches / built, TARGET_BATCH_SHARE, true,
                  "adds in batches over a build");
 }
 
@@ -185,7 +185,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* The index that was built last gets 1,000 items before every refresh. */
-static void measure_refresh(live_bench *b) {
+static void measure_refresh(writer_bench *b) {
     static float rows[BATCH * BATCH_DIMS];
     double ms[REFRESHES];
     bench_normal normal = {.seed = b->run->program->globals.seed + 1, .n_dims = BATCH_DIMS};
@@ -221,16 +221,16 @@ static void measure_refresh(live_bench *b) {
     bench_say(b->run,
               "Refresh of %" PRIu64 " items after %d were added to the journal: median %.2f ms, worst %.2f ms\n\n",
               b->run->values->items, BATCH, ms[REFRESHES / 2], ms[REFRESHES - 1]);
-    bench_figure(b->run, "live_refresh_ms", ms[REFRESHES / 2], TARGET_REFRESH_MS, false,
+    bench_figure(b->run, "writer_refresh_ms", ms[REFRESHES / 2], TARGET_REFRESH_MS, false,
                  "ms of a refresh after %d added items", BATCH);
 }
 
 /* ------------------------------------------------------------------------------------------------ the command */
 
 static void measure(bench_scan_run *run) {
-    live_bench b = {.run = run};
-    (void)snprintf(b.dir, sizeof b.dir, "%s/live", run->scratch);
-    bench_say_machine(run, "live");
+    writer_bench b = {.run = run};
+    (void)snprintf(b.dir, sizeof b.dir, "%s/writer", run->scratch);
+    bench_say_machine(run, "writer");
     bench_must(run, thr_context_create(NULL, &b.context, &run->err));
     measure_singles(&b);
     measure_batches(&b);
@@ -238,7 +238,7 @@ static void measure(bench_scan_run *run) {
     thr_context_free(b.context);
 }
 
-static int run_live(program *run, const void *values) {
+static int run_writer(program *run, const void *values) {
     return bench_run(run, values, measure);
 }
 
@@ -250,10 +250,11 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench live", "thresher-bench live --items 200000 --scratch .", NULL};
+static const char *const examples[] = {"thresher-bench writer", "thresher-bench writer --items 200000 --scratch .",
+                                       NULL};
 
-const prog_command bench_live_command = {
-    .noun = "live",
+const prog_command bench_writer_command = {
+    .noun = "writer",
     .summary = "measure changes of an index on this machine",
     .text =
         "Prints durable adds a second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
@@ -262,5 +263,5 @@ const prog_command bench_live_command = {
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,
-    .run = run_live,
+    .run = run_writer,
 };

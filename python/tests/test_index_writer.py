@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Empty indexes, and writers: durable single changes, of several threads, that other objects see after refresh()."""
+
+from __future__ import annotations
+
+import threading
+import unittest
+
+import numpy as np
+
+from support import Case, plain_search, random_vectors
+from thresher import ExistsError, Index, IndexWriter
+
+N, DIMS = 600, 16
+
+
+class Writers(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.vectors = random_vectors(N, DIMS)
+        self.queries = random_vectors(20, DIMS, seed=3)
+        self.index = Index.create(self.path(), DIMS)
+        self.addCleanup(self.index.close)
+
+    def check(self, ids: list[int], vectors: np.ndarray) -> None:
+        """The index holds these items, and finds them."""
+        self.index.refresh()
+        self.index.verify()
+        self.assertEqual(sorted(self.index.ids().tolist()), sorted(ids))
+        np.testing.assert_array_equal(self.index.vectors(ids), vectors)
+        truth = np.array(ids, np.uint64)[plain_search(vectors, self.queries, 5).astype(int)]
+        np.testing.assert_array_equal(self.index.search(self.queries, 5, exact=True)[0], truth)
+
+    def test_an_empty_index_finds_nothing(self) -> None:
+        ids, scores = self.index.search(self.queries, 3)
+        self.assertEqual((len(self.index), ids.shape), (0, (20, 3)))
+        self.assertTrue(np.all(np.isinf(scores)))
+
+    def test_items_are_there_before_and_after_codes_are_learned(self) -> None:
+        with self.index.writer() as writer:
+            change = writer.add(self.vectors[0])
+            self.assertEqual((change.n_added, change.first_id, change.n_items), (1, 0, 1))
+            writer.add(self.vectors[1:20])
+            self.check(list(range(20)), self.vectors[:20])
+            writer.add(self.vectors[20:])
+            writer.flush()
+            self.check(list(range(N)), self.vectors)
+            change = writer.upsert(-self.vectors[:5], ids=[0, 1, 2, 3, N])
+            self.assertEqual((change.n_added, change.n_replaced, change.first_id), (1, 4, None))
+            change = writer.remove([4, 5, 99999])
+            self.assertEqual((change.n_removed, change.n_missing), (2, 1))
+            kept = [*range(4), N, *range(6, N)]
+            now = np.concatenate([-self.vectors[:5], self.vectors[6:]])
+            self.check(kept, now)
+            writer.compact()
+            self.check(kept, now)
+        self.assertEqual(self.index.info.n_removed, 0)
+
+    def test_the_object_itself_may_change_an_empty_index(self) -> None:
+        self.assertEqual(self.index.add(self.vectors[:7]).n_items, 7)
+        self.index.remove([3])
+        self.check([0, 1, 2, 4, 5, 6], self.vectors[[0, 1, 2, 4, 5, 6]])
+
+    def test_names(self) -> None:
+        with Index.create(self.path("names"), DIMS, names=True, metric="l2") as index:
+            with index.writer() as writer:
+                writer.add(self.vectors[0], names="one")
+                writer.add(self.vectors[1:3], names=["two", "three"])
+                with self.assertRaisesRegex(ValueError, "two"):
+                    writer.add(self.vectors[4], names=["two"])
+                self.assertEqual(writer.upsert(self.vectors[4], names=["two"]).n_replaced, 1)
+                with self.assertRaisesRegex(ValueError, "names"):
+                    writer.add(self.vectors[0])
+            self.assertTrue(index.refresh())
+            self.assertIn("three", index)
+            np.testing.assert_array_equal(index.vectors(["two"]), self.vectors[4:5])
+
+    def test_threads_share_a_writer(self) -> None:
+        with self.index.writer() as writer:
+
+            def add(first: int) -> None:
+                for i in range(first, first + 50):
+                    writer.add(self.vectors[i], ids=i)
+
+            threads = [threading.Thread(target=add, args=(first,)) for first in range(0, 400, 50)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.check(list(range(400)), self.vectors[:400])
+
+    def test_wrong_input(self) -> None:
+        with self.index.writer() as writer:
+            with self.assertRaises(ExistsError):
+                IndexWriter(self.path())
+            with self.assertRaises(ExistsError):
+                self.index.add(self.vectors)
+            with self.assertRaisesRegex(ValueError, "8 dimensions"):
+                writer.add(random_vectors(2, 8))
+            with self.assertRaisesRegex(ValueError, "2 were given for 3"):
+                writer.add(self.vectors[:3], ids=[1, 2])
+            with self.assertRaisesRegex(ValueError, "items have one of them"):
+                writer.add(self.vectors[:1], ids=[1], names=["a"])
+            with self.assertRaises(ValueError):
+                writer.add(np.full((1, DIMS), np.nan, np.float32))
+            with self.assertRaises(ValueError):
+                writer.add(self.vectors[:2], ids=[7, 7])
+        with self.assertRaisesRegex(ValueError, "closed"):
+            writer.add(self.vectors[:1])
+        with self.assertRaises(ExistsError):
+            Index.create(self.path(), DIMS)
+        with self.assertRaises(ValueError):
+            Index.create(self.path("none"), 0)
+        self.assertEqual(len(self.index), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

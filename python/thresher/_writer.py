@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Empty indexes, and writers, which change an index item by item."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_char_p, c_void_p
+from typing import Any
+
+import numpy as np
+
+from . import _abi, _arrays, _errors
+from ._build import KEEP
+from ._checks import choice, encoded, encoded_path, whole
+from ._context import own, shared_context
+from ._handle import Handle
+from ._index_change import IndexChange, changed
+from ._items import as_ids
+from ._library import defaults, lib
+from ._tables import as_names
+
+
+def create(
+    path: str | os.PathLike[str],
+    n_dims: int,
+    *,
+    metric: str,
+    bits: int,
+    keep: str,
+    lead_bits: int | None,
+    names: bool,
+    replace: bool,
+    threads: int | None,
+) -> None:
+    """thr_index_create."""
+    options = defaults("thr_index_create_options_init")
+    options.n_dims = whole(n_dims, "n_dims", 1, 2**15)
+    options.metric = choice(metric, "metric", _abi.METRIC)
+    options.item_bits = whole(bits, "bits", 1, 8)
+    options.keep = choice(keep, "keep", KEEP)
+    if lead_bits is not None:
+        options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
+    options.names, options.replace = bool(names), bool(replace)
+    context = shared_context(threads)
+    _errors.call(lib.thr_index_create, context.pointer, encoded_path(path, "path"), byref(options), files=True)
+
+
+class _WriterHandle(Handle):
+    """A thr_index_writer."""
+
+    __slots__ = ()
+
+    def __init__(self, path: bytes, threads: int | None) -> None:
+        self.pointer = None
+        self._free: Callable[[int], None] = lib.thr_index_writer_free
+        self._context = shared_context(threads)
+        made = c_void_p()
+        _errors.call(lib.thr_index_writer_open, self._context.pointer, path, None, byref(made), files=True)
+        self.pointer = made.value
+        own(self)
+
+
+class IndexWriter:
+    """
+    Changes an index item by item, and holds the lock of its directory until close() or the end of a with statement.
+
+    A small change is appended to a journal and survives a crash once the call has returned; threads that call at the
+    same time share the disk's flush. Open indexes see changes after their refresh(). No change is lost by close().
+
+    Raises ExistsError (another writer is at work); UnsupportedError (an index with features); and as Index.open.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        directory = os.path.abspath(encoded_path(path, "path"))
+        self.path = os.fsdecode(directory)
+        self._handle: _WriterHandle | None = _WriterHandle(directory, threads)
+
+    def _pointer(self) -> _WriterHandle:
+        handle = self._handle
+        if handle is None or handle.pointer is None:
+            raise ValueError(f"{self.path}: the writer is closed, or was opened by the parent of this process")
+        return handle
+
+    def add(self, vectors: Any, *, ids: Any = None, names: Sequence[str] | None = None) -> IndexChange:
+        """
+        Add items: vectors [n, n_dims] or [n_dims], and ids [n] or names, a sequence of str. Without either the index
+        chooses ids.
+
+        Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
+        index has already); FileError. Then nothing is added.
+        """
+        return self._add(lib.thr_index_writer_add, vectors, ids, names)
+
+    def upsert(self, vectors: Any, *, ids: Any = None, names: Sequence[str] | None = None) -> IndexChange:
+        """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
+        return self._add(lib.thr_index_writer_upsert, vectors, ids, names)
+
+    def _add(self, function: Any, vectors: Any, ids: Any, names: Any) -> IndexChange:
+        rows = _arrays.plain(np.atleast_2d(_arrays.vectors(vectors, "vectors", one_row=True)))
+        numbers, pointers = None, None
+        if ids is not None and names is not None:
+            raise ValueError("ids and names were given: items have one of them")
+        if ids is not None:
+            numbers = np.atleast_1d(as_ids(ids, "ids"))
+        elif names is not None:
+            words = as_names([names] if isinstance(names, str) else names)
+            if words is None:
+                raise TypeError("names: expected a sequence of str")
+            pointers = (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
+        given = numbers if numbers is not None else pointers
+        if given is not None and len(given) != len(rows):
+            what = "ids" if numbers is not None else "names"
+            raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
+        change, matrix, handle = _abi.IndexChange(), _arrays.matrix(rows), self._pointer()
+        address = None if numbers is None else _arrays.address(numbers)
+        _errors.call(function, handle.pointer, byref(matrix), address, pointers, byref(change), files=True)
+        return changed(change, chosen=given is None)
+
+    def remove(self, ids: Any) -> IndexChange:
+        """Remove items by ids, an integer or integers [m]; ids that no item has are skipped."""
+        numbers, change, handle = np.atleast_1d(as_ids(ids, "ids")).reshape(-1), _abi.IndexChange(), self._pointer()
+        _errors.call(
+            lib.thr_index_writer_remove, handle.pointer, _arrays.address(numbers), numbers.size, byref(change), files=True
+        )
+        return IndexChange(0, 0, change.n_removed, numbers.size - change.n_removed, None, change.n_items, change.n_commits)
+
+    def flush(self) -> None:
+        """Turn the journal into a segment, so that its items are searched by codes. The writer does so now and then."""
+        _errors.call(lib.thr_index_writer_flush, self._pointer().pointer, files=True)
+
+    def compact(self) -> IndexChange:
+        """Write the index again without its removed items (Index.compact)."""
+        change, handle = _abi.IndexChange(), self._pointer()
+        _errors.call(lib.thr_index_writer_compact, handle.pointer, byref(change), files=True)
+        return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
+
+    def close(self) -> None:
+        """Release the lock, when calls of other threads have ended."""
+        self._handle = None
+
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
