@@ -17,8 +17,8 @@ fails 2 'see thresher --help' "$THRESHER" ''
 fails 2 'did you mean thresher index search?' "$THRESHER" index serach
 fails 2 'did you mean thresher index build?' "$THRESHER" index buld
 fails 2 'did you mean thresher index verify?' "$THRESHER" index verfiy
-fails 2 'only build, search, info, verify' "$THRESHER" index zzzzzz
-fails 2 'One of build, search, info, verify' "$THRESHER" index
+fails 2 'only build, create, search, info, verify' "$THRESHER" index zzzzzz
+fails 2 'One of build, create, search, info, verify' "$THRESHER" index
 fails 2 'did you mean thresher eval recall?' "$THRESHER" eval recal
 fails 2 'One of recall' "$THRESHER" eval
 
