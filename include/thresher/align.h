@@ -20,22 +20,22 @@ extern "C" {
 #endif
 
 typedef struct thr_align_options {
-    size_t size;           /* sizeof(thr_align_options), set by _init */
-    uint32_t n_iterations; /* of expectation maximisation, 1 to 1000 */
-    uint32_t n_best;       /* most target words of a source word that are written, 1 or more */
-    double least;          /* the least probability that is written, 0 to 1 */
+    size_t size;            /* sizeof(thr_align_options), set by _init */
+    uint32_t n_iterations;  /* of expectation maximisation, 1 to 1000 */
+    uint32_t n_best;        /* most target words of a source word that are written, 1 or more */
+    double min_probability; /* of an entry that is written, 0 to 1 */
 } thr_align_options;
 
 /* Defaults: 5 iterations, 100 target words, a probability of 1e-4. */
 THR_API void thr_align_options_init(thr_align_options *options);
 
 typedef struct thr_align_report {
-    uint64_t n_pairs;   /* of lines that were learned from */
-    uint64_t n_skipped; /* pairs with a side without words, or of more than 250 words, whose cost would be quadratic */
+    uint64_t n_pairs;                        /* of lines that were learned from */
+    uint64_t n_skipped;                      /* pairs with a side that is empty or has more than 250 words */
     uint32_t n_source_words, n_target_words; /* distinct */
     uint64_t n_entries;                      /* pairs of words that occur together, each with a probability */
     uint64_t n_written;                      /* of these, lines of the table */
-    double perplexity;                       /* of a target word, before the last iteration's update */
+    double perplexity;                       /* a target word, by the table before the last update */
 } thr_align_report;
 
 /*
@@ -49,7 +49,7 @@ typedef struct thr_align_report {
  *
  * Returns THR_OK, or
  *   THR_EINVAL   options are out of range, or path is one of the texts
- *   THR_EDIM     the texts have different numbers of lines, no pair with words on both sides, or too many words
+ *   THR_EDIM     the texts have different numbers of lines, no pair of 1 to 250 words on both sides, or too many words
  *   THR_ENOTFOUND, THR_EFORMAT, THR_ECORRUPT, THR_EIO, THR_ENOSPACE, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_align_train(thr_context *context, const char *source, const char *target, const char *path,

@@ -21,8 +21,8 @@ extern "C" {
  * there before.
  *
  * Call it before indexes are opened; files that are mapped already are not guarded. May be called again, from any
- * thread. Posting lists, heads, models, and files that a build or a training reads are not guarded, nor are more than
- * 4,096 files at once.
+ * thread. Posting lists, heads, models, and files that a build or a training reads are not guarded. At most
+ * 4,096 files are guarded; further ones are not.
  *
  * Returns THR_OK; THR_EUNSUPPORTED if the host does not allow handlers.
  */

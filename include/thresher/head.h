@@ -165,8 +165,8 @@ typedef enum thr_head_screen {
                                      words of the longest codes, whose estimates have the largest errors (one in 64, at
                                      most 64); and the n_frequent most frequent words */
     THR_HEAD_SCREEN_AUTO = 4,     /* FULL or PLANES, whichever is faster on this machine: see below */
-    THR_HEAD_SCREEN_ALIGN = 5     /* the n_frequent most frequent words, and those of each group's own list: of a
-                                     translation the words that its source words may become (align.h). Not on GPUs */
+    THR_HEAD_SCREEN_ALIGN = 5     /* the n_frequent most frequent words, and the words of the group's own list; for
+                                     translations, candidates from align.h. Not on GPUs */
 } thr_head_screen;
 
 /*
@@ -196,7 +196,7 @@ typedef enum thr_head_combine { THR_HEAD_COMBINE_LARGEST = 0, THR_HEAD_COMBINE_S
  * more than once.
  */
 typedef struct thr_head_word_lists {
-    uint64_t n;             /* lists; as many as groups at least */
+    uint64_t n;             /* number of lists, at least one a group */
     const uint64_t *starts; /* n + 1, which do not decrease */
     const uint32_t *words;
 } thr_head_word_lists;

@@ -83,10 +83,10 @@ typedef struct thr_index_build_options {
      */
     const char *quantiser_from;
     /*
-     * Store items in about so many cells of neighbours, up to 65,536 and the number of items: searches with a recall
-     * below 1 then read the cells that matter. 1: none; 0: chosen, today always 1. Needs kept vectors, and no features.
-     * Rows are then in the order of cells, and no longer the ids of items that were given none: make filters with
-     * thr_bitmap_from_ids.
+     * Store items in about so many cells of neighbours, up to 65,536 and the number of items: searches with a recall of
+     * at most 0.999 then read only cells that are likely to hold answers. 0 or 1: no cells. Needs kept vectors, and no
+     * features. Rows are then in the order of cells, and no longer the ids of items that were given none: make filters
+     * with thr_bitmap_from_ids.
      */
     uint32_t cells;
 } thr_index_build_options;
@@ -156,25 +156,25 @@ THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
  * The number of rows, each of which has a bit in filters. Equal to info.n_items unless the index was changed
- * (index_change.h): rows of removed items have no item, nor have some between segments.
+ * (index_change.h): rows of removed items, and padding rows between segments, have no item.
  */
 THR_API uint64_t thr_index_n_rows(const thr_index *index);
 
 /* The cells of an index: groups of neighbouring items, of which a search reads some. */
 typedef struct thr_index_cells {
-    uint32_t n;                 /* in all segments; segments that were added since the build have none */
+    uint32_t n_cells;           /* in all segments; segments that were added since the build have none */
     uint32_t smallest, largest; /* items of a cell */
     uint64_t n_items;           /* in all cells, including removed ones */
 } thr_index_cells;
 
 THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
-/* The number of changes since the build. */
+/* Commits since the build: changes, merges of segments, and new journals. */
 THR_API uint64_t thr_index_n_commits(const thr_index *index);
 
 /*
- * A number that equals that of another index if and, almost certainly, only if the same vector has the same code in
- * both: a checksum of the metric, the planes and the quantiser.
+ * A 64-bit checksum of the metric, the planes and the quantiser. Indexes with equal fingerprints give equal codes to
+ * equal vectors.
  */
 THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
 

@@ -50,12 +50,13 @@ typedef struct thr_index_change {
 /*
  * Add all rows of vectors to the index in dir. options and *change may be NULL.
  *
- * A segment file is written for every call, so add many rows at once. When small segments have become many, or a
+ * Each call writes a segment, so add many rows at once (index_writer.h is for few). An index that has no quantiser yet
+ * and fewer than 256 items writes a journal instead. When small segments have become many, or a
  * segment holds many removed items, they are written again as one, in a commit of its own; if that fails, the added
  * items stay.
  *
  * Returns THR_OK, or
- *   THR_EDIM          no rows; the rows do not have the index's dimensions; as many ids or names as rows are needed
+ *   THR_EDIM          no rows; other dimensions than the index has; the number of ids or names is not that of rows
  *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
  *   THR_ERANGE        a row has NaN or infinity or is too long (err names it); no ids are left
  *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names
@@ -69,15 +70,16 @@ THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_read
 
 /*
  * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
- * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add.
+ * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add, but an index with features is
+ * no error.
  */
 THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
                                     thr_index_change *change, thr_error *err);
 
 /*
- * Write all segments again, without removed items, as few files as possible. Codes, vectors, ids and scores stay the
- * same. Needs disk space for a second copy, and memory for a segment's codes. Does nothing if there is nothing to gain.
- * An index with features cannot be compacted: THR_EUNSUPPORTED. Returns as thr_index_add.
+ * Write all segments again, without removed items, as few files as possible; cells are made anew. Codes, vectors, ids
+ * and scores stay the same. Needs disk space for a second copy, and memory for a segment's codes. Does nothing if there
+ * is nothing to gain. An index with features cannot be compacted: THR_EUNSUPPORTED. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

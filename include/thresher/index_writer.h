@@ -13,8 +13,8 @@
  *
  * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
  *
- * Threads: many threads may use a writer at once. The kernel releases the lock of a process that ends in any way. Locks
- * of network file systems are those of the system; where flock does nothing, let one process write.
+ * Threads: many threads may use a writer at once. The kernel releases the lock when the process exits or is killed.
+ * Where flock does nothing, as on some network file systems, allow one writing process.
  */
 #ifndef THRESHER_INDEX_WRITER_H
 #define THRESHER_INDEX_WRITER_H
@@ -40,9 +40,9 @@ typedef struct thr_index_create_options {
 THR_API void thr_index_create_options_init(thr_index_create_options *options);
 
 /*
- * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned from the items
- * of the first commit that leaves at least 256, or by a writer when its journal is full: a mean, a rotation and ranges
- * come from so many rows with little noise. Until then all items are in the journal and are scored exactly.
+ * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned at the
+ * first commit with at least 256 items, or when a writer's journal is full. Until then all items are in the journal and
+ * are scored exactly.
  *
  * Returns THR_OK; THR_EINVAL for options out of range; THR_EEXIST, THR_ENOSPACE, THR_EIO and THR_ENOMEM as
  * thr_index_build.
@@ -55,12 +55,14 @@ typedef struct thr_index_writer thr_index_writer;
 typedef struct thr_index_writer_options {
     size_t size; /* sizeof(thr_index_writer_options), set by _init */
     /*
-     * Items of a journal that becomes a segment, removed ones included; 0 or more than the default: the default, 4,096,
-     * but at most 16 MiB of float32, and at least 256. Smaller journals make searches faster and changes slower.
+     * The journal becomes a segment at this many items, removed ones included. 0: the default, which is also the most:
+     * 4,096, fewer if they exceed 16 MiB of float32, never below 256. Below 4 every add writes a segment. Smaller
+     * journals make searches faster and changes slower.
      */
     uint32_t journal_rows;
 } thr_index_writer_options;
 
+/* Defaults: journal_rows 0. */
 THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 
 /*
@@ -72,11 +74,13 @@ THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
                                          thr_index_writer **writer, thr_error *err);
 
-/* Release the lock; NULL is allowed. No call may be running. Nothing is lost: the journal stays. */
+/* Release the lock; NULL is allowed. No call may be running. The journal stays, and is
+ * read by the next open. */
 THR_API void thr_index_writer_free(thr_index_writer *writer);
 
 /*
- * Add the rows of vectors (any dtype). ids or names has one a row; both NULL: the index chooses ids. Upsert replaces
+ * Add the rows of vectors (any dtype). ids or names has one a row; both NULL: the index chooses ids; an
+ * index with names requires names. Upsert replaces
  * items with the same ids or names. More rows than a quarter of a journal are written as a segment. change may be NULL.
  *
  * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index.
@@ -93,7 +97,7 @@ THR_API thr_status thr_index_writer_remove(thr_index_writer *writer, const uint6
 /* Turn the journal into a segment, unless it has too few items to learn a quantiser from. Returns as thr_index_add. */
 THR_API thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err);
 
-/* thr_index_compact. */
+/* As thr_index_compact, under the writer's lock; the journal becomes a segment first. */
 THR_API thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tower.h - learned codes of text: CDSSM with Recurrent Binary Embedding.
+ * tower.h - learned codes of texts (CDSSM), or of given vectors, with Recurrent Binary Embedding.
  *
  * A model has two towers, for queries and for items. A tower splits a text into words and words into letter trigrams,
  * convolves over windows of three words, max-pools over windows, and computes B binary planes of weights 1, 1/2, 1/4,
@@ -46,7 +46,7 @@ typedef struct thr_tower_config {
     bool shared_words;   /* one trigram table for both sides; the paper has two. false */
     bool shared_steps;   /* the same B and R in every recurrent step; the paper has one a step. false */
     bool plain_weights;  /* planes weigh 1 instead of 1, 1/2, ... (RBE Table 6); such a model has no codes. false */
-    uint32_t n_inputs;   /* a model of vectors: their dimensions, 1 to 4096; 0: a model of texts. 0 */
+    uint32_t n_inputs;   /* dimensions of the given vectors, 1 to 4096; 0 for texts. 0 */
 } thr_tower_config;
 
 THR_API void thr_tower_config_init(thr_tower_config *config);
@@ -155,11 +155,12 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
  * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
  * queries and row i of items are a pair. queries NULL: each item is its own pair. Only the vectors' directions count.
  * All vectors are kept in memory, as float32. options->config.n_inputs and n_pooled become the vectors' dimensions;
- * options of texts, format and valid_path are ignored. Training runs on the CPU.
+ * options of texts and format are ignored. valid_path must be NULL: a share of the pairs validates. Training runs on
+ * the CPU.
  *
  * Same bits, files and statuses as thr_tower_train, and
  *   THR_EINVAL     a reader is a text
- *   THR_EDIM       the sides have different dimensions, or numbers of rows; or n_dims exceeds the dimensions 8 times
+ *   THR_EDIM       the sides differ in dimensions or rows; or n_dims is more than 8 times the vectors' dimensions
  *   THR_ERANGE     a vector is zero, or holds NaN or infinity (err names its row)
  *   THR_EUNSUPPORTED  valid_path is given
  */

@@ -11,7 +11,7 @@
 typedef struct align_values {
     const char *source, *target, *output;
     uint64_t iterations, best;
-    double least;
+    double min_probability;
 } align_values;
 
 static const prog_argument arguments[] = {
@@ -31,12 +31,14 @@ static const prog_option options[] = {
      .most = 1000, .fallback = "5"},
     {PROG_COUNT_OPTION("best", "N", offsetof(align_values, best), "most target words of a source word to write"),
      .least = 1, .most = UINT32_MAX, .fallback = "100"},
-    {PROG_REAL_OPTION("least", "P", offsetof(align_values, least), "the least probability to write, 0 to 1"),
+    {PROG_REAL_OPTION("min-probability", "P", offsetof(align_values, min_probability),
+                      "the least probability to write, 0 to 1"),
      .least_real = 0, .fallback = "0.0001"},
     PROG_OPTIONS_END,
 };
 
-static void tell(const program *run, const align_values *values, const thr_align_report *report, double seconds) {
+static void report_training(const program *run, const align_values *values, const thr_align_report *report,
+                            double seconds) {
     if (!run->globals.json) {
         prog_line("%s: %s for %s and %s, learned from %s in %s, perplexity %.4g", values->output,
                   prog_counted(report->n_written, "line").text,
@@ -71,10 +73,10 @@ static int run_align(program *run, const void *all_values) {
     thr_align_options_init(&o);
     o.n_iterations = (uint32_t)values->iterations;
     o.n_best = (uint32_t)values->best;
-    o.least = values->least;
+    o.min_probability = values->min_probability;
     if (thr_align_train(run->context, values->source, values->target, values->output, &o, &report, &err) != THR_OK)
         return prog_failed(&err);
-    tell(run, values, &report, prog_seconds() - start);
+    report_training(run, values, &report, prog_seconds() - start);
     return PROG_DONE;
 }
 

@@ -110,7 +110,7 @@ const prog_command prog_index_add = {
             "the index is as before. Searches may run meanwhile: an index that is open keeps its items.\n\nAn id or "
             "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
             "files, so add many items at once. Small files are merged now and then, and one command at a time "
-            "changes an index.\n\nItems with features cannot be added.",
+            "changes an index.\n\nAn index with features cannot be added to: build it again.",
     .arguments = arguments,
     .options = PROG_OPTIONS(add_options),
     .values_size = sizeof(add_values),

@@ -100,8 +100,8 @@ static const prog_option options[] = {
                        "most items in one segment file (default: chosen by size)"),
      .least = 1},
     {PROG_COUNT_OPTION("cells", "N", offsetof(build_values, cells),
-                       "store items in about N cells of neighbours; searches with a recall below 1 then read the "
-                       "cells that matter. Faster where vectors form clusters (default: 1)"),
+                       "store items in about N cells of neighbours; searches with a recall of at most 0.999 then read "
+                       "only cells that are likely to hold answers. Faster where vectors form clusters (default: 1)"),
      .least = 1, .most = 65536},
     PROG_OPTIONS_END,
 };

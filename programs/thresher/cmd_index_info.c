@@ -45,7 +45,7 @@ static void print_json(const char *dir, const thr_index *index) {
     prog_json_key_bool(&json, "has_names", info.has_names);
     prog_json_key_count(&json, "code_bytes", info.code_bytes);
     prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
-    prog_json_key_count(&json, "n_cells", thr_index_get_cells(index).n);
+    prog_json_key_count(&json, "n_cells", thr_index_get_cells(index).n_cells);
     prog_json_key_count(&json, "format_version", info.format_version);
     if (thr_index_tower(index) != NULL) {
         prog_json_key(&json, "model");
@@ -128,9 +128,9 @@ static void print_text(const char *dir, thr_index *index) {
     (void)printf("changes         %s, %s not yet compacted away\n",
                  prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);
-    if (cells.n > 0)
-        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f in the mean\n", cells.n,
-                     cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n);
+    if (cells.n_cells > 0)
+        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f in the mean\n",
+                     cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
     (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
                  prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " beside the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);

@@ -30,7 +30,7 @@ static const prog_option options[] = {
     {PROG_LIST_OPTION("name", "NAME", offsetof(remove_values, names),
                       "remove the item with this name; may be given repeatedly")},
     {PROG_FILE_OPTION("where-filter", offsetof(remove_values, filter),
-                      "remove the items that this filter of thresher index search --filter allows")},
+                      "remove the items that this filter selects, as thresher index search --filter reads it")},
     {PROG_FLAG_OPTION("strict", offsetof(remove_values, strict),
                       "an id or name that no item has is an error, and nothing is removed (default: it is counted)")},
     PROG_OPTIONS_END,

@@ -406,8 +406,8 @@ static const char *const examples[] = {
 
 const prog_command prog_translate = {
     .noun = "translate",
-    .summary = "translate text by a model with attention and beam search",
-    .text = "Translates a text a line with an LSTM model with attention, and prints a translation a "
+    .summary = "translate text by an LSTM model and beam search",
+    .text = "Translates a text a line with an LSTM model, with or without attention, and prints a translation a "
             "line, in the same order; an empty line gives an empty line. Lines are lower-cased and "
             "tokenised, and translations are joined again. A line is one sequence: split text into "
             "sentences first.\n\nA screen speeds up the choice of words in large vocabularies; "

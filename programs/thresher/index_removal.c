@@ -15,14 +15,14 @@ enum { AT_ONCE = 4096 };
 /* ------------------------------------------------------------------------------------------------ the list */
 
 static int append(prog_removal *r, uint64_t id) {
-    if (r->n == r->room) {
-        const size_t room = r->room > 0 ? 2 * r->room : AT_ONCE;
-        uint64_t *ids = room <= SIZE_MAX / sizeof *ids ? realloc(r->ids, room * sizeof *ids) : NULL;
+    if (r->n == r->capacity) {
+        const size_t capacity = r->capacity > 0 ? 2 * r->capacity : AT_ONCE;
+        uint64_t *ids = capacity <= SIZE_MAX / sizeof *ids ? realloc(r->ids, capacity * sizeof *ids) : NULL;
 
         if (ids == NULL)
             return prog_no_memory();
         r->ids = ids;
-        r->room = room;
+        r->capacity = capacity;
     }
     r->ids[r->n++] = id;
     return PROG_DONE;
@@ -84,19 +84,19 @@ static int add_names(prog_removal *r, place at, const char *const *names, size_t
 /* Lines of a text, some thousands at a time: their ends in one buffer. */
 typedef struct line_batch {
     char *text;
-    size_t used, room, n;
+    size_t used, capacity, n;
     size_t starts[AT_ONCE];
 } line_batch;
 
 static int batch_add(line_batch *batch, const char *line, size_t length) {
-    if (batch->room - batch->used <= length) {
-        const size_t room = 2 * (batch->used + length + 1);
-        char *text = realloc(batch->text, room);
+    if (batch->capacity - batch->used <= length) {
+        const size_t capacity = 2 * (batch->used + length + 1);
+        char *text = realloc(batch->text, capacity);
 
         if (text == NULL)
             return prog_no_memory();
         batch->text = text;
-        batch->room = room;
+        batch->capacity = capacity;
     }
     batch->starts[batch->n++] = batch->used;
     memcpy(batch->text + batch->used, line, length + 1);

@@ -9,7 +9,7 @@ typedef struct prog_removal {
     const thr_index *index;
     bool strict; /* an id or name that no item has is an error */
     uint64_t *ids;
-    size_t n, room;
+    size_t n, capacity;
     uint64_t n_missing; /* ids and names that no item has */
 } prog_removal;
 

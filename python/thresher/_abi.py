@@ -387,7 +387,7 @@ class HeadLoss(ctypes.Structure):
 
 
 class AlignOptions(ctypes.Structure):
-    _fields_ = layout("size_t size; uint32 n_iterations n_best; double least")
+    _fields_ = layout("size_t size; uint32 n_iterations n_best; double min_probability")
 
 
 class AlignReport(ctypes.Structure):

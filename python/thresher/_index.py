@@ -114,9 +114,10 @@ class Index(Opened):
         replace       replace an existing index, at the moment the new one is complete
         sample_rows   rows from which the quantiser learns its ranges
         segment_rows  most items in one segment file
-        cells         store items in about so many cells of neighbours: searches with a recall below 1 then read the
-                      cells that matter. Needs kept vectors, and no features. Rows are then in the order of cells, so
-                      ids are no row numbers. None or 1: no cells
+        cells         store items in about so many cells of neighbours: searches with a recall of at most 0.999 then
+                      read only cells that are likely to hold answers. Needs kept vectors, and no features. Rows are
+                      then in the order of cells; the id of an item without one is still its row in vectors. None or 1:
+                      no cells
         lead_bits     planes of the first stage, 1 to bits (bits: codes are not nested); None: chosen
         rotate        rotate vectors before coding; None: if the codes of a sample get more accurate
         calibration_queries   items used as queries to calibrate recall; 0: no calibration

@@ -217,7 +217,8 @@ class Tower(Model):
         n_dims        dimensions of the code; 32
         distil        weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
         noise         length of the random vector added to a query of length 1; 0.5
-        n_epochs, gamma, rate, float_share     20, 20, 0.03 and 0
+        gamma         scale of the cosines in both softmaxes, the codes' and the vectors'; 20
+        n_epochs, rate, float_share     20, 0.03 and 0
 
         The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
         and for queries and items of different shapes.

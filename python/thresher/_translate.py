@@ -104,7 +104,7 @@ def train_alignment(
     *,
     n_iterations: int = 5,
     n_best: int = 100,
-    least: float = 1e-4,
+    min_probability: float = 1e-4,
 ) -> Alignment:
     """
     Learn which target words translate a source word, by IBM model 1, and write them to path: lines of source word,
@@ -119,7 +119,7 @@ def train_alignment(
     options, report = defaults("thr_align_options_init"), _abi.AlignReport()
     options.n_iterations = whole(n_iterations, "n_iterations", 0, 2**32 - 1)
     options.n_best = whole(n_best, "n_best", 0, 2**32 - 1)
-    options.least = float(least)
+    options.min_probability = float(min_probability)
     names = [encoded_path(name, what) for name, what in ((source, "source"), (target, "target"), (path, "path"))]
     context = shared_context(None, None)
     with Job() as job:

@@ -270,8 +270,8 @@ class _Group:
 
 class DaskShards(Searcher):
     """
-    An open collection whose shards are open on the workers of a Dask cluster. Searches take and return what those of
-    Index do: they go to all workers at once, and the client merges an answer a worker. If a worker is lost, its shards
+    An open collection whose shards are open on the workers of a Dask cluster. Searches take vectors, not
+    texts, and return what those of Index do: they go to all workers at once, and the client merges an answer a worker. If a worker is lost, its shards
     are opened on another one and the search goes on.
     """
 
@@ -405,7 +405,7 @@ class DaskShards(Searcher):
 
     def search(self, queries: Any, k: int = 10, *, partial: bool = False, **options: Any) -> Any:
         """
-        As Shards.search. With partial=True shards that no worker can search are left out, and the answer has a list of
+        As Shards.search. With partial=True shards that no worker can open, or whose files are missing or damaged, are left out, and the answer has a list of
         their names at its end: (ids, scores, missing), or (ids, scores, certified, missing). A worker's shards are left
         out together.
         """

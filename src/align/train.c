@@ -15,11 +15,13 @@
 
 enum { USUAL_ITERATIONS = 5, MOST_ITERATIONS = 1000, USUAL_BEST = 100, PIECE = 1 << 16, NUMBER_MOST = 32 };
 
-#define USUAL_LEAST 1e-4
+#define USUAL_MIN_PROBABILITY 1e-4
 
 void thr_align_options_init(thr_align_options *options) {
-    *options = (thr_align_options){
-        .size = sizeof *options, .n_iterations = USUAL_ITERATIONS, .n_best = USUAL_BEST, .least = USUAL_LEAST};
+    *options = (thr_align_options){.size = sizeof *options,
+                                   .n_iterations = USUAL_ITERATIONS,
+                                   .n_best = USUAL_BEST,
+                                   .min_probability = USUAL_MIN_PROBABILITY};
 }
 
 static thr_status check(const thr_align_options *o, thr_error *err) {
@@ -27,8 +29,8 @@ static thr_status check(const thr_align_options *o, thr_error *err) {
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " iterations: choose 1 to %d", o->n_iterations, MOST_ITERATIONS);
     if (o->n_best == 0)
         return thr_fail(err, THR_EINVAL, "0 target words of a source word: choose 1 or more");
-    if (!(o->least >= 0 && o->least <= 1))
-        return thr_fail(err, THR_EINVAL, "a least probability of %g: choose 0 to 1", o->least);
+    if (!(o->min_probability >= 0 && o->min_probability <= 1))
+        return thr_fail(err, THR_EINVAL, "a minimum probability of %g: choose 0 to 1", o->min_probability);
     return THR_OK;
 }
 
@@ -91,7 +93,7 @@ static thr_status put_word(table_writer *w, const thr_align_model *m, uint32_t e
     THR_TRY(thr_grow(w->context, &w->entries, &w->entries_capacity, (size_t)(m->starts[e + 1] - m->starts[e]),
                      sizeof *w->entries, "target words", err));
     for (uint64_t i = m->starts[e]; i < m->starts[e + 1]; i++)
-        if (m->t[i] >= w->options->least && m->t[i] > 0)
+        if (m->t[i] >= w->options->min_probability && m->t[i] > 0)
             w->entries[n++] = (entry){m->t[i], m->targets[i]};
     qsort(w->entries, n, sizeof *w->entries, compare);
     for (size_t i = 0; i < n && i < w->options->n_best; i++) {

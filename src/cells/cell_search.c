@@ -2,8 +2,8 @@
 #include "cells/cell_search.h"
 
 #include "base/error.h"
-#include "cells/odds.h"
-#include "cells/part.h"
+#include "cells/score_model.h"
+#include "cells/block_subset.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 #include "scan/margin.h"
@@ -37,14 +37,14 @@ typedef struct cell_place {
 
 /* The memory of one thread. */
 typedef struct visitor {
-    float *vector;               /* n_dims: the query */
-    float *centroid_scores;      /* as the kernel computes them */
-    thr_cell_odds *odds;         /* of all cells */
-    thr_cell_odds *seen;         /* of visited cells */
-    double *keys;                /* what cells are ordered by */
-    uint32_t *heap;              /* cells that were not visited; the largest key is first */
-    uint64_t *pending, *visited; /* blocks, as bitmaps: to visit next; visited before */
-    thr_cells_part part;
+    float *vector;                /* n_dims: the query */
+    float *centroid_scores;       /* as the kernel computes them */
+    thr_cell_score_model *models; /* of all cells */
+    thr_cell_score_model *seen;   /* of visited cells */
+    double *keys;                 /* what cells are ordered by */
+    uint32_t *heap;               /* cells that were not visited; the largest key is first */
+    uint64_t *pending, *visited;  /* blocks, as bitmaps: to visit next; visited before */
+    thr_cells_subset part;
     uint64_t *ids; /* of one pass */
     float *scores;
     thr_found found; /* rows of all passes */
@@ -96,7 +96,7 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 static void free_visitor(thr_context *context, visitor *v) {
     thr_release(context, v->vector);
     thr_release(context, v->centroid_scores);
-    thr_release(context, v->odds);
+    thr_release(context, v->models);
     thr_release(context, v->seen);
     thr_release(context, v->keys);
     thr_release(context, v->heap);
@@ -104,7 +104,7 @@ static void free_visitor(thr_context *context, visitor *v) {
     thr_release(context, v->visited);
     thr_release(context, v->ids);
     thr_release(context, v->scores);
-    thr_cells_part_free(context, &v->part);
+    thr_cells_subset_free(context, &v->part);
     thr_scan_found_free(context, &v->found);
 }
 
@@ -128,14 +128,14 @@ static thr_status make_visitor(const thr_cells_workspace *w, size_t n_segments, 
     thr_context *context = w->context;
     THR_TRY(thr_alloc(context, w->n_dims, sizeof(float), &v->vector, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof(float), &v->centroid_scores, what, err));
-    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->odds, &v->odds, what, err));
+    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->models, &v->models, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->seen, &v->seen, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->keys, &v->keys, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->heap, &v->heap, what, err));
     THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->pending, what, err));
     THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->visited, what, err));
     THR_TRY(thr_alloc(context, (size_t)w->k, sizeof(uint64_t), &v->ids, what, err));
-    THR_TRY(thr_cells_part_reserve(context, w->n_cells + n_segments, w->n_blocks, &v->part, err));
+    THR_TRY(thr_cells_subset_reserve(context, w->n_cells + n_segments, w->n_blocks, &v->part, err));
     THR_TRY(thr_scan_found_reserve(context, &v->found, 2 * (size_t)w->k + 2 * (size_t)THR_RADIUS_ROWS, err));
     return thr_alloc(context, (size_t)w->k, sizeof(float), &v->scores, what, err);
 }
@@ -208,7 +208,7 @@ static uint32_t pop(visitor *v) {
     return cell;
 }
 
-/* ------------------------------------------------------------------------------------------------ odds */
+/* ------------------------------------------------------------------------------------------------ models */
 
 static double items_allowed(const visit *s, const cell_place *place) {
     const uint64_t *filter = s->job->options.filter;
@@ -216,12 +216,12 @@ static double items_allowed(const visit *s, const cell_place *place) {
                                    : thr_select_bitmap_count_range(filter, place->first_row, place->end_row));
 }
 
-static thr_cell_odds odds_of(const visit *s, const cell_place *place, double centroid_score) {
+static thr_cell_score_model model_of(const visit *s, const cell_place *place, double centroid_score) {
     const double size = (sqrt((double)place->cell->mean_square) + (double)place->cell->radius) / 2;
     if (s->job->target->scan->metric != THR_METRIC_L2)
-        return (thr_cell_odds){items_allowed(s, place), centroid_score, s->length * size, 0};
-    return (thr_cell_odds){items_allowed(s, place), -centroid_score - (double)place->cell->mean_square,
-                           2 * sqrt(centroid_score) * size, (double)place->cell->square_deviation};
+        return (thr_cell_score_model){items_allowed(s, place), centroid_score, s->length * size, 0};
+    return (thr_cell_score_model){items_allowed(s, place), -centroid_score - (double)place->cell->mean_square,
+                                  2 * sqrt(centroid_score) * size, (double)place->cell->square_deviation};
 }
 
 /* The query as scores are computed from it. */
@@ -251,9 +251,9 @@ static void look_at_cells(const visit *s) {
         score(v->centroid_scores + at, v->vector, job->target->tables[t].centroids, n_dims * sizeof(float),
               job->target->tables[t].n, n_dims);
     for (uint32_t c = 0; c < job->n_cells; c++) {
-        v->odds[c] = odds_of(s, &job->workspace->places[c], (double)v->centroid_scores[c]);
-        v->keys[c] = v->odds[c].mean + hypot(v->odds[c].slope * spread, v->odds[c].deviation);
-        if (v->odds[c].n > 0)
+        v->models[c] = model_of(s, &job->workspace->places[c], (double)v->centroid_scores[c]);
+        v->keys[c] = v->models[c].mean + hypot(v->models[c].slope * spread, v->models[c].deviation);
+        if (v->models[c].n > 0)
             v->heap[v->n_heap++] = c;
     }
     make_heap(v);
@@ -270,7 +270,7 @@ static void add_blocks(visitor *v, uint64_t first, uint64_t end) {
 /* Have a cell visited in the next pass. */
 static void add_cell(const visit *s, uint32_t cell) {
     const cell_place *place = &s->job->workspace->places[cell];
-    s->v->seen[s->v->n_seen++] = s->v->odds[cell];
+    s->v->seen[s->v->n_seen++] = s->v->models[cell];
     add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
 }
 
@@ -286,7 +286,7 @@ static void add_others(const visit *s) {
 /* Turn rows of the part, from one on, into rows of the index. */
 static void take_rows(visitor *v, size_t first) {
     for (size_t i = first; i < v->found.n; i++)
-        v->found.items[i].row = thr_cells_part_row(&v->part, v->found.items[i].row);
+        v->found.items[i].row = thr_cells_subset_row(&v->part, v->found.items[i].row);
 }
 
 /* Search for the best rows of the part. */
@@ -335,8 +335,8 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
     const cells_job *job = s->job;
     const size_t n_words = thr_bitmap_words(job->n_blocks);
     thr_search_options options = job->options;
-    THR_TRY(thr_cells_part_make(job->workspace->context, job->target->scan, v->pending, job->n_blocks, options.filter,
-                                &v->part, err));
+    THR_TRY(thr_cells_subset_make(job->workspace->context, job->target->scan, v->pending, job->n_blocks, options.filter,
+                                  &v->part, err));
     for (size_t i = 0; i < n_words; i++) {
         v->visited[i] |= v->pending[i];
         v->pending[i] = 0;
@@ -360,7 +360,7 @@ static void add_rows(const visit *s, double n_rows) {
     for (double n = 0; n < n_rows && s->v->n_heap > 0;) {
         const uint32_t cell = pop(s->v);
         add_cell(s, cell);
-        n += s->v->odds[cell].n;
+        n += s->v->models[cell].n;
     }
 }
 
@@ -378,15 +378,15 @@ static bool add_likely(const visit *s) {
     double left = 0;
     for (size_t i = 0; i < v->n_heap; i++) {
         const uint32_t cell = v->heap[i];
-        v->keys[cell] = thr_cells_share_above(&v->odds[cell], spread, kth);
-        left += v->keys[cell] * v->odds[cell].n;
+        v->keys[cell] = thr_cells_share_above(&v->models[cell], spread, kth);
+        left += v->keys[cell] * v->models[cell].n;
     }
     if (left <= job->allowed)
         return false;
     make_heap(v);
     while (v->n_heap > 0 && left > job->allowed) {
         const uint32_t cell = pop(v);
-        left -= v->keys[cell] * v->odds[cell].n;
+        left -= v->keys[cell] * v->models[cell].n;
         add_cell(s, cell);
     }
     return true;

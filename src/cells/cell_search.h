@@ -3,7 +3,7 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k are in the other
- * cells (odds.h), and visits those that hold most of them, until fewer are left than the recall allows.
+ * cells (score_model.h), and visits those that hold most of them, until fewer are left than the recall allows.
  *
  * Threads: one search at a time may use a workspace.
  */
@@ -26,8 +26,8 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 void thr_cells_workspace_free(thr_cells_workspace *workspace);
 
 /*
- * Whether a search with these options may skip cells: it has a recall below 1, margins keep it (scan/margin.h), and
- * nobody asks whether the answer is certain.
+ * Whether a search with these options may skip cells: it has a recall of at most 0.999, margins keep it
+ * (scan/margin.h), and answers->certified is NULL.
  */
 bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
                               const thr_answers *answers);
@@ -40,7 +40,7 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                             thr_error *err);
 
-/* The rows that the last search of a workspace has screened, in blocks of 64, summed over its queries. */
+/* Blocks of 64 rows that the last search of a workspace has screened, summed over its queries. */
 uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace);
 
 #endif

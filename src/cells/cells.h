@@ -10,7 +10,7 @@
 
 #include <thresher/index.h>
 
-/* At most so many items of a cell, in means of all cells; larger ones are divided. */
+/* A group of k-means with more items than this many means of all groups is divided into several cells. */
 enum { THR_CELLS_LARGEST = 4 };
 
 /* A cell as it is stored. Distances are from the centroid, as it is stored in float32. */

@@ -84,7 +84,7 @@ typedef struct thr_tuning {
 } thr_tuning;
 
 typedef struct thr_manifest {
-    uint32_t version; /* format version, also of the segments */
+    uint32_t version; /* of the manifest; a segment's header has its own */
     thr_metric metric;
     thr_dtype keep;
     thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; centre and rotation are not owned */

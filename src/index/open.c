@@ -312,7 +312,7 @@ thr_index_cells thr_index_get_cells(const thr_index *index) {
     thr_index_cells all = {.smallest = UINT32_MAX};
     for (uint32_t s = 0; s < index->n_segments; s++) {
         const thr_cell_table *cells = &index->cells[s];
-        all.n += cells->n;
+        all.n_cells += cells->n;
         all.n_items += cells->n > 0 ? cells->n_items : 0;
         for (uint32_t c = 0; c < cells->n; c++) {
             const uint32_t size = thr_cell_end(cells, c) - cells->cells[c].first;
@@ -320,7 +320,7 @@ thr_index_cells thr_index_get_cells(const thr_index *index) {
             all.largest = size > all.largest ? size : all.largest;
         }
     }
-    return all.n > 0 ? all : (thr_index_cells){.n = 0};
+    return all.n_cells > 0 ? all : (thr_index_cells){.n_cells = 0};
 }
 
 uint64_t thr_index_n_commits(const thr_index *index) {

@@ -88,7 +88,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
     const thr_cells_target cells = {&index->target, index->cells, index->n_segments};
-    const bool whole = index->n_segments > 0 && !thr_index_has_changes(index);
+    const bool whole = index->n_segments > 0 && !thr_index_journal_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
     const thr_status status = skip    ? search_cells(index, scan, &cells, queries, options, answers, err)
                               : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "text_tower/init_frame.h"
+#include "text_tower/init_components.h"
 
 static thr_status check_split(const thr_text_trainer *trainer, const char *name, thr_error *err) {
     const uint32_t batch = trainer->options.batch;
@@ -102,8 +102,8 @@ static thr_status draw_for_vectors(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_train = trainer->split.n_train, n = n_train < FRAME_ROWS ? n_train : FRAME_ROWS;
     const float *item = trainer->model.parts[THR_SIDE_ITEM][THR_PART_BASE_WEIGHT];
-    THR_TRY(thr_text_init_frame(trainer->context, &trainer->vectors, trainer->split.train, n, trainer->options.seed,
-                                config->n_dims, writable(trainer, item), err));
+    THR_TRY(thr_text_init_components(trainer->context, &trainer->vectors, trainer->split.train, n,
+                                     trainer->options.seed, config->n_dims, writable(trainer, item), err));
     memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item,
            (size_t)config->n_pooled * config->n_dims * sizeof *item);
     return THR_OK;

@@ -168,7 +168,7 @@ cp -R old.index newer.index
 sed 's/^thresher-index 2$/thresher-index 1000/' old.index/MANIFEST >newer.index/MANIFEST
 cp -R old.index newer_segment.index
 segment=$(cd old.index && find . -name '*.seg' | head -1)
-{ head -c 8 "old.index/$segment" && printf '\003' && tail -c +10 "old.index/$segment"; } >"newer_segment.index/$segment"
+{ head -c 8 "old.index/$segment" && printf '\350\003' && tail -c +11 "old.index/$segment"; } >"newer_segment.index/$segment"
 for index in newer.index newer_segment.index; do
     fails 1 "$index.*newer" "$THRESHER" index info $index
     fails 1 "$index.*newer" "$THRESHER" index search $index queries.fvecs -k 5

@@ -106,7 +106,7 @@ static void probabilities_are_those_of_a_naive_model(void **state) {
         thr_align_options_init(&o);
         o.n_iterations = iterations;
         o.n_best = iterations == 1 ? 3 : 100;
-        o.least = iterations == 1 ? 0 : 0.01;
+        o.min_probability = iterations == 1 ? 0 : 0.01;
         assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err), &err);
         FILE *file = fopen(TABLE, "r");
         char e[8], f[8], last_word[8] = "";
@@ -123,7 +123,7 @@ static void probabilities_are_those_of_a_naive_model(void **state) {
             last = p;
         }
         (void)fclose(file);
-        assert_int_equal(n, naive_lines(t, o.least, o.n_best));
+        assert_int_equal(n, naive_lines(t, o.min_probability, o.n_best));
         assert_int_equal(report.n_written, n);
         assert_true(report.n_pairs + report.n_skipped == PAIRS && report.n_skipped == 6 + 4 && report.perplexity > 1);
     }
@@ -168,7 +168,7 @@ static void bad_options_and_texts_are_refused(void **state) {
     o.n_best = 0;
     assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err, "0 target words");
     thr_align_options_init(&o);
-    o.least = NAN;
+    o.min_probability = NAN;
     assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err,
                  "probability of nan");
 }

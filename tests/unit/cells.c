@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cells.c - centroids, the order of items, the numbers of cells, and the odds of scores, against naive models. */
+/* cells.c - centroids, the order of items, the numbers of cells, and the models of scores, against naive models. */
 #include "support.h"
 
 #include "base/rng.h"
 #include "cells/cell_order.h"
 #include "cells/kmeans.h"
-#include "cells/odds.h"
+#include "cells/score_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -166,26 +166,26 @@ static void impossible_cells_are_refused(void **state) {
 
 static void shares_are_those_of_a_normal_distribution(void **state) {
     (void)state;
-    const thr_cell_odds odds = {1000, 2, 3, 4}; /* with spread 1 a standard deviation of 5 */
+    const thr_cell_score_model models = {1000, 2, 3, 4}; /* with spread 1 a standard deviation of 5 */
     for (double z = -6; z <= 6; z += 0.25) {
-        const double share = thr_cells_share_above(&odds, 1, 2 + 5 * z), exact = erfc(z * sqrt(0.5)) / 2;
+        const double share = thr_cells_share_above(&models, 1, 2 + 5 * z), exact = erfc(z * sqrt(0.5)) / 2;
         assert_true(z < 0 ? fabs(share - exact) < 0.03 : share > exact * 0.999 && share < exact * 1.07);
     }
-    const thr_cell_odds point = {1, 2, 0, 0};
+    const thr_cell_score_model point = {1, 2, 0, 0};
     assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
 }
 
 static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
     (void)state;
-    const thr_cell_odds odds[] = {{500, 0.5, 1, 0}, {700, 0.2, 0.8, 0}, {900, -0.1, 1, 0.01}};
+    const thr_cell_score_model models[] = {{500, 0.5, 1, 0}, {700, 0.2, 0.8, 0}, {900, -0.1, 1, 0.01}};
     for (double found = 1; found <= 100; found *= 3) {
-        const double spread = thr_cells_fit_spread(odds, 3, 1, found, 64);
+        const double spread = thr_cells_fit_spread(models, 3, 1, found, 64);
         double expected = 0;
         for (size_t c = 0; c < 3; c++)
-            expected += odds[c].n * thr_cells_share_above(&odds[c], spread, 1);
+            expected += models[c].n * thr_cells_share_above(&models[c], spread, 1);
         assert_true(expected >= found && expected < 1.1 * found + 0.1);
     }
-    assert_true(thr_cells_fit_spread(odds, 3, 9, 10, 64) == 1); /* no spread explains it: the largest */
+    assert_true(thr_cells_fit_spread(models, 3, 9, 10, 64) == 1); /* no spread explains it: the largest */
 }
 
 int main(void) {

@@ -61,7 +61,7 @@ static void whole_searches_answer_as_without_cells(void **state) {
         options.segment_rows = i % 2 == 0 ? 0 : 1024;
         thr_index *a = build(*state, DIR_A, rows, 3000, options, 40), *b = build(*state, DIR_B, rows, 3000, options, 1);
         thr_search_options search_options;
-        assert_true(thr_index_get_cells(a).n >= 20 && thr_index_get_cells(b).n == 0);
+        assert_true(thr_index_get_cells(a).n_cells >= 20 && thr_index_get_cells(b).n_cells == 0);
         assert_true(thr_index_get_cells(a).n_items == 3000);
         for (int way = 0; way < 3; way++) {
             thr_search_options_init(&search_options);

@@ -44,7 +44,9 @@ Every numbered table and figure of the five papers. The papers' numbers are type
 |---|---|
 | reproduced | the paper's order holds, and the effect is as large as the paper's; or the same numbers |
 | order reproduced | the order holds, the effect is smaller, or the paper has no number for it |
-| **not reproduced** | the order is reversed; the reason names the pair. Within two standard errors it is not reversed |
+| ... at some points, on some data only | the order holds at these points or on these data, and is reversed elsewhere |
+| ... within two standard errors | the order is reversed, by less than two standard errors |
+| **not reproduced** | the order is reversed, and the reason names the pair; or the data are not to be had |
 | needs a GPU | the row of [gpu.md](gpu.md)'s tables that `tools/gpu-check` fills |
 | not measured yet | no bench measures it; what is missing is named |
 

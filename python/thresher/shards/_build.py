@@ -44,7 +44,7 @@ def is_binary(model: Tower | Dual | None) -> bool:
 
 
 def shape_of(part: Any, number: int) -> PartShape:
-    """What a build has to know of a part before it reads its rows."""
+    """The shape of a part, before its rows are read."""
     vectors, ids, what = load(part, number)
     return PartShape(len(vectors), vectors.shape[1], vectors.itemsize, ids is not None, what)
 
@@ -64,7 +64,7 @@ def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
 
 
 def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:
-    """For each part those of the rows, which count over all parts, that are in it, counted from its first."""
+    """Rows of the whole, split by part, as offsets within the part."""
     ends = np.cumsum(sizes)
     return [rows[(rows >= end - n) & (rows < end)] - (end - n) for n, end in zip(sizes, ends)]
 

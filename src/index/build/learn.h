@@ -9,14 +9,14 @@
 #include <thresher/index.h>
 
 typedef struct thr_learning {
-    const thr_index_build_options *options; /* metric, item_bits, rotate, sample_rows */
+    const thr_index_build_options *options; /* metric, item_bits, rotate, sample_rows, quantiser_from */
     bool fixed;                             /* the rows are a model's codes */
 } thr_learning;
 
 /*
  * Sample the source, which the calibration needs too, and train the quantiser unless options name another index's. The
- * caller frees it. THR_ERANGE: a row has NaN or infinity (err names
- * it), or the sample gives no scale; THR_ENOMEM; and what the reader returns.
+ * caller frees it. THR_ERANGE: a row has NaN or infinity (err names it), or the sample gives no scale; THR_ENOMEM; and
+ * what the reader returns.
  */
 thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning, thr_quantiser *quantiser,
                            thr_error *err);

@@ -43,7 +43,7 @@ thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segmen
 /*
  * In append.c: encode the rows of a source to segments of the commit. ids has their ids or names, or both, or neither:
  * then added.first_id is the first of the ids that the index chooses. The quantiser is learned from the source if the
- * index has none. *n_added is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * index has none. added->n is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 typedef struct thr_appended {
     uint64_t n, first_id;
@@ -58,9 +58,9 @@ thr_status thr_index_commit_learn(thr_commit *commit, thr_row_source *source, th
 uint64_t thr_index_commit_tail_items(const thr_commit *commit);
 
 /*
- * In fold.c: the live items of the tail become a segment, if there are any, and the manifest names no journal. An index
- * without a quantiser, which the caller has not learned either, learns it from them if learn is true. Else they are
- * carried over to a new journal. Nothing happens if the journal has no changes. THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * In fold.c: the live items of the tail become a segment, if there are any, and the manifest names no journal. Without
+ * a quantiser: if learn is true, one is learned from them; else they are copied to a new journal. Nothing happens if the
+ * journal has no changes. THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err);
 
@@ -68,7 +68,7 @@ thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err)
 thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err);
 
 /*
- * In carry.c: the manifest names a new journal, with the items of `first`, if it is not NULL, and of `second`.
+ * In new_journal.c: the manifest names a new journal, with the items of `first`, if it is not NULL, and of `second`.
  * THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_call *first,

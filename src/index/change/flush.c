@@ -7,7 +7,7 @@
 static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
     const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
     /* A tail that is not full is carried over only if that makes room. */
-    *done = thr_index_has_changes(c->index) &&
+    *done = thr_index_journal_has_changes(c->index) &&
             (c->manifest.n_segments > 0 || learn || c->index->n_tail > thr_index_commit_tail_items(c));
     if (!*done)
         return THR_OK;

@@ -136,7 +136,7 @@ out:
 }
 
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err) {
-    return commit->folded || !thr_index_has_changes(commit->index) ? THR_OK : fold(commit, learn, NULL, err);
+    return commit->folded || !thr_index_journal_has_changes(commit->index) ? THR_OK : fold(commit, learn, NULL, err);
 }
 
 thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err) {

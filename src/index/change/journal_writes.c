@@ -10,9 +10,9 @@
 
 #include <inttypes.h>
 
-enum { JOURNAL_BYTES = 64 << 20, DIRECT_PART = 4 };
+enum { JOURNAL_BYTES = 64 << 20, LARGE_WRITE_DIVISOR = 4 };
 
-void thr_index_writer_forget(thr_index_writer *w) {
+void thr_index_writer_close_index(thr_index_writer *w) {
     thr_journal_close(&w->journal);
     thr_index_free(w->index);
     w->index = NULL;
@@ -46,7 +46,7 @@ static thr_status be_ready(thr_index_writer *w, thr_error *err) {
         return THR_OK;
     thr_status status = thr_index_open(w->context, w->dir, &w->index, err);
     if (status == THR_OK && !w->index->manifest.journal.there) {
-        thr_index_writer_forget(w);
+        thr_index_writer_close_index(w);
         status = begin_journal(w, err);
         if (status == THR_OK)
             status = thr_index_open(w->context, w->dir, &w->index, err);
@@ -54,9 +54,9 @@ static thr_status be_ready(thr_index_writer *w, thr_error *err) {
     if (status == THR_OK)
         status = open_journal(w, err);
     if (status == THR_OK)
-        thr_index_journal_follow(w->index);
+        thr_index_journal_show_newest(w->index);
     else
-        thr_index_writer_forget(w);
+        thr_index_writer_close_index(w);
     return status;
 }
 
@@ -73,7 +73,7 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
     }
     thr_frame_begin(&w->frame);
     if (status != THR_OK)
-        thr_index_writer_forget(w); /* it shows what was not written */
+        thr_index_writer_close_index(w); /* it shows what was not written */
 }
 
 /* ------------------------------------------------------------------------------------------------ one write */
@@ -170,7 +170,7 @@ static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
             w->frame.n_calls--;
             return status;
         }
-        thr_index_journal_follow(w->index);
+        thr_index_journal_show_newest(w->index);
         write->in_frame = true;
     }
     write->change = (thr_index_change){.n_added = write->n,
@@ -198,7 +198,7 @@ out:
 
 /* A write that is a commit of its own. */
 static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
-    thr_index_writer_forget(w);
+    thr_index_writer_close_index(w);
     switch (write->kind) {
     case THR_WRITE_ADD:
         return add_segment(w, write, err);
@@ -206,7 +206,7 @@ static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_erro
         return thr_index_remove_held(w->context, w->dir, &w->lock, write->removed, write->n_removed, &write->change,
                                      err);
     case THR_WRITE_FLUSH:
-        return thr_index_flush(w->context, w->dir, &w->lock, !w->direct, err);
+        return thr_index_flush(w->context, w->dir, &w->lock, !w->codes_only, err);
     default:
         return thr_index_compact_held(w->context, w->dir, &w->lock, &write->change, err);
     }
@@ -220,17 +220,17 @@ static bool fits(const thr_index_writer *w, const thr_write *write) {
 
 static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *write) {
     thr_error *err = &write->error;
-    const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / DIRECT_PART
+    const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / LARGE_WRITE_DIVISOR
                        : write->kind == THR_WRITE_REMOVE ? write->n_removed <= UINT32_MAX / 2
                                                          : false;
-    if (w->direct || !small) {
+    if (w->codes_only || !small) {
         commit_frame(w, first);
         return write_directly(w, write, err);
     }
     THR_TRY(be_ready(w, err));
     if (!fits(w, write)) {
         commit_frame(w, first);
-        thr_index_writer_forget(w);
+        thr_index_writer_close_index(w);
         THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
         THR_TRY(be_ready(w, err));
     }

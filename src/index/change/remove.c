@@ -63,7 +63,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK && commit.index->hits != NULL)
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be compacted: build it again", dir);
-    if (status == THR_OK && !thr_index_has_changes(commit.index) && can_gain(&commit)) {
+    if (status == THR_OK && !thr_index_journal_has_changes(commit.index) && can_gain(&commit)) {
         status = thr_index_commit_rewrite(&commit, 0, commit.manifest.n_segments, err);
         if (status == THR_OK)
             status = thr_index_commit_publish(&commit, err);

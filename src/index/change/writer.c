@@ -25,7 +25,7 @@ static thr_status look_at_index(thr_index_writer *w, uint32_t journal_rows, thr_
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
     w->n_dims = m->quantiser.n_dims;
     w->has_names = m->has_names;
-    w->direct = m->keep == THR_DTYPE_NONE;
+    w->codes_only = m->keep == THR_DTYPE_NONE;
     w->most_rows = thr_tail_capacity(w->n_dims);
     if (journal_rows > 0 && journal_rows < w->most_rows)
         w->most_rows = journal_rows;
@@ -68,7 +68,7 @@ void thr_index_writer_free(thr_index_writer *writer) {
     if (writer == NULL)
         return;
     thr_context *context = writer->context;
-    thr_index_writer_forget(writer);
+    thr_index_writer_close_index(writer);
     writer->lock.context = context;
     thr_index_build_dir_close(&writer->lock);
     (void)pthread_cond_destroy(&writer->changed);

@@ -38,7 +38,7 @@ struct thr_index_writer {
     char *dir;
     thr_build_dir lock;
     uint32_t most_rows; /* of the journal */
-    bool direct;        /* codes only: no journal */
+    bool codes_only;    /* codes only: no journal */
     uint32_t n_dims;
     bool has_names;
 
@@ -59,6 +59,6 @@ struct thr_index_writer {
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
 
 /* Forget the index that is open. */
-void thr_index_writer_forget(thr_index_writer *writer);
+void thr_index_writer_close_index(thr_index_writer *writer);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct reading {
 static thr_status apply(void *arg, const thr_journal_call *call, thr_error *err) {
     const reading *r = arg;
     const thr_status status = thr_tail_apply(r->tail, r->index, call, err);
-    r->tail->broken = r->tail->broken || status != THR_OK;
+    r->tail->needs_reopen = r->tail->needs_reopen || status != THR_OK;
     return status;
 }
 
@@ -28,10 +28,11 @@ static thr_status apply(void *arg, const thr_journal_call *call, thr_error *err)
 static thr_status read_on(thr_tail *tail, const thr_index *index, thr_error *err) {
     reading r = {tail, index};
     thr_status status = THR_ECORRUPT;
-    for (int i = 0; i < READ_TRIES && status == THR_ECORRUPT && !tail->broken; i++)
+    for (int i = 0; i < READ_TRIES && status == THR_ECORRUPT && !tail->needs_reopen; i++)
         status = thr_journal_read(&tail->journal, apply, &r, err);
-    return tail->broken && status == THR_OK ? thr_fail(err, THR_ECORRUPT, "%s: was read in part", tail->journal.path)
-                                            : status;
+    return tail->needs_reopen && status == THR_OK
+               ? thr_fail(err, THR_ECORRUPT, "%s: was read in part", tail->journal.path)
+               : status;
 }
 
 /* Show the newest state of the tail; live are its rows, or a copy of them. */
@@ -98,7 +99,7 @@ void thr_index_journal_close(thr_index *index) {
     index->own_live = NULL;
 }
 
-void thr_index_journal_follow(thr_index *index) {
+void thr_index_journal_show_newest(thr_index *index) {
     show(index, index->tail->live);
 }
 

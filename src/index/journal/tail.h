@@ -4,7 +4,7 @@
  *
  * Rows of the tail follow those of the segments, from the next multiple of 64 on, in the order of the journal. They are
  * only appended: a snapshot of n rows stays valid while others are added. Removing an item clears its bit in the live
- * rows, which every snapshot has its own copy of.
+ * rows; every snapshot has its own copy.
  */
 #ifndef THR_INDEX_JOURNAL_TAIL_H
 #define THR_INDEX_JOURNAL_TAIL_H
@@ -17,7 +17,7 @@
 
 /*
  * The most rows of a journal: 4,096, which a search scores in less time than it screens 10^6 items; fewer if their
- * vectors have more than 16 MiB together, but 256 at least. From so many rows a quantiser can be learned.
+ * vectors exceed 16 MiB, never below 256, from which a quantiser can be learned.
  */
 enum { THR_TAIL_MOST_ROWS = 4096, THR_TAIL_LEAST_ROWS = 256, THR_TAIL_BYTES = 16 << 20 };
 
@@ -33,7 +33,7 @@ typedef struct thr_tail {
     thr_context *context;
     pthread_mutex_t mutex; /* for all below, but for the first n rows, which never change */
     thr_journal journal;
-    bool broken; /* a call was read in part: open the index again */
+    bool needs_reopen; /* a call was read in part: open the index again */
     uint64_t first_row;
     uint32_t capacity, n_rows;
     uint64_t *ids;

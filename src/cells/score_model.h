@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odds.h - how many of a cell's items may reach a score: a model of scores within cells, fitted to each query.
+ * score_model.h - how many of a cell's items may reach a score: a model of scores within cells, fitted to each query.
  *
  * With c a cell's centroid and r = x - c, an item's score is that of the centroid plus <q, r> (L2: plus 2 <q - c, r> -
  * |r|^2). Over the items of a cell that is taken as normal, with the mean from the centroid and a standard deviation of
@@ -10,26 +10,26 @@
  * a score, so it holds for the part of the distribution that matters, and for queries of any kind (compare Quake, OSDI
  * 2025, adaptive partition scanning, which takes cells as balls cut by a plane).
  */
-#ifndef THR_CELLS_ODDS_H
-#define THR_CELLS_ODDS_H
+#ifndef THR_CELLS_SCORE_MODEL_H
+#define THR_CELLS_SCORE_MODEL_H
 
 #include <stddef.h>
 
 /* One cell and one query. */
-typedef struct thr_cell_odds {
+typedef struct thr_cell_score_model {
     double n;         /* items that may be found */
     double mean;      /* of their scores */
     double slope;     /* standard deviation of scores, per unit of spread */
     double deviation; /* the part of it that does not depend on the spread */
-} thr_cell_odds;
+} thr_cell_score_model;
 
 /* The share of a cell's items that reach a score, 0 to 1. */
-double thr_cells_share_above(const thr_cell_odds *odds, double spread, double score);
+double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);
 
 /*
- * The spread with which n cells are expected to have `found` items that reach a score; between the spread of residuals
- * in no direction in n_dims dimensions, halved, and 1.
+ * The spread with which n cells are expected to have `found` items that reach a score, at least half the spread of
+ * isotropic residuals, 1 / (2 sqrt(n_dims)), and at most 1.
  */
-double thr_cells_fit_spread(const thr_cell_odds *odds, size_t n, double score, double found, double n_dims);
+double thr_cells_fit_spread(const thr_cell_score_model *models, size_t n, double score, double found, double n_dims);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cells/odds.h"
+#include "cells/score_model.h"
 
 #include <math.h>
 
@@ -18,22 +18,22 @@ static double tail(double z) {
     return z < 0 ? 1 - above : above;
 }
 
-double thr_cells_share_above(const thr_cell_odds *odds, double spread, double score) {
-    const double slope = odds->slope * spread, deviation = odds->deviation;
-    const double error = sqrt(slope * slope + deviation * deviation) + ROUNDING * (fabs(odds->mean) + fabs(score));
-    const double above = score - odds->mean;
+double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
+    const double slope = model->slope * spread, deviation = model->deviation;
+    const double error = sqrt(slope * slope + deviation * deviation) + ROUNDING * (fabs(model->mean) + fabs(score));
+    const double above = score - model->mean;
     if (above > FAR * error)
         return 0;
     return error > 0 ? tail(above / error) : 1;
 }
 
-double thr_cells_fit_spread(const thr_cell_odds *odds, size_t n, double score, double found, double n_dims) {
+double thr_cells_fit_spread(const thr_cell_score_model *models, size_t n, double score, double found, double n_dims) {
     double low = 0.5 / sqrt(n_dims), high = 1;
     for (int i = 0; i < HALVINGS && low < high; i++) {
         const double middle = sqrt(low * high);
         double expected = 0;
         for (size_t c = 0; c < n && expected < found; c++)
-            expected += odds[c].n * thr_cells_share_above(&odds[c], middle, score);
+            expected += models[c].n * thr_cells_share_above(&models[c], middle, score);
         if (expected < found)
             low = middle;
         else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cells/part.h"
+#include "cells/block_subset.h"
 
 #include "base/error.h"
 #include "scan/worker.h"
@@ -35,8 +35,8 @@ static thr_segment cut(const thr_scan_target *whole, const thr_segment *from, ui
 
 static const char WHAT[] = "visited cells";
 
-thr_status thr_cells_part_reserve(thr_context *context, size_t n_segments, uint64_t n_blocks, thr_cells_part *part,
-                                  thr_error *err) {
+thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uint64_t n_blocks, thr_cells_subset *part,
+                                    thr_error *err) {
     THR_TRY(
         thr_grow(context, &part->segments, &part->segments_capacity, n_segments, sizeof *part->segments, WHAT, err));
     THR_TRY(thr_grow(context, &part->firsts, &part->firsts_capacity, n_segments, sizeof *part->firsts, WHAT, err));
@@ -44,11 +44,11 @@ thr_status thr_cells_part_reserve(thr_context *context, size_t n_segments, uint6
 }
 
 static thr_status add_run(thr_context *context, const thr_scan_target *whole, thr_block_range run,
-                          const uint64_t *filter, thr_cells_part *part, thr_error *err) {
+                          const uint64_t *filter, thr_cells_subset *part, thr_error *err) {
     while (run.first < run.end) {
         const uint64_t row = run.first * THR_BLOCK_ITEMS, at = part->target.n_rows / THR_BLOCK_ITEMS;
         const thr_segment *from = thr_scan_segment_of(whole, row);
-        THR_TRY(thr_cells_part_reserve(context, part->n_segments + 1, at + (run.end - run.first), part, err));
+        THR_TRY(thr_cells_subset_reserve(context, part->n_segments + 1, at + (run.end - run.first), part, err));
         thr_segment *segment = &part->segments[part->n_segments];
         *segment = cut(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
         const uint64_t n_blocks = thr_bitmap_words(segment->n_items);
@@ -62,8 +62,8 @@ static thr_status add_run(thr_context *context, const thr_scan_target *whole, th
     return THR_OK;
 }
 
-thr_status thr_cells_part_make(thr_context *context, const thr_scan_target *whole, const uint64_t *blocks,
-                               uint64_t n_blocks, const uint64_t *filter, thr_cells_part *part, thr_error *err) {
+thr_status thr_cells_subset_make(thr_context *context, const thr_scan_target *whole, const uint64_t *blocks,
+                                 uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err) {
     part->target = *whole;
     part->target.n_rows = 0;
     part->n_segments = 0;
@@ -86,14 +86,14 @@ thr_status thr_cells_part_make(thr_context *context, const thr_scan_target *whol
     return THR_OK;
 }
 
-void thr_cells_part_free(thr_context *context, thr_cells_part *part) {
+void thr_cells_subset_free(thr_context *context, thr_cells_subset *part) {
     thr_release(context, part->segments);
     thr_release(context, part->firsts);
     thr_release(context, part->words);
-    *part = (thr_cells_part){.n_segments = 0};
+    *part = (thr_cells_subset){.n_segments = 0};
 }
 
-uint64_t thr_cells_part_row(const thr_cells_part *part, uint64_t row) {
+uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(&part->target, row);
     return part->firsts[segment - part->segments] + (row - segment->first_row);
 }

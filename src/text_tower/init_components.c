@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * init_frame.c - the items' dominant subspace by orthogonal iteration, V = orth(C V) with the second moments C, in
+ * init_components.c - the items' dominant subspace by orthogonal iteration, V = orth(C V) with the second moments C, in
  * doubles and in one order. The components are then rotated at random, so that all have about the same variance: a
  * plane gives each dimension one bit.
  */
-#include "text_tower/init_frame.h"
+#include "text_tower/init_components.h"
 
 #include <thresher/tower.h>
 
@@ -78,8 +78,8 @@ static void put(const frame *f, float *weight) {
     }
 }
 
-thr_status thr_text_init_frame(thr_context *context, const thr_vector_pairs *pairs, const uint32_t *rows, size_t n,
-                               uint64_t seed, size_t n_out, float *weight, thr_error *err) {
+thr_status thr_text_init_components(thr_context *context, const thr_vector_pairs *pairs, const uint32_t *rows, size_t n,
+                                    uint64_t seed, size_t n_out, float *weight, thr_error *err) {
     frame f = {.n_in = pairs->n_dims, .n_out = n_out};
     const size_t n_in = f.n_in, wide = n_out > n_in ? n_out : n_in;
     double *memory = NULL;

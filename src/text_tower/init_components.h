@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init_components.h - the first weights of a model of vectors. */
+#ifndef THR_TEXT_TOWER_INIT_COMPONENTS_H
+#define THR_TEXT_TOWER_INIT_COMPONENTS_H
+
+#include "text_tower/vector_pairs.h"
+
+/*
+ * Fill weight, the pairs' n_dims x n_out, so that x W is a random rotation of the items' principal components about 0,
+ * which keep their lengths best; with n_out above n_dims, W is random. rows: numbers of the items looked at, n.
+ * THR_OK or THR_ENOMEM.
+ */
+thr_status thr_text_init_components(thr_context *context, const thr_vector_pairs *pairs, const uint32_t *rows, size_t n,
+                                    uint64_t seed, size_t n_out, float *weight, thr_error *err);
+
+#endif
