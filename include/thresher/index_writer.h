@@ -13,8 +13,10 @@
  *
  * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
  *
- * Threads: many threads may use a writer at once. The kernel releases the lock when the process exits or is killed.
- * Where flock does nothing, as on some network file systems, allow one writing process.
+ * Threads: many threads may use a writer at once. A forked child must open a writer of its own: calls with its
+ * parent's return THR_EINVAL. The kernel releases the lock when the process has exited or was killed, and the children
+ * that it forked meanwhile have exited or called exec. Where flock does nothing, as on some network file systems, allow
+ * one writing process.
  */
 #ifndef THRESHER_INDEX_WRITER_H
 #define THRESHER_INDEX_WRITER_H

@@ -42,9 +42,12 @@ static double disk_rate(writer_bench *b) {
     uint64_t n = 0;
     const double start = bench_clock();
     double end = start;
-    for (; end - start < SECONDS; n++, end = bench_clock())
+    while (end - start < SECONDS) {
         if (pwrite(fd, bytes, sizeof bytes, (off_t)(n * sizeof bytes)) != (ssize_t)sizeof bytes || fdatasync(fd) != 0)
             bench_fail(b->run, "%s: cannot be written", path);
+        n++;
+        end = bench_clock();
+    }
     (void)close(fd);
     (void)unlink(path);
     return (double)n / (end - start);

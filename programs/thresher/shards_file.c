@@ -3,10 +3,12 @@
 #include "shards_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "talk.h"
 
@@ -261,7 +263,8 @@ static int check_ranges(const parser *p) {
 
 /* Read a file whole, with a NUL after it. *text is NULL if it does not exist. */
 static int read_whole(const char *path, char **text) {
-    FILE *file = fopen(path, "rb");
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe must not block */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     size_t size = 0, capacity = 1 << 16;
     int rc = PROG_DONE;
 

@@ -400,8 +400,9 @@ static thr_status visit_cells(visit *s, thr_error *err) {
     double n_rows = fmax((double)job->wanted * FIRST_ROWS, one_in);
     look_at_cells(s);
     add_others(s);
-    for (; v->found.n < job->wanted; n_rows *= 2) {
+    while (v->found.n < job->wanted) {
         add_rows(s, n_rows);
+        n_rows *= 2;
         THR_TRY(visit_pending(s, -INFINITY, err));
         if (v->n_heap == 0)
             return THR_OK;

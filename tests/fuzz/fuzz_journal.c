@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEADER_SUM = 56, N_DIMS_AT = 12, NAMES_AT = 16 };
+enum { HEADER_SUM = 56, N_DIMS_AT = 12, NAMES_AT = 16, BUILD_AT = 20 };
 
 static thr_context *context;
 
@@ -26,10 +26,10 @@ static thr_status visit(void *arg, const thr_journal_call *call, thr_error *err)
     for (uint32_t i = 0; i < call->n_added; i++)
         sum += call->ids[i];
     const uint8_t *vectors = (const uint8_t *)call->vectors;
-    for (uint64_t i = 0; i < (uint64_t)call->n_added * journal->n_dims * sizeof(float); i++)
+    for (uint64_t i = 0; i < (uint64_t)call->n_added * journal->kind.n_dims * sizeof(float); i++)
         sum += vectors[i];
     const char *name = call->names;
-    for (uint32_t i = 0; journal->has_names && i < call->n_added; i++, name += strlen(name) + 1)
+    for (uint32_t i = 0; journal->kind.has_names && i < call->n_added; i++, name += strlen(name) + 1)
         sum += strlen(name);
     return sum == UINT64_MAX ? THR_EIO : THR_OK;
 }
@@ -37,6 +37,7 @@ static thr_status visit(void *arg, const thr_journal_call *call, thr_error *err)
 static void read_journal(const uint8_t *bytes, size_t size) {
     char path[] = "fuzz-journal-XXXXXX";
     uint32_t n_dims = 1, has_names = 0;
+    thr_journal_kind kind = {.build = 0};
     thr_journal journal;
     const int fd = mkstemp(path);
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
@@ -45,8 +46,12 @@ static void read_journal(const uint8_t *bytes, size_t size) {
         memcpy(&n_dims, bytes + N_DIMS_AT, sizeof n_dims);
         memcpy(&has_names, bytes + NAMES_AT, sizeof has_names);
     }
+    if (size >= BUILD_AT + 4)
+        memcpy(&kind.build, bytes + BUILD_AT, sizeof kind.build);
+    kind.n_dims = n_dims;
+    kind.has_names = has_names != 0;
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS &&
-        thr_journal_open(context, path, n_dims, has_names != 0, false, &journal, NULL) == THR_OK)
+        thr_journal_open(context, path, &kind, false, &journal, NULL) == THR_OK)
         (void)thr_journal_read(&journal, visit, &journal, NULL);
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS)
         thr_journal_close(&journal);

@@ -7,8 +7,15 @@
 
 #include "index/journal/tail.h"
 
+#include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static thr_error error;
 static const char DIR_A[] = "index-writer";
@@ -411,6 +418,83 @@ static void wrong_writes_are_refused(void **state) {
     thr_index_writer_free(writer);
 }
 
+/* ------------------------------------------------------------------------------------------------ processes */
+
+static void a_writer_releases_its_lock_though_a_child_lives(void **state) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    thr_index_writer *next = NULL;
+    int ended = -1;
+    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)pause(); /* with the lock's descriptor */
+        _exit(0);
+    }
+    assert_true(child > 0);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    thr_index_writer_free(writer);
+    const thr_status status = thr_index_writer_open(*state, DIR_A, NULL, &next, &error);
+    (void)kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(status, THR_OK); /* though the child was alive */
+    thr_index_writer_free(next);
+}
+
+/* They would overwrite what its parent writes. */
+static void a_childs_writes_are_refused(void **state) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    int ended = -1;
+    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(thr_index_writer_add(writer, &one, NULL, NULL, NULL, NULL) == THR_EINVAL ? 0 : 1);
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    thr_index_writer_free(writer);
+}
+
+static char *journal_of(const char *dir) {
+    static char path[512];
+    struct dirent *entry;
+    DIR *open_dir = opendir(dir);
+    assert_non_null(open_dir);
+    path[0] = '\0';
+    while ((entry = readdir(open_dir)) != NULL)
+        if (strncmp(entry->d_name, "journal-", 8) == 0)
+            (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+    (void)closedir(open_dir);
+    assert_true(path[0] != '\0');
+    return path;
+}
+
+static void create_with_one_item(thr_context *context) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    create(context, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(context, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    thr_index_writer_free(writer);
+}
+
+static void a_journal_of_another_index_or_a_pipe_is_refused(void **state) {
+    thr_index *index = NULL;
+    create_with_one_item(*state);
+    assert_int_equal(rename(journal_of(DIR_A), "other.log"), 0);
+    create_with_one_item(*state);
+    const char *path = journal_of(DIR_A);
+    assert_int_equal(rename("other.log", path), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+}
+
 /* ------------------------------------------------------------------------------------------------ threads */
 
 typedef struct adder {
@@ -496,6 +580,9 @@ int main(void) {
         cmocka_unit_test(names_and_filters_see_the_tail),
         cmocka_unit_test(scores_do_not_change_when_the_journal_ends),
         cmocka_unit_test(wrong_writes_are_refused),
+        cmocka_unit_test(a_writer_releases_its_lock_though_a_child_lives),
+        cmocka_unit_test(a_childs_writes_are_refused),
+        cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),
         cmocka_unit_test(random_changes_of_an_empty_index),

@@ -142,6 +142,7 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
         return thr_fail(err, THR_EEXIST, "%s: another writer is at work in this directory: wait until it has ended",
                         dir->path);
     }
+    dir->owner = getpid();
     return THR_OK;
 }
 
@@ -330,7 +331,10 @@ void thr_index_build_dir_close(thr_build_dir *dir) {
     }
     if (dir->made && !dir->committed)
         (void)rmdir(dir->path); /* fails if the directory is not empty, as it should */
+    /* Closing releases the lock only if no forked child has the descriptor; in a child it is the parent's. */
+    if (dir->fd >= 0 && dir->owner == getpid())
+        (void)flock(dir->fd, LOCK_UN);
     if (dir->fd >= 0)
-        (void)close(dir->fd); /* releases the lock */
+        (void)close(dir->fd);
     *dir = (thr_build_dir){.context = dir->context, .fd = -1};
 }

@@ -14,6 +14,7 @@ typedef struct thr_build_dir {
     thr_context *context;
     const char *path;
     int fd;         /* holds the lock; -1 when closed */
+    long owner;     /* the process that took the lock; 0: a share of another's */
     bool made;      /* by this build */
     bool committed; /* the new MANIFEST is in place */
     uint32_t build; /* part of the names of this build's files */

@@ -88,7 +88,8 @@ static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error 
     thr_index_gather_copy_end(&stream->gather);
     THR_TRY(thr_index_segment_end(stream, number, (uint32_t)copy->n_rows, err));
     if (copy->ids.ids == NULL)
-        stream->manifest->segments[stream->manifest->n_segments - 1].first_id = copy->ids.owned[0];
+        stream->manifest->segments[stream->manifest->n_segments - 1].first_id =
+            thr_index_id_of(copy->index, copy->rows[0]);
     return THR_OK;
 }
 

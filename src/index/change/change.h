@@ -59,8 +59,8 @@ uint64_t thr_index_commit_tail_items(const thr_commit *commit);
 
 /*
  * In fold.c: the live items of the tail become a segment, if there are any, and the manifest names no journal. Without
- * a quantiser: if learn is true, one is learned from them; else they are copied to a new journal. Nothing happens if the
- * journal has no changes. THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * a quantiser: if learn is true, one is learned from them; else they are copied to a new journal. Nothing happens if
+ * the journal has no changes. THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err);
 

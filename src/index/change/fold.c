@@ -60,7 +60,7 @@ static thr_status collect(folding *f, size_t n, thr_error *err) {
     if (m->has_names)
         THR_TRY(thr_alloc(context, n + 1, sizeof *f->ids.offsets, &f->ids.offsets, what, err));
     thr_status status =
-        thr_journal_open(context, index->tail->journal.path, m->quantiser.n_dims, m->has_names, false, &journal, err);
+        thr_journal_open(context, index->tail->journal.path, &index->tail->journal.kind, false, &journal, err);
     if (status == THR_OK)
         status = thr_journal_read(&journal, take_call, f, err);
     thr_journal_close(&journal);

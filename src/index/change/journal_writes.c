@@ -33,7 +33,7 @@ static thr_status begin_journal(thr_index_writer *w, thr_error *err) {
 
 static thr_status open_journal(thr_index_writer *w, thr_error *err) {
     const thr_journal *read = &w->index->tail->journal;
-    THR_TRY(thr_journal_open(w->context, read->path, w->n_dims, w->has_names, true, &w->journal, err));
+    THR_TRY(thr_journal_open(w->context, read->path, &read->kind, true, &w->journal, err));
     w->journal.last = read->last;
     w->journal.end = read->end;
     w->journal.checksum = read->checksum;
@@ -214,7 +214,8 @@ static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_erro
 
 /* Whether a write fits into the journal. */
 static bool fits(const thr_index_writer *w, const thr_write *write) {
-    const uint64_t bytes = w->journal.end + w->frame.size + write->n * w->n_dims * sizeof(float);
+    const uint64_t names = write->ids.offsets != NULL ? write->ids.offsets[write->n] : 0;
+    const uint64_t bytes = w->journal.end + w->frame.size + write->n * (w->n_dims * sizeof(float) + 16) + names;
     return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= JOURNAL_BYTES;
 }
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 void thr_index_writer_options_init(thr_index_writer_options *options) {
     *options = (thr_index_writer_options){.size = sizeof *options};
@@ -85,6 +86,9 @@ void thr_index_writer_free(thr_index_writer *writer) {
 
 /* Do a write, with those of others: as the thread at work, or by waiting for it. */
 static thr_status run(thr_index_writer *w, thr_write *write, thr_index_change *change, thr_error *err) {
+    if (w->lock.owner != getpid())
+        return thr_fail(err, THR_EINVAL,
+                        "%s: the writer belongs to the process that opened it: open one in this process", w->dir);
     (void)pthread_mutex_lock(&w->mutex);
     *w->last = write;
     w->last = &write->next;

@@ -36,7 +36,7 @@ typedef struct thr_write {
 struct thr_index_writer {
     thr_context *context;
     char *dir;
-    thr_build_dir lock;
+    thr_build_dir lock; /* its owner may use the writer */
     uint32_t most_rows; /* of the journal */
     bool codes_only;    /* codes only: no journal */
     uint32_t n_dims;

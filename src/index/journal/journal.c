@@ -11,27 +11,29 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char MAGIC[8] = {'T', 'H', 'R', 'J', 'N', 'L', 0, 1};
 
 typedef struct header {
     char magic[8];
-    uint32_t version, n_dims, has_names, zero[9];
+    uint32_t version, n_dims, has_names, build, zero[8];
     uint64_t checksum; /* of the bytes before */
 } header;
 
 _Static_assert(sizeof(header) == THR_JOURNAL_HEADER, "no padding");
 
-static header make_header(uint32_t n_dims, bool has_names) {
-    header h = {.version = THR_JOURNAL_VERSION, .n_dims = n_dims, .has_names = has_names};
+static header make_header(const thr_journal_kind *kind) {
+    header h = {
+        .version = THR_JOURNAL_VERSION, .n_dims = kind->n_dims, .has_names = kind->has_names, .build = kind->build};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     h.checksum = thr_checksum_of(&h, offsetof(header, checksum));
     return h;
 }
 
-thr_status thr_journal_create(thr_context *context, const char *path, uint32_t n_dims, bool has_names, thr_error *err) {
-    const header h = make_header(n_dims, has_names);
+thr_status thr_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind, thr_error *err) {
+    const header h = make_header(kind);
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_out_open(context, path, &out, err));
@@ -43,32 +45,34 @@ out:
 }
 
 static thr_status read_header(thr_journal *j, thr_error *err) {
-    const header expected = make_header(j->n_dims, j->has_names);
+    const header expected = make_header(&j->kind);
     header h;
     size_t got = 0;
     THR_TRY(thr_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
     if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
         return thr_fail_newer(j->path, h.version, THR_JOURNAL_VERSION, err);
     if (got != sizeof h || memcmp(&h, &expected, sizeof h) != 0)
-        return thr_fail(err, THR_ECORRUPT,
-                        "%s: its header is not that of a journal of this index: restore the file, or remove it and "
-                        "lose the changes in it",
-                        j->path);
+        return thr_fail(
+            err, THR_ECORRUPT,
+            "%s: its header is not that of this index's journal: restore the file, or build the index again", j->path);
     j->checksum = h.checksum;
     return THR_OK;
 }
 
-thr_status thr_journal_open(thr_context *context, const char *path, uint32_t n_dims, bool has_names, bool append,
+thr_status thr_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                             thr_journal *journal, thr_error *err) {
-    *journal = (thr_journal){.context = context, .fd = -1, .n_dims = n_dims, .has_names = has_names};
+    struct stat st;
+    *journal = (thr_journal){.context = context, .fd = -1, .kind = *kind};
     const size_t length = strlen(path);
     THR_TRY(thr_alloc(context, length + 1, 1, &journal->path, "a file name", err));
     memcpy(journal->path, path, length + 1);
     do
-        journal->fd = open(path, (append ? O_RDWR : O_RDONLY) | O_CLOEXEC, 0);
+        journal->fd = open(path, (append ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, 0); /* a pipe must not block */
     while (journal->fd < 0 && errno == EINTR);
     if (journal->fd < 0)
         return thr_fail_errno(err, errno, "open", path);
+    if (fstat(journal->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", path);
     journal->last = journal->end = THR_JOURNAL_HEADER;
     return read_header(journal, err);
 }

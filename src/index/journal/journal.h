@@ -24,24 +24,30 @@ typedef struct thr_journal_call {
     uint64_t names_size;
 } thr_journal_call;
 
+/* What a journal's header holds: it belongs to one index. */
+typedef struct thr_journal_kind {
+    uint32_t build; /* of the file's name */
+    uint32_t n_dims;
+    bool has_names;
+} thr_journal_kind;
+
 typedef struct thr_journal {
     thr_context *context;
     char *path;
     int fd; /* -1: closed */
-    uint32_t n_dims;
-    bool has_names;
+    thr_journal_kind kind;
     uint64_t last, end; /* where the last whole frame begins and ends */
     uint64_t checksum;  /* of that frame; before the first one, of the header */
 } thr_journal;
 
 /* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_journal_create(thr_context *context, const char *path, uint32_t n_dims, bool has_names, thr_error *err);
+thr_status thr_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind, thr_error *err);
 
 /*
  * Open a journal, to read it, or also to append. THR_ECORRUPT if its header is damaged or does not fit; THR_EVERSION;
  * THR_ENOTFOUND; THR_EIO; THR_ENOMEM. Close it in any case.
  */
-thr_status thr_journal_open(thr_context *context, const char *path, uint32_t n_dims, bool has_names, bool append,
+thr_status thr_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                             thr_journal *journal, thr_error *err);
 void thr_journal_close(thr_journal *journal);
 

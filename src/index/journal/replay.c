@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define REMEDY "restore the file, or remove it and lose the changes in it"
+#define REMEDY "restore the file, or build the index again"
+
+static const uint64_t MOST_BYTES = UINT64_C(1) << 30; /* a writer makes a segment of far fewer */
 
 /* The bytes of the file from `first` on. */
 typedef struct bytes {
@@ -23,6 +25,8 @@ static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
     *b = (bytes){.first = j->end};
     if ((uint64_t)st.st_size < j->end)
         return thr_fail(err, THR_ECORRUPT, "%s: is shorter than it was: " REMEDY, j->path);
+    if ((uint64_t)st.st_size > MOST_BYTES)
+        return thr_fail(err, THR_ECORRUPT, "%s: is larger than a journal can be: " REMEDY, j->path);
     THR_TRY(thr_alloc(j->context, (size_t)((uint64_t)st.st_size - j->end), 1, &b->data, "the journal", err));
     return thr_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
 }
@@ -33,7 +37,8 @@ static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
         return false;
     memcpy(h, b->data + at, sizeof *h);
     return h->magic == THR_FRAME_MAGIC && h->position == b->first + at && h->size % 8 == 0 && h->size >= sizeof *h &&
-           h->size <= b->size - at && h->zero == 0 && h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
+           h->size <= b->size - at && h->n_calls > 0 && h->zero == 0 &&
+           h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
 }
 
 /* Take n values of a size, and their padding, from the bytes of a frame. */
@@ -52,8 +57,12 @@ static bool names_fit(const thr_journal *j, const thr_journal_call *call) {
     uint64_t n = 0;
     for (uint64_t i = 0; i < call->names_size; i++)
         n += call->names[i] == '\0';
-    return j->has_names ? n == call->n_added && (n == 0 || call->names[call->names_size - 1] == '\0')
-                        : call->names_size == 0;
+    return j->kind.has_names ? n == call->n_added && (n == 0 || call->names[call->names_size - 1] == '\0')
+                             : call->names_size == 0;
+}
+
+static thr_status wrong_frame(const thr_journal *j, const thr_frame_header *h, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " is wrong: " REMEDY, j->path, h->position);
 }
 
 static thr_status visit_frame(const thr_journal *j, const char *at, const thr_frame_header *h, thr_journal_visit *visit,
@@ -63,20 +72,17 @@ static thr_status visit_frame(const thr_journal *j, const char *at, const thr_fr
     for (uint32_t i = 0; i < h->n_calls; i++) {
         const thr_call_header *header = take(&at, end, 1, sizeof *header);
         if (header == NULL)
-            break;
+            return wrong_frame(j, h, err);
         thr_journal_call call = {header->n_removed, header->n_added, .names_size = header->names_size};
         call.removed = take(&at, end, call.n_removed, sizeof(uint64_t));
         call.ids = call.removed == NULL ? NULL : take(&at, end, call.n_added, sizeof(uint64_t));
-        call.vectors = call.ids == NULL ? NULL : take(&at, end, call.n_added, j->n_dims * sizeof(float));
+        call.vectors = call.ids == NULL ? NULL : take(&at, end, call.n_added, j->kind.n_dims * sizeof(float));
         call.names = call.vectors == NULL ? NULL : take(&at, end, call.names_size, 1);
         if (call.names == NULL || !names_fit(j, &call))
-            return thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " is wrong: " REMEDY, j->path,
-                            h->position);
+            return wrong_frame(j, h, err);
         THR_TRY(visit(arg, &call, err));
     }
-    return at == end ? THR_OK
-                     : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " is wrong: " REMEDY, j->path,
-                                h->position);
+    return at == end ? THR_OK : wrong_frame(j, h, err);
 }
 
 /* A frame is written only after the one before is on the disk: one that follows proves that this one was, too. */

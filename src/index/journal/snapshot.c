@@ -69,6 +69,7 @@ static thr_status take(thr_index *index, thr_error *err) {
 
 thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
+    const thr_journal_kind kind = {m->journal.build, m->quantiser.n_dims, m->has_names};
     char name[THR_INDEX_JOURNAL_NAME_SIZE], *path = NULL;
     thr_status status = THR_OK;
     index->n_segment_rows = m->n_rows;
@@ -81,8 +82,7 @@ thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *
     thr_index_journal_name_print(m->journal.build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
     THR_TRY_OUT(thr_tail_create(index->context, m, index->live.words, &index->tail, err));
-    THR_TRY_OUT(
-        thr_journal_open(index->context, path, m->quantiser.n_dims, m->has_names, false, &index->tail->journal, err));
+    THR_TRY_OUT(thr_journal_open(index->context, path, &kind, false, &index->tail->journal, err));
     THR_TRY_OUT(read_on(index->tail, index, err));
     index->info.file_bytes += index->tail->journal.end;
     if (index->tail->n_calls > 0)

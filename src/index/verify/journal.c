@@ -18,8 +18,8 @@ static thr_status read_again(const thr_index *index, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     uint64_t n_calls = 0;
     thr_journal journal;
-    thr_status status = thr_journal_open(index->context, index->tail->journal.path, m->quantiser.n_dims, m->has_names,
-                                         false, &journal, err);
+    const thr_journal *read = &index->tail->journal;
+    thr_status status = thr_journal_open(index->context, read->path, &read->kind, false, &journal, err);
     if (status == THR_OK)
         status = thr_journal_read(&journal, count, &n_calls, err);
     thr_journal_close(&journal);
