@@ -157,7 +157,8 @@ static int make_file(const program *run, const encode_values *values, const thr_
     rc = prog_rows_out_close(&out, rc);
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
-        prog_note("encoded %s in %s (%s texts/s)", prog_counted(out.n_rows, "text").text, prog_time(seconds).text,
+        const char *what = thr_tower_get_info(tower).config.n_inputs > 0 ? "vector" : "text";
+        prog_note("encoded %s in %s (%s a second)", prog_counted(out.n_rows, what).text, prog_time(seconds).text,
                   prog_short((double)out.n_rows / seconds).text);
     }
     return rc;
