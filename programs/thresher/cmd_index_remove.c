@@ -19,8 +19,8 @@ typedef struct remove_values {
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(remove_values, dir), "an index"), .required = true},
     {PROG_ARGUMENT("IDS", PROG_NAMES_FILE, offsetof(remove_values, ids_file),
-                   "the items to remove: ids (.npy .ibin .ivecs), or a text with an id, or the name of an item that "
-                   "has one, a line (.txt .tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
+                   "the items to remove: ids (.npy .ibin .ivecs), or a text of an id a line, or of a name a line where "
+                   "items have names (.txt .tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
     {.name = NULL},
 };
 

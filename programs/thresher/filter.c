@@ -106,11 +106,23 @@ static int wrong_mask(const char *path, thr_reader_shape shape, uint64_t n_items
     return PROG_FAILED;
 }
 
+/* Whether row numbers are the places of items in the build's source, which a mask is written in. */
+static bool rows_are_in_order(const thr_index *index) {
+    return thr_index_n_rows(index) == thr_index_get_info(index).n_items && thr_index_n_commits(index) == 0 &&
+           thr_index_get_cells(index).n_cells == 0;
+}
+
 static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
     bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
+    if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->index)) {
+        prog_error("%s: a mask has a value an item in the order of the build, and this index was changed or has cells: "
+                   "give ids or names",
+                   path);
+        return PROG_FAILED;
+    }
     if (shape.dtype == THR_DTYPE_U8 && !is_mask)
         return wrong_mask(path, shape, filter->n_bits);
     if (shape.dtype == THR_DTYPE_NONE)
@@ -146,7 +158,7 @@ static int read_rows(prog_filter *filter, thr_context *context, const char *path
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index) {
     int rc;
 
-    *filter = (prog_filter){.index = index, .n_bits = thr_index_get_info(index).n_items};
+    *filter = (prog_filter){.index = index, .n_bits = thr_index_n_rows(index)};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();

@@ -56,9 +56,10 @@ static int add_id(prog_removal *r, const place *at, uint64_t id) {
     return missing(r, at, text);
 }
 
-/* Add names; those that no item has are ids where they are numbers. at->number is that of the first. */
+/* Add lines: names, or ids where items have no names. at.number is that of the first. */
 static int add_names(prog_removal *r, place at, const char *const *names, size_t n) {
     thr_error err = {.status = THR_OK};
+    const bool has_names = thr_index_get_info(r->index).has_names;
     uint64_t ids[AT_ONCE], id, row;
     int rc = PROG_DONE;
 
@@ -67,9 +68,9 @@ static int add_names(prog_removal *r, place at, const char *const *names, size_t
     for (size_t i = 0; i < n && rc == PROG_DONE; i++, at.number++) {
         if (ids[i] != THR_NO_ID)
             rc = append(r, ids[i]);
-        else if (prog_read_count(names[i], &id) && thr_index_row(r->index, id, &row))
+        else if (!has_names && prog_read_count(names[i], &id) && thr_index_row(r->index, id, &row))
             rc = append(r, id);
-        else if (!thr_index_get_info(r->index).has_names && !prog_read_count(names[i], &id)) {
+        else if (!has_names && !prog_read_count(names[i], &id)) {
             prog_error("%s: %s %" PRIu64 " is \"%.100s\": the index has no names, give whole numbers", at.path, at.unit,
                        at.number, names[i]);
             rc = PROG_FAILED;

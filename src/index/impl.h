@@ -56,6 +56,7 @@ struct thr_index {
     atomic_uint n_users;     /* of a root: itself, until it is freed, and its snapshots */
     uint64_t n_segment_rows; /* of a root: without the tail's */
     uint64_t n_base_commits; /* of a root: without the journal's */
+    uint64_t base_bytes;     /* of a root: of files but the journal */
     thr_tail *tail;          /* NULL unless the manifest names a journal */
     uint32_t n_tail;         /* rows of the tail in this snapshot */
     uint64_t *own_live;      /* live.words, if the journal has changed them */

@@ -119,6 +119,29 @@ fails 1 'its items have no names' "$THRESHER" index add a.index more.fvecs --ids
 fails 1 'the index has no names; its items have ids' "$THRESHER" index remove a.index --name word
 fails 1 'line 1 is "word 0": the index has no names, give whole numbers' "$THRESHER" index remove a.index names.txt
 
+# names that look like ids are names where items have names, and nothing else
+awk 'BEGIN { for (i = 0; i < 100; i++) print 10 + i }' >digits.txt
+works "$THRESHER" index add n.index more.fvecs --ids digits.txt
+printf '10\n11\n' >few.txt
+works "$THRESHER" index remove n.index few.txt
+says 'removed 2 items from n.index:' err
+works "$THRESHER" index remove n.index few.txt
+says 'removed 0 items from n.index (2 were not there)' err
+counts n.index 247
+
+# filters of an index with removed items; masks have no order then
+works "$THRESHER" index build base.fvecs -o g.index
+works "$THRESHER" index remove g.index --id 7 --id 8 --id 9
+works "$THRESHER" index add g.index more.fvecs
+printf '399\n12\n' >allowed.txt
+works "$THRESHER" index search g.index more.fvecs -k 1 --exact --filter allowed.txt --json -q
+awk '{ match($0, /"ids":\[[0-9]+/); id = substr($0, RSTART + 7, RLENGTH - 7) }
+    NR == 100 && id != 399 { exit 1 } id != 399 && id != 12 { exit 1 }' out || die "a filter after a removal"
+works "$THRESHER" index remove g.index --where-filter allowed.txt
+says 'removed 2 items from g.index: 395 items now' err
+to_mask 400 1 2 >mask.npy
+fails 1 'a mask has a value an item' "$THRESHER" index search g.index more.fvecs --filter mask.npy
+
 # ---------------------------------------------------------------------------------------------------------- refusals
 
 works "$THRESHER" index build base.fvecs -o r.index

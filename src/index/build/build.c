@@ -189,7 +189,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(take_quantiser(&b, &complete, err));
     THR_TRY_OUT(take_names(&b, &complete, err));
     THR_TRY_OUT(thr_index_build_dir_open(context, dir, b.options->replace, &b.dir, err));
-    THR_TRY_OUT(thr_index_ids_open(context, b.options, &b.ids, err));
+    THR_TRY_OUT(thr_index_ids_open(context, b.options, false, &b.ids, err));
     if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
         THR_TRY_OUT(thr_index_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
     THR_TRY_OUT(train(&b, err));

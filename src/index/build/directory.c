@@ -114,7 +114,9 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
     thr_error why = {0};
     THR_TRY(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     thr_status found = thr_index_manifest_read(dir->context, path, &old, NULL, NULL, &why);
-    if (found == THR_OK && !replace)
+    if (found == THR_OK && !replace && old.journal.there)
+        status = thr_fail(err, THR_EEXIST, "%s: holds an index: replace it, or choose another directory", dir->path);
+    else if (found == THR_OK && !replace)
         status = thr_fail(err, THR_EEXIST,
                           "%s: holds an index of %" PRIu64 " items: replace it, or choose another directory", dir->path,
                           old.n_items);

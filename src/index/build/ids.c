@@ -69,7 +69,7 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
 }
 
 /* Keep all lines as names, and beside them the ids, as long as every line so far is a number. */
-static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
+static thr_status read_lines(thr_ids *ids, thr_reader *reader, bool keep_names, thr_error *err) {
     uint64_t used = 0;
     bool numbers = true;
     for (;;) {
@@ -96,7 +96,10 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
     }
     if (ids->n == 0)
         return thr_fail(err, THR_EDIM, "%s: holds no ids and no names", ids->name);
-    if (numbers) {
+    if (numbers && keep_names) {
+        ids->kept_offsets = ids->offsets;
+        ids->offsets = NULL;
+    } else if (numbers) {
         thr_release(ids->context, ids->offsets);
         thr_release(ids->context, ids->names);
         ids->offsets = NULL;
@@ -162,14 +165,14 @@ thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
     return ids->n < 2 ? THR_OK : check_unique(ids, err);
 }
 
-static thr_status read_path(thr_ids *ids, const char *path, thr_error *err) {
+static thr_status read_path(thr_ids *ids, const char *path, bool keep_names, thr_error *err) {
     thr_reader *reader = NULL;
     thr_status status;
     ids->name = path;
     THR_TRY(thr_reader_open(ids->context, path, &reader, err));
     thr_reader_shape shape = thr_reader_get_shape(reader);
     if (shape.dtype == THR_DTYPE_NONE)
-        status = read_lines(ids, reader, err);
+        status = read_lines(ids, reader, keep_names, err);
     else
         status = read_numbers(ids, reader, shape, err);
     thr_reader_free(reader);
@@ -177,8 +180,16 @@ static thr_status read_path(thr_ids *ids, const char *path, thr_error *err) {
     return status;
 }
 
-thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids,
-                              thr_error *err) {
+void thr_index_ids_take_names(thr_ids *ids) {
+    if (ids->kept_offsets == NULL)
+        return;
+    ids->offsets = ids->kept_offsets;
+    ids->kept_offsets = NULL;
+    ids->ids = NULL;
+}
+
+thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, bool keep_names,
+                              thr_ids *ids, thr_error *err) {
     *ids = (thr_ids){.context = context, .name = "ids"};
     if (options->ids != NULL && options->ids_path != NULL)
         return thr_fail(err, THR_EINVAL, "both an array of ids and the file %s are given: give one", options->ids_path);
@@ -187,7 +198,7 @@ thr_status thr_index_ids_open(thr_context *context, const thr_index_build_option
     if (options->ids == NULL && options->ids_path == NULL)
         return THR_OK;
     if (options->ids_path != NULL) {
-        THR_TRY(read_path(ids, options->ids_path, err));
+        THR_TRY(read_path(ids, options->ids_path, keep_names, err));
     } else {
         ids->ids = options->ids;
         ids->n = options->n_ids;
@@ -201,6 +212,7 @@ void thr_index_ids_close(thr_ids *ids) {
     thr_release(ids->context, ids->owned);
     thr_release(ids->context, ids->offsets);
     thr_release(ids->context, ids->names);
+    thr_release(ids->context, ids->kept_offsets);
     *ids = (thr_ids){.context = ids->context};
 }
 

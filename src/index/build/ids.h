@@ -11,8 +11,9 @@ typedef struct thr_ids {
     uint64_t n;          /* ids or names; 0 without either: then row numbers are the ids */
     const uint64_t *ids; /* borrowed, or owned_ids */
     uint64_t *owned;
-    uint64_t *offsets; /* names: n + 1 byte offsets */
-    char *names;       /* each with a zero byte */
+    uint64_t *offsets;      /* names: n + 1 byte offsets */
+    char *names;            /* each with a zero byte */
+    uint64_t *kept_offsets; /* of lines that are ids, with keep_names; then in names */
     size_t owned_capacity, offsets_capacity, names_capacity;
 } thr_ids;
 
@@ -21,10 +22,14 @@ typedef struct thr_ids {
  *
  * A text file whose lines are all unsigned decimal integers holds ids, any other holds names. THR_EINVAL for both
  * options, a null array or a file that is neither text nor a column of integers; THR_ERANGE for a negative id or 2^64 -
- * 1; THR_EDUPLICATE; and what the reader returns.
+ * 1; THR_EDUPLICATE; and what the reader returns. keep_names: lines that are ids are kept as names, too, for
+ * thr_index_ids_take_names.
  */
-thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids,
-                              thr_error *err);
+thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, bool keep_names,
+                              thr_ids *ids, thr_error *err);
+
+/* For an index with names: ids that were read from a text become names. */
+void thr_index_ids_take_names(thr_ids *ids);
 void thr_index_ids_close(thr_ids *ids);
 
 /* THR_EDUPLICATE if an id or a name occurs twice, THR_ERANGE for the id that means 'none'; THR_ENOMEM. */

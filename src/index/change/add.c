@@ -9,7 +9,7 @@
 
 typedef struct adder {
     thr_commit commit;
-    const thr_ids *ids;
+    thr_ids *ids;
     thr_row_source *source;
     uint64_t n_replaced;
     bool replace;
@@ -17,6 +17,8 @@ typedef struct adder {
 
 static thr_status check_kind(const adder *a, thr_error *err) {
     const thr_index *index = a->commit.index;
+    if (index->manifest.has_names)
+        thr_index_ids_take_names(a->ids);
     const bool names = a->ids->offsets != NULL;
     if (index->hits != NULL)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so items cannot be added: build it again",

@@ -12,7 +12,7 @@ struct thr_build_dir;
 
 typedef struct thr_addition {
     thr_row_source *source;
-    const thr_ids *ids;
+    thr_ids *ids; /* read from a text, they become names if items have names */
     bool replace;
 } thr_addition;
 

@@ -51,6 +51,7 @@ static void show(thr_index *index, const uint64_t *live) {
         .n_items = t->n_rows, .vectors = t->vectors, .scales = t->scales, .inverse_norms = t->inverse_norms};
     index->info.n_items = m->n_items;
     index->info.has_ids = m->has_ids;
+    index->info.file_bytes = index->root->base_bytes + t->journal.end;
 }
 
 /* Show it with a copy of the live rows. */
@@ -84,6 +85,7 @@ thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *
     THR_TRY_OUT(thr_tail_create(index->context, m, index->live.words, &index->tail, err));
     THR_TRY_OUT(thr_journal_open(index->context, path, &kind, false, &index->tail->journal, err));
     THR_TRY_OUT(read_on(index->tail, index, err));
+    index->base_bytes = index->info.file_bytes;
     index->info.file_bytes += index->tail->journal.end;
     if (index->tail->n_calls > 0)
         status = take(index, err);
