@@ -48,9 +48,9 @@ def convergence(directory):
                 if float(row["seconds"]) > 0 and (not points or points[-1][1] > DRAWN):
                     points.append((float(row["seconds"]), max(float(row["relative_difference"]), DRAWN)))
         name = path.split("convergence-", 1)[1].removesuffix(".csv")
-        title = f"{name}: how far above the least objective, as a share of it"
+        title = f"{name}: the objective above its minimum"
         with open(path.removesuffix(".csv") + ".svg", "w", encoding="utf-8") as file:
-            file.write(svg.logarithmic(title, "seconds", "share of the least objective", list(series.items())))
+            file.write(svg.logarithmic(title, "seconds", "(objective - minimum) / minimum", list(series.items())))
 
 
 def translation_titles(path):
