@@ -174,12 +174,12 @@ out:
     return status;
 }
 
-thr_status thr_cells_kmeans_train(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, uint32_t n,
-                                  uint64_t seed, thr_kmeans *kmeans, thr_error *err) {
+thr_status thr_cells_kmeans_train(thr_kmeans *kmeans, const float *rows, size_t n_rows, uint64_t seed, thr_error *err) {
     static const char what[] = "centroids";
+    thr_context *context = kmeans->context;
+    const uint32_t n = kmeans->n, n_dims = kmeans->n_dims;
     members m = {.rows = rows};
     thr_status status = THR_OK;
-    *kmeans = (thr_kmeans){.context = context, .n = n, .n_dims = n_dims};
     THR_TRY_OUT(thr_alloc(context, (size_t)n * n_dims, sizeof(float), &kmeans->centroids, what, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n * n_dims, sizeof(float), &kmeans->columns, what, err));
     THR_TRY_OUT(thr_alloc(context, n, sizeof(float), &kmeans->halves, what, err));

@@ -20,11 +20,10 @@ typedef struct thr_kmeans {
 } thr_kmeans;
 
 /*
- * Find n centroids (1 to n_rows) of n_rows dense rows of n_dims finite floats. seed chooses the first centroids among
- * the rows. THR_ENOMEM.
+ * Find kmeans->n centroids (1 to n_rows) of n_rows dense rows of kmeans->n_dims finite floats. The caller has set
+ * context, n and n_dims. seed chooses the first centroids among the rows. THR_ENOMEM.
  */
-thr_status thr_cells_kmeans_train(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, uint32_t n,
-                                  uint64_t seed, thr_kmeans *kmeans, thr_error *err);
+thr_status thr_cells_kmeans_train(thr_kmeans *kmeans, const float *rows, size_t n_rows, uint64_t seed, thr_error *err);
 void thr_cells_kmeans_free(thr_kmeans *kmeans);
 
 /* numbers[i] = the nearest centroid of row i. THR_ENOMEM. */

@@ -72,19 +72,23 @@ static thr_status make_room(merge *m, size_t n_queries, size_t k, size_t kt, boo
                              err);
 }
 
-/* Merge kt answers of the tail into a query's k. Rows of the tail are larger, so the segments' come first in a tie. */
-static void merge_query(merge *m, uint64_t *rows, float *scores, size_t k, const uint64_t *tail_rows,
-                        const float *tail_scores, size_t kt, uint64_t first_row) {
+/* Merge the tail's answers into query q's. Rows of the tail are larger, so the segments' come first in a tie. */
+static void merge_query(merge *m, const thr_answers *all, const thr_answers *tail, size_t q, uint64_t first_row) {
+    const size_t k = all->k;
+    uint64_t *rows = all->ids + q * k;
+    float *scores = all->scores + q * k;
+    const uint64_t *tail_rows = tail->ids + q * tail->k;
+    const float *tail_scores = tail->scores + q * tail->k;
     size_t a = 0, b = 0;
     memcpy(m->one_rows, rows, k * sizeof *rows);
     memcpy(m->one_scores, scores, k * sizeof *scores);
     for (size_t i = 0; i < k; i++) {
-        const bool tail =
-            b < kt && tail_rows[b] != THR_NO_ID && (m->one_rows[a] == THR_NO_ID || tail_scores[b] > m->one_scores[a]);
-        rows[i] = tail ? first_row + tail_rows[b] : m->one_rows[a];
-        scores[i] = tail ? tail_scores[b] : m->one_scores[a];
-        b += tail;
-        a += !tail;
+        const bool from_tail = b < tail->k && tail_rows[b] != THR_NO_ID &&
+                               (m->one_rows[a] == THR_NO_ID || tail_scores[b] > m->one_scores[a]);
+        rows[i] = from_tail ? first_row + tail_rows[b] : m->one_rows[a];
+        scores[i] = from_tail ? tail_scores[b] : m->one_scores[a];
+        b += from_tail;
+        a += !from_tail;
     }
 }
 
@@ -117,8 +121,7 @@ static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *que
     const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores};
     THR_TRY(thr_scan_search(scan, &target, queries, &tail_options, &tail, err));
     for (size_t q = 0; q < n; q++)
-        merge_query(m, all.ids + q * k, all.scores + q * k, k, m->rows + q * kt, m->scores + q * kt, kt,
-                    index->tail->first_row);
+        merge_query(m, &all, &tail, q, index->tail->first_row);
     return THR_OK;
 }
 

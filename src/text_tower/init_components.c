@@ -46,9 +46,9 @@ static void orthonormalise(double *rows, size_t n, size_t width) {
     }
 }
 
-static void find_moments(const thr_vector_pairs *pairs, const uint32_t *rows, size_t n, frame *f) {
-    for (size_t r = 0; r < n; r++) {
-        const float *item = pairs->rows[THR_SIDE_ITEM] + rows[r] * f->n_in;
+static void find_moments(const thr_vector_sample *sample, frame *f) {
+    for (size_t r = 0; r < sample->n; r++) {
+        const float *item = sample->pairs->rows[THR_SIDE_ITEM] + sample->numbers[r] * f->n_in;
         for (size_t i = 0; i < f->n_in; i++)
             for (size_t j = 0; j < f->n_in; j++)
                 f->moments[i * f->n_in + j] += (double)item[i] * (double)item[j];
@@ -78,9 +78,9 @@ static void put(const frame *f, float *weight) {
     }
 }
 
-thr_status thr_text_init_components(thr_context *context, const thr_vector_pairs *pairs, const uint32_t *rows, size_t n,
-                                    uint64_t seed, size_t n_out, float *weight, thr_error *err) {
-    frame f = {.n_in = pairs->n_dims, .n_out = n_out};
+thr_status thr_text_init_components(thr_context *context, const thr_vector_sample *sample, uint64_t seed, size_t n_out,
+                                    float *weight, thr_error *err) {
+    frame f = {.n_in = sample->pairs->n_dims, .n_out = n_out};
     const size_t n_in = f.n_in, wide = n_out > n_in ? n_out : n_in;
     double *memory = NULL;
     uint64_t rng = seed;
@@ -90,7 +90,7 @@ thr_status thr_text_init_components(thr_context *context, const thr_vector_pairs
     f.basis = f.moments + n_in * n_in;
     f.next = f.basis + wide * n_in;
     f.turns = f.next + wide * n_in;
-    find_moments(pairs, rows, n, &f);
+    find_moments(sample, &f);
     draw(&rng, f.basis, n_out * n_in);
     for (size_t o = 0; o < n_out; o++)
         f.turns[o * n_out + o] = 1;

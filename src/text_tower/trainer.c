@@ -100,10 +100,12 @@ enum { FRAME_ROWS = 4096 };
 /* Both sides start alike, and so match; biases are 0. */
 static thr_status draw_for_vectors(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
-    const size_t n_train = trainer->split.n_train, n = n_train < FRAME_ROWS ? n_train : FRAME_ROWS;
+    const size_t n_train = trainer->split.n_train;
+    const thr_vector_sample sample = {&trainer->vectors, trainer->split.train,
+                                      n_train < FRAME_ROWS ? n_train : FRAME_ROWS};
     const float *item = trainer->model.parts[THR_SIDE_ITEM][THR_PART_BASE_WEIGHT];
-    THR_TRY(thr_text_init_components(trainer->context, &trainer->vectors, trainer->split.train, n,
-                                     trainer->options.seed, config->n_dims, writable(trainer, item), err));
+    THR_TRY(thr_text_init_components(trainer->context, &sample, trainer->options.seed, config->n_dims,
+                                     writable(trainer, item), err));
     memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item,
            (size_t)config->n_pooled * config->n_dims * sizeof *item);
     return THR_OK;

@@ -30,7 +30,8 @@ static float *grouped_rows(uint64_t *rng, uint32_t *group) {
 
 static void train(thr_context *context, const float *rows, uint32_t n_rows, uint32_t n, thr_kmeans *kmeans,
                   uint32_t *numbers) {
-    assert_ok(thr_cells_kmeans_train(context, rows, n_rows, DIMS, n, 1, kmeans, &error), &error);
+    *kmeans = (thr_kmeans){.context = context, .n = n, .n_dims = DIMS};
+    assert_ok(thr_cells_kmeans_train(kmeans, rows, n_rows, 1, &error), &error);
     assert_ok(thr_cells_kmeans_assign(kmeans, rows, n_rows, numbers, &error), &error);
 }
 

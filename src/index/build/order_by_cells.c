@@ -43,8 +43,8 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
     THR_TRY(thr_alloc(context, (size_t)n * items->n_dims, sizeof *sample, &sample, WHAT, err));
     for (uint64_t i = 0; i < n; i++)
         items->read(items->object, (uint32_t)(i * items->n / n), sample + i * items->n_dims);
-    const thr_status status =
-        thr_cells_kmeans_train(context, sample, (size_t)n, items->n_dims, n_cells, SEED, kmeans, err);
+    *kmeans = (thr_kmeans){.context = context, .n = n_cells, .n_dims = items->n_dims};
+    const thr_status status = thr_cells_kmeans_train(kmeans, sample, (size_t)n, SEED, err);
     thr_release(context, sample);
     return status;
 }
