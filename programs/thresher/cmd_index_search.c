@@ -79,6 +79,9 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("rank-depth", "N", offsetof(prog_index_values, rerank.depth),
                        "find N items, sort them by the model, and show the best -k (default: -k)"),
      .least = 1},
+    {PROG_FLAG_OPTION("follow", offsetof(prog_index_values, follow),
+                      "search every query in the newest commit of an index that changes, and write its answer before "
+                      "the next query is read, from a pipe for example; not with --filter or features")},
     {PROG_RESULTS_OPTION(offsetof(prog_index_values, output),
                          "; with --rank-columns also .svm, the features of what is found, with labels of 0, for "
                          "thresher rank train")},
@@ -157,6 +160,10 @@ static int check_words(const program *run, const prog_index_values *values) {
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
                    prog_see_help(run));
+    else if (values->follow && (!queries || values->filter != NULL || values->features != NULL ||
+                                with->target != NULL || values->rerank.features != NULL))
+        prog_error("--follow needs QUERIES, and excludes --filter, --features, --target and --rank-features; %s",
+                   prog_see_help(run));
     else
         return prog_rerank_check(run, &values->rerank, values->k, values->output);
     return PROG_WRONG_WORDS;
@@ -184,6 +191,8 @@ static int run_search(program *run, const void *all_values) {
         rc = values->queries != NULL ? prog_vector_search_file(&s) : prog_vector_search_words(&s);
     if (rc == PROG_DONE)
         rc = prog_features_end(&s.search.features);
+    if (values->follow)
+        s.search.n_items = s.info.n_items;
     rc = prog_search_end(&s.search, rc);
     if (rc == PROG_DONE)
         report(&s);
@@ -199,6 +208,7 @@ static const char *const examples[] = {
     "thresher index search p.index --text 'edit pdf files' -k 10",
     "thresher index search ads.index users.fvecs --features users.txt -k 100 --json",
     "thresher index search p.index queries.txt -k 10 --rank m --rank-columns score",
+    "tail -f new.txt | thresher index search p.index -.txt -k 10 --follow",
     NULL,
 };
 

@@ -24,10 +24,51 @@ static const char *name_of(const void *index, uint64_t id) {
     return thr_index_name(index, id);
 }
 
+static uint64_t at_most(uint64_t n, uint64_t most) {
+    return n < most ? n : most;
+}
+
+static void set_counts(prog_vector_search *s) {
+    s->options.n_survivors = at_most(s->values->survivors, s->info.n_items);
+    s->options.n_candidates = at_most(s->values->candidates, s->info.n_items);
+}
+
+static uint64_t model_of(const thr_index *index) {
+    return thr_index_dual(index) != NULL    ? thr_dual_get_info(thr_index_dual(index)).fingerprint
+           : thr_index_tower(index) != NULL ? thr_tower_get_info(thr_index_tower(index)).fingerprint
+                                            : 0;
+}
+
+/* Move to the newest commit. */
+static thr_status follow(prog_vector_search *s, thr_error *err) {
+    thr_index *newer;
+    const thr_status status = thr_index_refresh(s->index, &newer, err);
+
+    if (newer == NULL)
+        return status;
+    if (s->index != s->first)
+        thr_index_free(s->index);
+    s->index = newer;
+    s->info = thr_index_get_info(newer);
+    s->search.results.named = newer;
+    set_counts(s);
+    if (model_of(newer) == model_of(s->first))
+        return THR_OK;
+    *err = (thr_error){.status = THR_ECHANGED};
+    (void)snprintf(err->text, sizeof err->text, "%.200s: was built again with another model: search it again",
+                   s->values->dir);
+    return THR_ECHANGED;
+}
+
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     prog_vector_search *s = (prog_vector_search *)(void *)search;
     const thr_hits_queries features = prog_features_view(&search->features);
 
+    if (s->first != NULL) {
+        const thr_status status = follow(s, err);
+        if (status != THR_OK)
+            return status;
+    }
     s->options.features = search->features.name != NULL ? &features : NULL;
     s->options.features_model = search->features.model;
     if (!search->by_radius)
@@ -42,8 +83,7 @@ static int set_options(prog_vector_search *s) {
     thr_search_options_init(&s->options);
     s->options.query_bits = (uint32_t)values->query_bits;
     s->options.recall = (float)values->recall;
-    s->options.n_survivors = values->survivors < s->info.n_items ? values->survivors : s->info.n_items;
-    s->options.n_candidates = values->candidates < s->info.n_items ? values->candidates : s->info.n_items;
+    set_counts(s);
     s->options.exact = values->exact;
     s->options.value = (thr_hits_value)values->with.value;
     if (!isnan(values->extra))
@@ -80,6 +120,10 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
     prog_features *f = &s->search.features;
     const thr_dual *dual = thr_index_dual(s->index);
 
+    if (dual != NULL && f->hits != NULL && s->first != NULL) {
+        prog_error("--follow does not work with features, and %s has some", s->values->dir);
+        return PROG_FAILED;
+    }
     return dual == NULL || f->hits == NULL || f->name != NULL
                ? PROG_DONE
                : prog_features_from(f, s->search.run, file, "--text", texts, dual);
@@ -145,7 +189,8 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     if (thr_index_open(search->run->context, values->dir, &s->index, &err) != THR_OK)
         return prog_failed(&err);
     s->info = thr_index_get_info(s->index);
-    search->n_items = s->info.n_items;
+    s->first = values->follow ? s->index : NULL;
+    search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
     search->queries = values->queries;
     search->search_batch = search_batch;
     search->by_radius = !isnan(values->radius);
@@ -160,6 +205,10 @@ int prog_vector_search_prepare(prog_vector_search *s) {
                                                             values->output, &s->least_score)
                                : prog_search_make_room(search, values->k, values->rerank.depth,
                                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX);
+    if (values->follow) {
+        search->batch = 1; /* every query sees the newest commit, and is answered before the next one is read */
+        search->flush = true;
+    }
     if (rc == PROG_DONE)
         rc = allocate_certified(s);
     if (rc == PROG_DONE)
@@ -211,5 +260,7 @@ void prog_vector_search_free(prog_vector_search *s) {
     prog_filter_free(&s->filter);
     free(s->vectors);
     free(s->like);
+    if (s->first != s->index)
+        thr_index_free(s->first);
     thr_index_free(s->index);
 }

@@ -27,12 +27,14 @@ typedef struct prog_index_values {
     prog_features_values with; /* values, target and explanations of features */
     prog_rerank_values rerank;
     const char *output;
+    bool follow;
 } prog_index_values;
 
 typedef struct prog_vector_search {
     prog_search search;
     const prog_index_values *values;
     thr_index *index;
+    thr_index *first; /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
     thr_index_info info;
     thr_search_options options;
     prog_filter filter;

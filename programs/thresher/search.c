@@ -148,6 +148,8 @@ int prog_search_batch(prog_search *s, const thr_matrix *queries) {
         rc = search_batch(s, queries);
     for (uint64_t q = 0; q < n && rc == PROG_DONE; q++)
         rc = put(s, q);
+    if (rc == PROG_DONE && s->flush && fflush(s->results.out.file) != 0)
+        rc = prog_out_failed(&s->results.out);
     return rc == PROG_DONE && prog_stop_signal() != 0 ? prog_stopped() : rc;
 }
 

@@ -30,6 +30,7 @@ struct prog_search {
     uint8_t *certified;   /* a flag a query of the batch: proven exact; NULL: not requested */
     uint64_t n_certified; /* so far, and */
     uint64_t n_found;     /* items */
+    bool flush;           /* write every answer at once */
     double open_s;        /* seconds until the first search, */
     double search_s;      /* in searches, */
     double started_s;     /* and the clock at the start */

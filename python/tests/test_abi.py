@@ -54,6 +54,7 @@ STRUCTS = {
     "thr_index_create_options": _abi.IndexCreateOptions,
     "thr_index_add_options": _abi.IndexAddOptions,
     "thr_index_change": _abi.IndexChange,
+    "thr_index_cells": _abi.IndexCells,
     "thr_search_options": _abi.SearchOptions,
     "thr_radius_result": _abi.RadiusResult,
     "thr_item_features": _abi.ItemFeatures,

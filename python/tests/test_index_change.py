@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import threading
 import unittest
 from typing import Any
@@ -131,11 +132,60 @@ class Changes(Case):
         self.index.add(self.more)
         n_rows = self.index.info.n_rows
         self.assertGreaterEqual(n_rows, len(self.index))
-        mask = np.zeros(n_rows, bool)
-        mask[self.index.rows([1, 1001])] = True
-        for allowed in (mask, self.index.filter_ids([1, 1001]), self.index.rows([1, 1001])):
+        rows = self.index.rows([1, 1001])
+        by_ids = self.index.filter_ids([1, 1001])
+        for allowed in (thresher.Filter(n_rows, rows), by_ids):
             found = self.index.search(self.queries, 3, filter=allowed)[0]
             self.assertTrue((np.sort(found[:, :2]) == [1, 1001]).all() and (found[:, 2] == thresher.NO_ID).all())
+        for unordered in (np.ones(n_rows, bool), rows):
+            for search in (self.index.search, self.index.search_radius):
+                with self.assertRaisesRegex(ValueError, "not in the order of its items: give index.filter_ids"):
+                    search(self.queries, 1, filter=unordered)
+        self.index.upsert(self.more[:1], ids=[1])
+        with self.assertRaisesRegex(ValueError, "was made for commit [0-9]+ of .*: make it again"):
+            self.index.search(self.queries, 3, filter=by_ids)
+        with Index.build(self.path("cells"), self.vectors, cells=8, threads=2) as cells:
+            with self.assertRaisesRegex(ValueError, "has cells"):
+                cells.search(self.queries, 3, filter=np.ones(N, bool))
+            self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
+
+    def test_an_index_that_refreshes_itself(self) -> None:
+        with Index.open(self.path(), threads=2, refresh="auto") as auto:
+            allowed = auto.filter_ids([3])
+            self.index.upsert(self.more[:2], ids=[3, 5000])
+            self.assertEqual(auto.search(self.more[1], 1, exact=True)[0].tolist(), [5000])
+            self.assertIn(5000, auto)
+            np.testing.assert_array_equal(auto.vector(3), self.more[0])
+            self.assertEqual(len(auto), N + 1)
+            old = auto.search(self.vectors[3], 1, filter=allowed, exact=True)[1]
+            np.testing.assert_allclose(old, [1], rtol=1e-5)  # a filter shows its own commit
+            again = pickle.loads(pickle.dumps(auto))
+            self.index.remove([5000])
+            self.assertNotIn(5000, again)
+            again.close()
+        with self.assertRaisesRegex(ValueError, "refresh"):
+            Index.open(self.path(), refresh="often")
+
+    def test_threads_see_what_was_acknowledged(self) -> None:
+        acknowledged, done, wrong = [0], threading.Event(), list[str]()
+        with Index.open(self.path(), threads=1, refresh="auto") as auto, self.index.writer() as writer:
+
+            def search() -> None:
+                while not done.is_set():
+                    n = acknowledged[0]
+                    if n and auto.search(self.more[n - 1], 1, exact=True)[0].tolist() != [7000 + n - 1]:
+                        wrong.append(f"item {n - 1} is not found")
+
+            threads = [threading.Thread(target=search) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for i in range(60):
+                writer.add(self.more[i], ids=7000 + i)
+                acknowledged[0] = i + 1
+            done.set()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(wrong, [])
 
     def test_wrong_input_changes_nothing(self) -> None:
         bad = self.more.copy()

@@ -293,6 +293,10 @@ class IndexChange(ctypes.Structure):
     _fields_ = layout("uint64 n_added n_removed first_id n_items n_commits")
 
 
+class IndexCells(ctypes.Structure):
+    _fields_ = layout("uint32 n_cells smallest largest; uint64 n_items")
+
+
 IndexInfoRoom = with_room("info", IndexInfo)
 
 

@@ -29,7 +29,9 @@ class Filter:
     almost certainly a mask.
     """
 
-    __slots__ = ("_n_items", "_pointer", "_words")
+    __slots__ = ("_n_items", "_pointer", "_words", "snapshot")
+    snapshot: Any
+    """The open index that the rows are of, if Index.filter_ids made it; else None."""
 
     def __init__(self, n_items: int, allowed: Any) -> None:
         n = whole(n_items, "n_items", 0, _MOST_ITEMS)
@@ -51,6 +53,7 @@ class Filter:
         return made
 
     def _set(self, n_items: int, words: Words) -> None:
+        self.snapshot = None
         self._n_items = n_items
         self._words = words
         self._pointer = _arrays.address(words)
@@ -158,6 +161,14 @@ def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
         _refuse_mask(numbers, n_items)
         _errors.call(lib.thr_bitmap_from_ids, pointer, _arrays.address(numbers), numbers.size, at)
     return Filter.from_words(n_items, words)
+
+
+def refuse_rows(path: str) -> ValueError:
+    """The exception for a mask or row numbers, where rows are not the items as they were given."""
+    return ValueError(
+        f"filter: {path} was changed or has cells, so its rows are not in the order of its items: give "
+        "index.filter_ids(ids)"
+    )
 
 
 def as_filter(n_items: int, allowed: Any) -> Filter:

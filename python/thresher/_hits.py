@@ -407,15 +407,16 @@ class Hits(Opened):
 class IndexHits(Hits):
     """The posting lists of an index, which also searches them with its vectors. Close the index instead of them."""
 
-    def __init__(self, index: Any, handle: Any) -> None:
+    def __init__(self, index: Any, handle: Any, *, of_one_search: bool = False) -> None:
         self._index = index
+        self._pinned = handle if of_one_search else None
         self._path = os.fsencode(index.path)
         self._closed = False
         self.info = HitsView(handle).info()
 
     def handle(self) -> HitsHandle:
-        """The lists of the index's current handle."""
-        return HitsView(self._index.handle())
+        """The lists of the index's current handle, or of the one that a search uses."""
+        return HitsView(self._index.handle() if self._pinned is None else self._pinned)
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(

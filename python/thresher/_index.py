@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
-from ._checks import encoded, whole
+from ._checks import choice, encoded, whole
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import Filter, filter_of_ids
+from ._filters import Filter, filter_of_ids, refuse_rows
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_change import IndexChange
@@ -41,7 +41,7 @@ class Index(Opened):
     An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
     An open index is a snapshot: it keeps its items until refresh(), or until a change that this object makes itself.
-    Several threads may search it at once, also while one changes it: a search that is running ends on the items that it
+    With refresh="auto" every call sees the newest commit; finding that there is none costs microseconds. Several threads may search it at once, also while one changes it: a search that is running ends on the items that it
     began with. A forked child opens it again when it first uses it.
 
     Larger scores are better in every metric: the cosine, the inner product, or minus the squared distance. Equal scores
@@ -50,8 +50,16 @@ class Index(Opened):
 
     _kind, _noun = IndexHandle, "the index is"
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
-        self._changing = threading.Lock()
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        device: str | None = None,
+        refresh: str = "manual",
+    ) -> None:
+        self._changing, self._refreshing = threading.Lock(), threading.Lock()
+        self._auto = choice(refresh, "refresh", {"manual": False, "auto": True})
         super().__init__(path, threads=threads, device=device)
         self.info: IndexInfo = self.handle().info()
 
@@ -60,11 +68,25 @@ class Index(Opened):
         self.info = handle.info()
         return handle
 
+    def handle(self) -> Any:
+        """The open handle, of the newest commit if the index refreshes itself."""
+        if self._auto:
+            self.refresh()
+        return super().handle()
+
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Index:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        device: str | None = None,
+        refresh: str = "manual",
+    ) -> Index:
         """
         Open the index in directory path; reads headers only.
 
+        refresh       "manual": refresh() moves to a newer commit; "auto": every call does
         threads       threads of a search; None: as many as the process may use
         device        where search() screens the codes: "cpu" (None); "cuda", all GPUs, or "cuda:0" or "cuda:0,2",
                       these; or "auto", GPUs once searches are worth copying the codes there, and the CPU if they fail.
@@ -73,7 +95,7 @@ class Index(Opened):
         Raises FileMissingError; FormatError (not an index, damaged, or too new); FileError; ArgumentError (an unknown
         device or GPU number); DeviceError ("cuda", and no GPU can be used).
         """
-        return cls(path, threads=threads, device=device)
+        return cls(path, threads=threads, device=device, refresh=refresh)
 
     @classmethod
     def build(
@@ -246,7 +268,8 @@ class Index(Opened):
                       0.99. Above 0.999 every stored vector is scored. With features, without kept vectors, and for flat
                       cosine codes without a centre it holds for queries like those of the calibration
         exact         score every stored vector, without codes
-        filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter
+        filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
+                      index that was changed or has cells only a Filter: filter_ids() makes one
         certified     also return bool [n]: whether each answer is proven to be the exact one
         n_candidates  items that get exact scores, instead of what recall requires
         n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
@@ -267,8 +290,10 @@ class Index(Opened):
         (GPU memory is too small for the codes).
         """
         handle = self._handle
-        if handle is None or handle.pointer is None:
+        if self._auto or handle is None or handle.pointer is None:
             handle = self.handle()
+        if filter is not None:
+            handle = self._allow(handle, filter)
         options: Any = None
         if not (
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
@@ -285,7 +310,7 @@ class Index(Opened):
         if features is not None or target is not None:
             if options is None:
                 options = search_options(handle.n_rows, None, None, None, None, False, None, None)
-            self._ask_for_features(options, features, value, target, by_model)
+            self._ask_for_features(handle, options, features, value, target, by_model)
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -345,7 +370,7 @@ class Index(Opened):
         Raises ArgumentError, ValueError or TypeError (queries or options, such as a least_score above 0 for "l2");
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
-        handle = self.handle()
+        handle = self._allow(self.handle(), filter)
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
         if self._reads_vectors(handle) or are_texts(queries):
             queries = self._encoded(handle, queries)
@@ -370,16 +395,32 @@ class Index(Opened):
         handle = self.handle()
         return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
 
-    def _lists(self) -> IndexHits:
-        hits = self.hits
-        if hits is None:
+    def _allow(self, handle: IndexHandle, filter: Any) -> IndexHandle:
+        """The handle to search with a filter: the one that its rows are of."""
+        if filter is None:
+            return handle
+        if not isinstance(filter, Filter):
+            if not handle.rows_in_order:
+                raise refuse_rows(self.path)
+            return handle
+        made_for = filter.snapshot
+        if made_for is None or (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows):
+            return handle
+        if self._auto and made_for.pointer is not None:
+            return made_for
+        raise ValueError(
+            f"filter: was made for commit {made_for.n_commits} of {self.path}, which shows commit {handle.n_commits} "
+            "now: make it again"
+        )
+
+    def _ask_for_features(
+        self, handle: IndexHandle, options: Any, features: Any, value: str, target: Any, by_model: bool
+    ) -> None:
+        if lib.thr_index_hits(handle.pointer) is None:
             raise _errors.UnsupportedError(
                 f"{self.path}: was built without features: build it with features=", "EUNSUPPORTED"
             )
-        return hits
-
-    def _ask_for_features(self, options: Any, features: Any, value: str, target: Any, by_model: bool) -> None:
-        hits = self._lists()
+        hits = IndexHits(self, handle, of_one_search=True)
         asked = None
         if features is not None:
             queries = [features] if is_one_query(features) else features
@@ -416,8 +457,8 @@ class Index(Opened):
         """
         Make a Filter of the items with these ids: integers [m], names (a sequence of str), or a Roaring bitmap of ids
         (an object with serialize(), or its bytes). In an index built without ids and never changed, rows are ids, and
-        search() takes them directly. The filter is for the items that the index holds now: make it
-        again after a change.
+        search() takes them directly. The filter is for the items that the index holds now: make it again after a change,
+        or a search raises ValueError. With refresh="auto" a search with a filter shows the commit of the filter.
 
         Raises NotFoundError (an unknown id or name); FormatError (bytes that are not a Roaring bitmap); ValueError or
         TypeError.
@@ -425,7 +466,9 @@ class Index(Opened):
         handle = self.handle()
         if as_names(ids) is not None:
             ids = ids_of(handle, self.path, ids, "ids")
-        return filter_of_ids(handle.pointer, handle.n_rows, ids)
+        made = filter_of_ids(handle.pointer, handle.n_rows, ids)
+        made.snapshot = handle
+        return made
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
         """
@@ -529,8 +572,8 @@ class Index(Opened):
 
         Raises FileMissingError, FormatError or FileError; the index then stays as it is.
         """
-        with self._changing:
-            newer = self.handle().refreshed()
+        with self._refreshing:
+            newer = super().handle().refreshed()
             if newer is None:
                 return False
             self._handle, self.info = newer, newer.info()
@@ -633,7 +676,7 @@ class Index(Opened):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path; loading it opens the index again."""
-        return (_open_again, (self.path, self._threads, self._device))
+        return (_open_again, (self.path, self._threads, self._device, "auto" if self._auto else "manual"))
 
     def __repr__(self) -> str:
         i = self.info
@@ -646,5 +689,5 @@ def _untuned(info: IndexInfo) -> IndexInfo:
     return info._replace(tuned_queries=0, file_bytes=0)
 
 
-def _open_again(path: str, threads: int | None, device: str | None = None) -> Index:
-    return Index(path, threads=threads, device=device)
+def _open_again(path: str, threads: int | None, device: str | None = None, refresh: str = "manual") -> Index:
+    return Index(path, threads=threads, device=device, refresh=refresh)

@@ -47,12 +47,18 @@ class IndexInfo(NamedTuple):
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ("n_rows",)
+    __slots__ = ("n_commits", "n_rows", "rows_in_order")
     opens, frees = "thr_index_open", "thr_index_free"
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
         super().__init__(path, threads, device)
+        self._measure()
+
+    def _measure(self) -> None:
         self.n_rows = int(lib.thr_index_n_rows(self.pointer))
+        self.n_commits = int(lib.thr_index_n_commits(self.pointer))
+        #: Whether rows are the places of items in the build's source.
+        self.rows_in_order = self.n_commits == 0 and lib.thr_index_get_cells(self.pointer).n_cells == 0
 
     @property
     def context(self) -> Context:
@@ -77,7 +83,7 @@ class IndexHandle(Handle):
             bits=i.item_bits,
             keep=_abi.DTYPE_NAME[i.keep],
             n_rows=self.n_rows,
-            n_commits=int(lib.thr_index_n_commits(self.pointer)),
+            n_commits=self.n_commits,
             n_removed=int(lib.thr_index_n_removed(self.pointer)),
         )
 
@@ -91,5 +97,5 @@ class RefreshedHandle(IndexHandle):
         self._free = lib.thr_index_free
         self._context = before.context
         self.pointer = pointer
-        self.n_rows = int(lib.thr_index_n_rows(pointer))
+        self._measure()
         own(self)

@@ -54,7 +54,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_tower": (c_void_p, [c_void_p]),
     "thr_index_dual": (c_void_p, [c_void_p]),
     "thr_index_hits": (c_void_p, [c_void_p]),
-    "thr_index_n_rows": (c_uint64, [c_void_p]),
+    "thr_index_get_cells": (_abi.IndexCells, [c_void_p]),
     "thr_index_quantiser_fingerprint": (c_uint64, [c_void_p]),
     "thr_index_verify": (c_int, [c_void_p, _ERR]),
     "thr_index_name": (c_char_p, [c_void_p, c_uint64]),

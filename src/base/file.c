@@ -38,6 +38,8 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
     map->size = (uint64_t)st.st_size;
     map->mtime_ns = time_ns(st.st_mtim);
     map->ctime_ns = time_ns(st.st_ctim);
+    map->device = (uint64_t)st.st_dev;
+    map->inode = (uint64_t)st.st_ino;
     if (map->size > 0) {
         void *data = mmap(NULL, map->size, PROT_READ, MAP_SHARED, map->fd, 0);
         if (data == MAP_FAILED) {
@@ -64,6 +66,12 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     if (thr_guard_lost(map->guard))
         return thr_fail(err, THR_ECHANGED, "%s: bytes of it could not be read: restore it, then open it again", path);
     return THR_OK;
+}
+
+bool thr_map_is_at(const thr_map *map, const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode &&
+           (uint64_t)st.st_size == map->size && time_ns(st.st_mtim) == map->mtime_ns;
 }
 
 void thr_map_guard(thr_map *map) {

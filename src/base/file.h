@@ -13,6 +13,7 @@ typedef struct thr_map {
     uint64_t size;
     int fd;
     int64_t mtime_ns, ctime_ns;
+    uint64_t device, inode;
     uint32_t guard; /* base/guard.h; 0: not guarded */
 } thr_map;
 
@@ -24,6 +25,12 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err);
  * map failed. Costs one fstat.
  */
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err);
+
+/*
+ * Whether path is still the file that was mapped, as it was then. Costs one stat. Another file cannot be taken for it:
+ * the open descriptor keeps its inode in use.
+ */
+bool thr_map_is_at(const thr_map *map, const char *path);
 
 /*
  * Guard the map if the program asked for it (thresher/guard.h). Whoever calls this checks the map before and, where

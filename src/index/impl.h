@@ -28,6 +28,7 @@ struct thr_index {
     thr_context *context;
     char *dir, *manifest_path;
     thr_manifest manifest;
+    thr_map manifest_map;       /* of a root */
     uint64_t manifest_checksum; /* of the manifest's bytes */
     thr_index_info info;
     uint32_t n_segments; /* mapped segments */
@@ -61,6 +62,7 @@ struct thr_index {
     uint32_t n_tail;         /* rows of the tail in this snapshot */
     uint64_t *own_live;      /* live.words, if the journal has changed them */
     bool segments_whole;     /* all rows of the segments are live; with own_live only */
+    atomic_uint n_takers;    /* of a follower's snapshot: its users (change/follow.c) */
     thr_segment tail_segment;
 };
 

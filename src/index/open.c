@@ -2,6 +2,7 @@
 /* open.c - opens an index by mmap. Reads the manifest, and the first page and the section table of every segment. */
 #include "index/impl.h"
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/guard.h"
 #include "code/rotate.h"
@@ -25,6 +26,7 @@ static void unload(thr_index *index) {
     thr_index_model_close(&index->model);
     thr_hits_free(index->hits);
     index->hits = NULL;
+    thr_map_close(&index->manifest_map);
     for (uint32_t i = 0; i < index->n_segments; i++) {
         thr_map_close(&index->mapped[i].map);
         thr_release(index->context, index->mapped[i].path);
@@ -177,16 +179,19 @@ static thr_status check_dir(const char *dir, thr_error *err) {
 }
 
 static thr_status read_manifest(thr_index *index, const char *dir, thr_error *err) {
-    uint64_t file_bytes = 0;
-    thr_status status = thr_index_manifest_read(index->context, index->manifest_path, &index->manifest,
-                                                &index->manifest_checksum, &file_bytes, err);
+    thr_map *map = &index->manifest_map;
+    const thr_status status = thr_map_open(index->manifest_path, map, err);
     if (status == THR_ENOTFOUND)
         return thr_fail(err, THR_EFORMAT,
                         "%s: is no index, there is no MANIFEST in it (an interrupted build leaves none): build it with "
                         "'thresher index build'",
                         dir);
-    index->info = (thr_index_info){.file_bytes = file_bytes};
-    return status;
+    THR_TRY(status);
+    THR_TRY(
+        thr_index_manifest_parse(index->context, index->manifest_path, map->data, map->size, &index->manifest, err));
+    index->manifest_checksum = thr_checksum_of(map->data, map->size);
+    index->info = (thr_index_info){.file_bytes = map->size};
+    return THR_OK;
 }
 
 /*
@@ -262,6 +267,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     index->context = thr_context_retain(context);
     index->root = index;
     index->n_users = 1;
+    index->manifest_map.fd = -1;
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));

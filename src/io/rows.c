@@ -62,6 +62,19 @@ static thr_status check_end(thr_reader *reader, thr_error *err) {
                     reader->name, (unsigned long long)reader->shape.n_rows, end + s->layout.after);
 }
 
+/*
+ * Read at most `want` rows, as many as a pipe has by now, but `least` at least. Waiting for more would keep a program
+ * from the rows that it asked for.
+ */
+static thr_status read_ready(thr_reader *reader, uint64_t want, uint64_t least, size_t *got, thr_error *err) {
+    const rows_state *s = reader->state;
+    const size_t most = (size_t)want * s->record, enough = least < want ? (size_t)least * s->record : most;
+    size_t n = 1;
+    for (*got = 0; n != 0 && (*got < enough || *got % s->record != 0); *got += n)
+        THR_TRY(thr_io_stream_read_some(&reader->stream, s->buffer + *got, most - *got, &n, err));
+    return THR_OK;
+}
+
 static thr_status fill(thr_reader *reader, uint64_t max_rows, thr_error *err) {
     rows_state *s = reader->state;
     s->first += s->count;
@@ -77,7 +90,10 @@ static thr_status fill(thr_reader *reader, uint64_t max_rows, thr_error *err) {
     s->fill = s->fill * FILL_GROWTH < s->capacity ? s->fill * FILL_GROWTH : s->capacity;
 
     size_t got = 0;
-    THR_TRY(thr_io_stream_read(&reader->stream, s->buffer, (size_t)want * s->record, &got, err));
+    if (counted)
+        THR_TRY(thr_io_stream_read(&reader->stream, s->buffer, (size_t)want * s->record, &got, err));
+    else
+        THR_TRY(read_ready(reader, want, max_rows, &got, err));
     uint64_t whole = got / s->record;
     if (got % s->record != 0 || (counted && whole < want))
         return fail_cut(reader, s->first + whole, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remove.c - thr_index_remove, thr_index_compact and thr_index_refresh. */
+/* remove.c - thr_index_remove and thr_index_compact. */
 #include "base/error.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"
@@ -81,17 +81,4 @@ thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_ch
     if (context == NULL)
         return thr_fail(err, THR_EINVAL, "compacting an index needs a context");
     return thr_index_compact_held(context, dir, NULL, change != NULL ? change : &unused, err);
-}
-
-thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
-    thr_manifest now = {0};
-    uint64_t checksum = 0;
-    if (index == NULL || newer == NULL)
-        return thr_fail(err, THR_EINVAL, "a refresh needs an index and a pointer for the newer one");
-    *newer = NULL;
-    THR_TRY(thr_index_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err));
-    thr_index_manifest_free(index->context, &now);
-    if (checksum == index->root->manifest_checksum && thr_index_journal_refresh(index, newer, NULL) == THR_OK)
-        return THR_OK;
-    return thr_index_open(index->context, index->dir, newer, err);
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * follow.c - thr_index_refresh, and followers, which refresh at every take.
+ *
+ * A follower is a user of its current snapshot, as is every search that took it. The last user frees it.
+ */
+#include "base/error.h"
+#include "index/journal/snapshot.h"
+
+#include <thresher/index_change.h>
+
+#include <pthread.h>
+
+/* Whether the MANIFEST of the directory is the one that index was opened from. */
+static thr_status is_same(const thr_index *root, bool *same, thr_error *err) {
+    thr_manifest now = {0};
+    uint64_t checksum = 0;
+    *same = thr_map_is_at(&root->manifest_map, root->manifest_path);
+    if (*same)
+        return THR_OK;
+    THR_TRY(thr_index_manifest_read(root->context, root->manifest_path, &now, &checksum, NULL, err));
+    thr_index_manifest_free(root->context, &now);
+    *same = checksum == root->manifest_checksum;
+    return THR_OK;
+}
+
+thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
+    bool same;
+    if (index == NULL || newer == NULL)
+        return thr_fail(err, THR_EINVAL, "a refresh needs an index and a pointer for the newer one");
+    *newer = NULL;
+    THR_TRY(is_same(index->root, &same, err));
+    if (same && thr_index_journal_refresh(index, newer, NULL) == THR_OK)
+        return THR_OK;
+    return thr_index_open(index->context, index->dir, newer, err);
+}
+
+struct thr_index_follower {
+    thr_context *context;
+    pthread_mutex_t mutex; /* for current; held while a newer commit is opened */
+    thr_index *current;
+};
+
+thr_status thr_index_follower_open(thr_context *context, const char *dir, thr_index_follower **follower,
+                                   thr_error *err) {
+    thr_index_follower *f = NULL;
+    if (context == NULL || follower == NULL)
+        return thr_fail(err, THR_EINVAL, "following an index needs a context and a pointer for the result");
+    *follower = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *f, &f, "a follower", err));
+    const thr_status status = thr_index_open(context, dir, &f->current, err);
+    if (status != THR_OK) {
+        thr_release(context, f);
+        return status;
+    }
+    f->current->n_takers = 1;
+    f->context = thr_context_retain(context);
+    (void)pthread_mutex_init(&f->mutex, NULL);
+    *follower = f;
+    return THR_OK;
+}
+
+void thr_index_follower_put(thr_index *index) {
+    if (index != NULL && atomic_fetch_sub(&index->n_takers, 1) == 1)
+        thr_index_free(index);
+}
+
+thr_status thr_index_follower_take(thr_index_follower *follower, thr_index **index, thr_error *err) {
+    thr_index *newer = NULL, *before = NULL;
+    if (follower == NULL || index == NULL)
+        return thr_fail(err, THR_EINVAL, "taking a snapshot needs a follower and a pointer for the result");
+    *index = NULL;
+    (void)pthread_mutex_lock(&follower->mutex);
+    const thr_status status = thr_index_refresh(follower->current, &newer, err);
+    if (newer != NULL) {
+        newer->n_takers = 1;
+        before = follower->current;
+        follower->current = newer;
+    }
+    if (status == THR_OK) {
+        *index = follower->current;
+        (void)atomic_fetch_add(&(*index)->n_takers, 1);
+    }
+    (void)pthread_mutex_unlock(&follower->mutex);
+    thr_index_follower_put(before);
+    return status;
+}
+
+void thr_index_follower_free(thr_index_follower *follower) {
+    if (follower == NULL)
+        return;
+    thr_context *context = follower->context;
+    thr_index_follower_put(follower->current);
+    (void)pthread_mutex_destroy(&follower->mutex);
+    thr_release(context, follower);
+    thr_context_free(context);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Followers: every take shows all that was acknowledged before, while a writer adds, removes and compacts; snapshots
+ * that were taken stay as they are; a refresh without changes opens nothing.
+ */
+#include "index_support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-follow";
+enum { DIMS = 8, ITEMS = 150, SEARCHERS = 3, KEPT = 40, JOURNAL = 32 };
+
+static void vector_of(uint64_t id, float *vector) {
+    float *row = random_rows(1, DIMS, id + 1);
+    memcpy(vector, row, DIMS * sizeof *vector);
+    free(row);
+}
+
+/* Of ids [removed, added) all are there, of those below none. */
+typedef struct shared {
+    thr_index_follower *follower;
+    atomic_uint_fast64_t added, removing, removed, failures;
+    atomic_bool done;
+} shared;
+
+static uint64_t failures_of(shared *s, uint64_t seed) {
+    const uint64_t added = s->added, removed = s->removed;
+    float query[DIMS];
+    uint64_t id, failures = 0, n;
+    thr_search_options options;
+    thr_index *index = NULL;
+    thr_search_options_init(&options);
+    options.exact = true;
+    if (added == removed)
+        return 0;
+    if (thr_index_follower_take(s->follower, &index, NULL) != THR_OK)
+        return 1;
+    n = thr_index_get_info(index).n_items;
+    const uint64_t wanted = removed + seed % (added - removed);
+    vector_of(wanted, query);
+    const thr_matrix queries = thr_matrix_f32(query, 1, DIMS);
+    failures += thr_index_search(index, &queries, 1, &options, &id, NULL, NULL) != THR_OK;
+    failures += id != wanted && s->removing <= wanted; /* it is there, unless its removal has begun since */
+    failures += removed > 0 && thr_index_row(index, removed - 1, &id);
+    failures += n != thr_index_get_info(index).n_items;
+    thr_index_follower_put(index);
+    return failures;
+}
+
+static void *search(void *arg) {
+    shared *s = arg;
+    for (uint64_t seed = 0; !s->done; seed++)
+        s->failures += failures_of(s, seed * 7919);
+    return NULL;
+}
+
+static void add_one(thr_index_writer *writer, uint64_t id) {
+    float vector[DIMS];
+    vector_of(id, vector);
+    const thr_matrix row = thr_matrix_f32(vector, 1, DIMS);
+    expect_ok(thr_index_writer_add(writer, &row, &id, NULL, NULL, &error));
+}
+
+static void create(thr_context *context) {
+    thr_index_create_options options;
+    thr_index_create_options_init(&options);
+    options.n_dims = DIMS;
+    test_remove_directory(DIR_A);
+    expect_ok(thr_index_create(context, DIR_A, &options, &error));
+}
+
+static thr_index_writer *open_writer(thr_context *context) {
+    thr_index_writer_options options;
+    thr_index_writer *writer = NULL;
+    thr_index_writer_options_init(&options);
+    options.journal_rows = JOURNAL;
+    expect_ok(thr_index_writer_open(context, DIR_A, &options, &writer, &error));
+    return writer;
+}
+
+static void test_searches_see_what_was_acknowledged(void **state) {
+    (void)state;
+    shared s = {.done = false};
+    pthread_t threads[SEARCHERS];
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    create(context);
+    expect_ok(thr_index_follower_open(context, DIR_A, &s.follower, &error));
+    thr_index_writer *writer = open_writer(context);
+    for (int t = 0; t < SEARCHERS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, search, &s), 0);
+    for (uint64_t id = 0; id < ITEMS; id++) {
+        add_one(writer, id);
+        s.added = id + 1;
+        if (id >= KEPT) {
+            const uint64_t gone = id - KEPT;
+            s.removing = id - KEPT + 1;
+            expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+            s.removed = id - KEPT + 1;
+        }
+        if (id == ITEMS / 2)
+            expect_ok(thr_index_writer_compact(writer, NULL, &error));
+    }
+    s.done = true;
+    for (int t = 0; t < SEARCHERS; t++)
+        assert_int_equal(pthread_join(threads[t], NULL), 0);
+    assert_int_equal(s.failures, 0);
+    thr_index_writer_free(writer);
+    thr_index_follower_free(s.follower);
+    thr_context_free(context);
+}
+
+static void test_snapshots_stay(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index_follower *follower = NULL;
+    thr_index *first = NULL, *same = NULL, *second = NULL, *third = NULL;
+    create(context);
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    expect_ok(thr_index_follower_take(follower, &first, &error));
+    expect_ok(thr_index_follower_take(follower, &same, &error));
+    assert_ptr_equal(first, same);
+    thr_index_follower_put(same);
+    thr_index_writer *writer = open_writer(context);
+    for (uint64_t id = 0; id < 8; id++)
+        add_one(writer, id);
+    expect_ok(thr_index_follower_take(follower, &second, &error));
+    for (uint64_t id = 8; id < ITEMS; id++)
+        add_one(writer, id);
+    expect_ok(thr_index_follower_take(follower, &third, &error));
+    assert_int_equal(thr_index_get_info(first).n_items, 0);
+    assert_int_equal(thr_index_get_info(second).n_items, 8);
+    assert_int_equal(thr_index_get_info(third).n_items, ITEMS);
+    thr_index_follower_put(first);
+    thr_index_follower_put(third);
+    thr_index_follower_put(second);
+    thr_index_follower_put(NULL);
+    thr_index_writer_free(writer);
+    thr_index_follower_free(follower);
+    thr_index_follower_free(NULL);
+    thr_context_free(context);
+}
+
+/* The same bytes as another file: the index is read again, and found the same. */
+static void test_a_manifest_of_the_same_bytes_is_no_commit(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index *index = NULL, *newer = NULL;
+    char path[PATH_ROOM], other[PATH_ROOM];
+    size_t size;
+    create(context);
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    join_path(path, DIR_A, "MANIFEST");
+    join_path(other, DIR_A, "other");
+    uint8_t *bytes = test_read_file(path, &size);
+    test_write_file(other, bytes, size);
+    assert_int_equal(rename(other, path), 0);
+    expect_ok(thr_index_refresh(index, &newer, &error));
+    assert_null(newer);
+    free(bytes);
+    assert_int_equal(unlink(path), 0);
+    expect_status(thr_index_refresh(index, &newer, &error), THR_ENOTFOUND);
+    thr_index_free(index);
+    thr_context_free(context);
+}
+
+static void test_wrong_calls(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index_follower *follower = NULL;
+    thr_index *index = NULL;
+    create(context);
+    expect_status(thr_index_follower_open(NULL, DIR_A, &follower, &error), THR_EINVAL);
+    expect_status(thr_index_follower_open(context, DIR_A, NULL, &error), THR_EINVAL);
+    expect_status(thr_index_follower_open(context, "no-index", &follower, &error), THR_ENOTFOUND);
+    expect_status(thr_index_follower_take(NULL, &index, &error), THR_EINVAL);
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    expect_status(thr_index_follower_take(follower, NULL, &error), THR_EINVAL);
+    test_remove_directory(DIR_A);
+    expect_status(thr_index_follower_take(follower, &index, &error), THR_ENOTFOUND);
+    assert_null(index);
+    create(context);
+    expect_ok(thr_index_follower_take(follower, &index, &error));
+    thr_index_follower_put(index);
+    thr_index_follower_free(follower);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_searches_see_what_was_acknowledged),
+        cmocka_unit_test(test_snapshots_stay),
+        cmocka_unit_test(test_a_manifest_of_the_same_bytes_is_no_commit),
+        cmocka_unit_test(test_wrong_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
