@@ -275,6 +275,14 @@ typedef struct thr_search_options {
     uint32_t *n_unknown;           /* NULL, or n_queries places: each query's features that no item has */
     uint64_t features_model;       /* fingerprint of the model of the weights (dual.h), which must equal that of the
                                       index's model, if it has one; 0: unchecked */
+    /*
+     * NULL, or n_queries scores: items that score less are left out of query q's answer, whose row is padded with
+     * THR_NO_ID. For answers that are merged with others: with the k-th best score of the others fewer items are read.
+     * -INFINITY: no limit. recall and certified are then of the items that reach the score.
+     */
+    const float *least_scores;
+    uint64_t
+        *n_read; /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes */
 } thr_search_options;
 
 /* Defaults: query bits chosen, recall 0.99, no filter. */
@@ -293,8 +301,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * largest answer has been seen.
  *
  * Returns THR_OK, or
- *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, or the target belongs to other
- *                     posting lists
+ *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
+ *                     infinity, or the target belongs to other posting lists
  *   THR_EDIM          the queries' n_dims, or the number of feature queries, is wrong
  *   THR_ERANGE        a query has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2; err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite

@@ -61,6 +61,9 @@ static thr_status search_best(prog_shards_search *s, thr_index *index, uint64_t 
     to_global(&s->shards, &s->shards.shards[i], ids, n);
     if (i > 0)
         add_best(s, queries->n_rows);
+    for (uint64_t q = 0; q < queries->n_rows; q++)
+        s->least[q] = search->scores[q * search->k + search->k - 1];
+    s->options.least_scores = s->least;
     return THR_OK;
 }
 
@@ -91,6 +94,7 @@ static thr_status add_found(prog_shards_search *s, const thr_radius_result *foun
             ids[at++] = first ? old->ids[a++] : found->ids[b++];
         }
     }
+    free(s->least);
     free(s->offsets);
     free(s->ids[1]);
     free(s->scores[1]);
@@ -128,6 +132,8 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
 
     for (uint64_t i = 0; i < s->shards.n_shards && status == THR_OK; i++) {
         thr_index *index = NULL;
+        if (i == 0)
+            s->options.least_scores = NULL;
         s->options.certified = search->certified == NULL ? NULL : i == 0 ? search->certified : s->certified;
         status = prog_shards_open(&s->shards, search->run->context, i, &index, err);
         if (status == THR_OK)
@@ -184,7 +190,8 @@ static int allocate(prog_shards_search *s) {
         s->scores[0] = malloc(n * sizeof *s->scores[0]);
         s->ids[1] = malloc((size_t)search->k * sizeof *s->ids[1]);
         s->scores[1] = malloc((size_t)search->k * sizeof *s->scores[1]);
-        if (s->ids[0] == NULL || s->scores[0] == NULL || s->ids[1] == NULL || s->scores[1] == NULL)
+        s->least = malloc((size_t)search->batch * sizeof *s->least);
+        if (s->ids[0] == NULL || s->scores[0] == NULL || s->ids[1] == NULL || s->scores[1] == NULL || s->least == NULL)
             return prog_no_memory();
     }
     if (!prog_results_show_certified(&search->results) && !search->run->globals.verbose)
@@ -237,6 +244,7 @@ void prog_shards_search_free(prog_shards_search *s) {
         free(s->scores[i]);
     }
     free(s->certified);
+    free(s->least);
     free(s->offsets);
     thr_index_free(s->named);
     prog_shards_free(&s->shards);

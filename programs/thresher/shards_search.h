@@ -30,6 +30,7 @@ typedef struct prog_shards_search {
     uint64_t *ids[2];   /* of one shard, and merged; batch x k */
     float *scores[2];   /* the same */
     uint8_t *certified; /* of one shard */
+    float *least;       /* the k-th best scores of the shards before it; batch */
     uint64_t *offsets;  /* by radius: of the merged answer, whose ids and scores are ids[1] and scores[1] */
     thr_radius_result merged;
     thr_index *named; /* the shard of the last name that was looked up, */

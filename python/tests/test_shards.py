@@ -76,6 +76,33 @@ class SameBits(Case):
             self.assertGreater(int(sure.sum()), 0)
             self.same([part[sure] for part in one], [part[sure] for part in many])
 
+    def test_queries_that_are_items_are_certified_in_every_shard(self) -> None:
+        for _, collection, _ in self.both():
+            items = np.concatenate([index.vectors(index.ids()[:5]) for _, index in collection.opened()])
+            self.assertTrue(collection.search(items, 1, certified=True, query_bits=8)[2].all())
+
+    def test_least_scores(self) -> None:
+        for index, collection, queries in self.both():
+            ids, scores = index.search(queries, K, exact=True)
+            least = scores[:, 3]
+            few = index.search(queries, K, exact=True, least_scores=least)
+            reach = scores >= least[:, None]
+            self.same((np.where(reach, ids, thresher.NO_ID), np.where(reach, scores, -np.inf).astype(np.float32)), few)
+            parts = [(shard, place.first_row, None) for place, shard in collection.opened()]
+            self.same(few, shards.search_parts(parts, queries, K, exact=True, least_scores=least)[:2])
+            with self.assertRaisesRegex(ValueError, "one score for each"):
+                index.search(queries, K, least_scores=least[:-1])
+
+    def test_later_shards_read_less(self) -> None:
+        x, rng = random_vectors(40_000, DIMS), np.random.default_rng(3)
+        queries = x[rng.integers(0, len(x), 100)] + np.float32(0.3) * random_vectors(100, DIMS, 4)
+        with shards.build(self.path(), np.array_split(x, 4), replace=True) as collection:
+            alone, bounded = np.zeros((2, 100), np.uint64)
+            for _, index in collection.opened():
+                _, scores = index.search(queries, K, n_read_out=alone)
+                index.search(queries, K, least_scores=scores[:, 0], n_read_out=bounded)
+                self.assertLess(int(bounded.sum()), int(alone.sum()))
+
     def test_estimates_by_codes(self) -> None:
         for metric in ("cosine", "ip", "l2"):
             for bits, lead, rotate in ((1, 1, None), (3, 3, True), (4, 1, None)):

@@ -304,8 +304,10 @@ class SearchOptions(ctypes.Structure):
     _fields_ = layout(
         "size_t size; uint32 query_bits; uint64 n_candidates; float extra; bool exact; void* filter; "
         "uint64 filter_bits; float recall; uint64 n_survivors; void* certified features; int value; "
-        "void* target n_unknown; uint64 features_model"
+        "void* target n_unknown; uint64 features_model; void* least_scores n_read"
     )
+    kept_least: Any = None
+    kept_read: Any = None
 
 
 class RadiusResult(ctypes.Structure):

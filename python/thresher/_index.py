@@ -213,8 +213,10 @@ class Index(Opened):
         features: Any = ...,
         value: str = ...,
         target: str | HitsTarget | None = ...,
+        least_scores: Any = ...,
         ids_out: IdArray | None = ...,
         scores_out: ScoreArray | None = ...,
+        n_read_out: IdArray | None = ...,
     ) -> tuple[IdArray, ScoreArray]: ...
 
     @overload
@@ -234,8 +236,10 @@ class Index(Opened):
         features: Any = ...,
         value: str = ...,
         target: str | HitsTarget | None = ...,
+        least_scores: Any = ...,
         ids_out: IdArray | None = ...,
         scores_out: ScoreArray | None = ...,
+        n_read_out: IdArray | None = ...,
     ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
 
     def search(
@@ -254,8 +258,10 @@ class Index(Opened):
         features: Any = None,
         value: str = "sum",
         target: str | HitsTarget | None = None,
+        least_scores: Any = None,
         ids_out: IdArray | None = None,
         scores_out: ScoreArray | None = None,
+        n_read_out: IdArray | None = None,
     ) -> Any:
         """
         Find the best k items of each query, best first. Returns (ids uint64 [n, k], scores float32 [n, k]), or both [k]
@@ -283,7 +289,10 @@ class Index(Opened):
         value         "sum": multiplier x s + offset, or "sigmoid": multiplier / (1 + exp(-s)) + offset, where s is the
                       item's score plus the weights of its features
         target        items that may be returned, by their features, such as "category=12 AND NOT brand=7"
+        least_scores  [n]: items that score less are left out of a query's answer. For answers that are merged with
+                      others: with the k-th best score of the others fewer items are read
         ids_out, scores_out   arrays to fill and return, of the shapes above, in C order
+        n_read_out    uint64 [n], filled with the number of items whose records or vectors were read
 
         Raises ArgumentError, ValueError or TypeError (queries or options); UnsupportedError (exact on an index of codes
         only); FileError (its files were changed); with device="cuda" DeviceError (a GPU failed) and MemoryLimitError
@@ -298,6 +307,7 @@ class Index(Opened):
         if not (
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
             and exact is certified is False
+            and least_scores is n_read_out is None
         ):
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
         by_model = features is None
@@ -311,6 +321,8 @@ class Index(Opened):
             if options is None:
                 options = search_options(handle.n_rows, None, None, None, None, False, None, None)
             self._ask_for_features(handle, options, features, value, target, by_model)
+        if options is not None:
+            options.kept_least, options.kept_read = least_scores, n_read_out
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload

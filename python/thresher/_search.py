@@ -112,6 +112,8 @@ def search(
     scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
     if options is not None and options.features is not None and len(options.asked) != matrix.n_rows:
         raise ValueError(f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each")
+    if options is not None:
+        _per_query(options, matrix.n_rows)
     if certified:
         assert options is not None
         flags = np.zeros(matrix.n_rows, np.uint8)
@@ -130,6 +132,18 @@ def search(
         return ids, scores
     sure = flags.astype(np.bool_)
     return ids, scores, sure if ids.ndim == 2 else sure[0]
+
+
+def _per_query(options: _abi.SearchOptions, n_queries: int) -> None:
+    """Set the arrays with a number a query."""
+    least, n_read = options.kept_least, options.kept_read
+    if least is not None:
+        options.kept_least = least = np.ascontiguousarray(np.atleast_1d(np.asarray(least, np.float32)))
+        if least.shape != (n_queries,):
+            raise ValueError(f"least_scores: of shape {least.shape} for {n_queries} queries: give one score for each")
+        options.least_scores = _address(least)
+    if n_read is not None:
+        options.n_read = _address(output(n_read, _uint64, (n_queries,), "n_read_out"))
 
 
 def is_exact(options: _abi.SearchOptions | None) -> bool:

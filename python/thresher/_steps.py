@@ -16,6 +16,7 @@ FEW = 64
 """So many queries are searched in one call: kernels that work on many at once have enough of them."""
 
 _SECONDS = 0.25
+_PER_QUERY = (("certified", 1), ("least_scores", 4), ("n_read", 8))  # arrays of the options, and the bytes of a query
 _QUERY = re.compile(r"\b(query|state) (\d+)")  # in messages, counted from the first of a call
 
 
@@ -63,8 +64,9 @@ def search_in_steps(
         status: int = lib.thr_index_search(
             handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, err
         )
-        if options is not None and options.certified is not None:
-            options.certified += piece.n_rows
+        for name, size in _PER_QUERY if options is not None else ():
+            if getattr(options, name) is not None:
+                setattr(options, name, getattr(options, name) + piece.n_rows * size)
         return status
 
     in_steps(queries, smallest, call)

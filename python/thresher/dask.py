@@ -38,18 +38,17 @@ from .shards import (
     build_part,
     build_quantiser,
     filter_part,
-    merge,
     merge_radius,
     publish,
     read,
     sample,
     sampled_rows,
-    search_part,
     search_part_radius,
+    search_parts,
 )
 from .shards._build import common_sizes, rows_by_part, shape_of
 from .shards._collection import open_shard
-from .shards._merge import no_answer
+from .shards._merge import Best
 from .shards._parts import load
 from .shards._publish import build_directory
 from .shards._sample import SAMPLE_ROWS
@@ -236,17 +235,16 @@ class _Holder:
         try:
             n_rows = sum(shard.n_items for shard in self._shards)
             allowed = None if words is None else Filter.from_words(n_rows, words)
-            answers = self._answers(search_part_radius if radius else search_part, rows, wanted, allowed, options)
-            return merge_radius(answers) if radius else merge(answers, wanted)
+            parts = self._parts(allowed)
+            if not radius:
+                return search_parts(parts, rows, wanted, **options)
+            return merge_radius(search_part_radius(*part[:2], rows, wanted, filter=part[2], **options) for part in parts)
         except Exception as raised:
             return raised
 
-    def _answers(
-        self, function: Any, rows: Any, wanted: Any, allowed: Filter | None, options: dict[str, Any]
-    ) -> Iterator[Any]:
+    def _parts(self, allowed: Filter | None) -> Iterator[Any]:
         for shard, index in zip(self._shards, self._indexes):
-            part = filter_part(allowed, shard.first_row - self._first_row, shard.n_items)
-            yield function(index, shard.first_row, rows, wanted, filter=part, **options)
+            yield index, shard.first_row, filter_part(allowed, shard.first_row - self._first_row, shard.n_items)
 
 
 def groups_of(sizes: Sequence[int], n_groups: int) -> list[list[int]]:
@@ -383,18 +381,26 @@ class DaskShards(Searcher):
             raise answer
         return answer
 
-    def _ask(self, call: tuple[Any, ...], allowed: Filter | None, missing: list[str] | None) -> Iterator[Any]:
-        """The answers of all groups, which work at the same time. Names of shards without answer go to missing."""
-        running = []
-        for group in self._groups:
+    def _ask(
+        self,
+        call: tuple[Any, ...],
+        allowed: Filter | None,
+        missing: list[str] | None,
+        groups: Sequence[_Group] | None = None,
+    ) -> Iterator[Any]:
+        """
+        Groups (None: all) and their answers; they work at the same time. Names of shards without answer go to missing.
+        """
+        running, groups = [], self._groups if groups is None else groups
+        for group in groups:
             try:
                 running.append(None if group.actor is None else self._start(group, call, allowed))
             except Exception:
                 group.actor = None
                 running.append(None)
-        for group, started in zip(self._groups, running):
+        for group, started in zip(groups, running):
             try:
-                yield self._finish(group, started, call, allowed)
+                yield group, self._finish(group, started, call, allowed)
             except (ShardsLostError, _errors.FileError):
                 if missing is None:
                     raise
@@ -414,13 +420,29 @@ class DaskShards(Searcher):
         asked = _Partial(self)
         return (*asked.search(queries, k, **options), asked.missing)
 
+    def _answer(self, rows: Any, k: int, allowed: Filter | None, options: Any, missing: list[str] | None) -> Any:
+        best, unsure = Best(len(rows), k, options["certified"]), []
+        options = {**options, "least_scores": None}
+        for group, answer in self._ask((False, rows, k, options), allowed, missing):
+            best.add(answer)
+            options["least_scores"] = best.least_scores  # for a search that starts again on another worker
+            if answer[2] is not None and not answer[2].all():
+                unsure.append(group)
+        ids, scores, sure = best.answer
+        if unsure and sure is not None:
+            again = np.flatnonzero(~sure)
+            options["least_scores"] = best.least_scores[again]
+            proven = [answer for _, answer in self._ask((False, rows[again], k, options), allowed, missing, unsure)]
+            sure[again] = np.logical_and.reduce([flags for _, _, flags in proven]) if len(proven) == len(unsure) else False
+        return ids, scores, sure
+
     def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
-        return self._ask((False, rows, k, options), allowed, None)
+        return self._answer(rows, k, allowed, options, None)
 
     def _within(
         self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
-        return self._ask((True, rows, least_score, options), allowed, None)
+        return (answer for _, answer in self._ask((True, rows, least_score, options), allowed, None))
 
     def _encoded(self, texts: Any) -> Any:
         why = "search vectors: encode texts with the model first"
@@ -435,8 +457,7 @@ class _Partial(Searcher):
         self.missing: list[str] = []
 
     def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
-        yield no_answer(len(rows), 1, options["certified"])  # if no shard is left
-        yield from self._whole._ask((False, rows, k, options), allowed, self.missing)
+        return self._whole._answer(rows, k, allowed, options, self.missing)
 
 
 def open(

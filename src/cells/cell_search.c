@@ -83,6 +83,7 @@ typedef struct visit {
     double length; /* of the vector in v, 1 for cosine */
     thr_margin margin;
     thr_radius radius; /* of the passes after the first */
+    uint64_t n_read;
 } visit;
 
 /* ------------------------------------------------------------------------------------------------ workspace */
@@ -305,8 +306,8 @@ static thr_status search_part(visit *s, const thr_search_options *options, thr_e
     if (s->margin.noise.known) {
         s->radius.margin = &s->margin;
         if (v->found.n - before == job->wanted) {
-            s->radius.least_score = v->found.items[v->found.n - 1].score;
-            thr_scan_margin_lower(&pass, &s->margin, v->found.items + before, &s->radius);
+            const thr_reach reach = {.least = v->found.items[v->found.n - 1].score, .n = (size_t)job->wanted};
+            thr_scan_margin_lower(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
         }
     }
     take_rows(v, before);
@@ -348,7 +349,9 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
         options.filter = v->part.words;
         options.filter_bits = v->part.target.n_rows;
     }
+    s->lane->n_read = 0;
     THR_TRY(least == -INFINITY ? search_part(s, &options, err) : complete_part(s, &options, least, err));
+    s->n_read += s->lane->n_read;
     v->found.n = thr_select_candidates_keep(v->found.items, v->found.n,
                                             v->found.n < job->wanted ? v->found.n : (size_t)job->wanted);
     thr_select_candidates_sort(v->found.items, v->found.n);
@@ -430,6 +433,8 @@ static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error
         THR_TRY(visit_pending(&s, -INFINITY, err));
     }
     const size_t k = (size_t)job->answers->k;
+    if (job->answers->n_read != NULL)
+        job->answers->n_read[row] = s.n_read;
     thr_select_answers_put(job->answers, row, v->found.items, v->found.n < k ? v->found.n : k);
     return THR_OK;
 }

@@ -97,6 +97,8 @@ static void fill_empty(const thr_answers *answers, uint64_t n_queries) {
         answers->ids[i] = THR_NO_ID;
         answers->scores[i] = -INFINITY;
     }
+    if (answers->n_read != NULL)
+        memset(answers->n_read, 0, (size_t)n_queries * sizeof *answers->n_read);
     if (answers->certified != NULL)
         memset(answers->certified, 1, (size_t)n_queries);
 }
@@ -118,8 +120,10 @@ static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *que
         return THR_OK;
     thr_search_options tail_options;
     const thr_scan_target target = tail_target(index, options, &tail_options);
-    const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores};
+    const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores, .least_scores = answers->least_scores};
     THR_TRY(thr_scan_search(scan, &target, queries, &tail_options, &tail, err));
+    for (size_t q = 0; q < n && answers->n_read != NULL; q++)
+        answers->n_read[q] += index->n_tail;
     for (size_t q = 0; q < n; q++)
         merge_query(m, &all, &tail, q, index->tail->first_row);
     return THR_OK;

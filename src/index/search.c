@@ -44,6 +44,15 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
     return THR_OK;
 }
 
+static thr_status check_least_scores(const thr_search_options *options, uint64_t n_queries, thr_error *err) {
+    for (uint64_t q = 0; q < n_queries && options->least_scores != NULL; q++)
+        if (!(options->least_scores[q] < INFINITY))
+            return thr_fail(err, THR_EINVAL,
+                            "query %" PRIu64 ": a least score of %g: give a finite score, or -infinity for no limit", q,
+                            (double)options->least_scores[q]);
+    return THR_OK;
+}
+
 static thr_status make_scan(thr_context *context, void **piece, thr_error *err) {
     thr_scan *scan = NULL;
     const thr_status status = thr_scan_create(context, &scan, err);
@@ -121,11 +130,17 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                              "thr_search_options", err));
     THR_TRY(thr_index_check_options(index, &complete, k, err));
     THR_TRY(thr_index_check_queries(index, queries, k, err));
+    THR_TRY(check_least_scores(&complete, queries->n_rows, err));
     THR_TRY(thr_index_feature_scores_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;
-    const thr_answers answers = {.k = k, .ids = ids, .scores = scores, .certified = complete.certified};
+    const thr_answers answers = {.k = k,
+                                 .ids = ids,
+                                 .scores = scores,
+                                 .certified = complete.certified,
+                                 .n_read = complete.n_read,
+                                 .least_scores = complete.least_scores};
     const bool hits = complete.features != NULL || complete.target != NULL;
     void *filter;
     thr_status status = thr_index_restrict(index, &complete, &filter, err);

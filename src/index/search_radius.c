@@ -47,6 +47,8 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
                         "them as thr_search_options_init sets them");
     if (options->features != NULL || options->target != NULL)
         return thr_fail(err, THR_EINVAL, "features and targets are for the best k, not for all within a radius");
+    if (options->least_scores != NULL || options->n_read != NULL)
+        return thr_fail(err, THR_EINVAL, "least_scores and n_read are for the best k, not for all within a radius");
     THR_TRY(thr_index_check_queries(index, queries, 1, err));
     return thr_index_check_unchanged(index, err);
 }

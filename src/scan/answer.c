@@ -41,10 +41,21 @@ void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, t
         lane->collector.n = choose_candidates(job, items, n);
         if (bounded)
             thr_scan_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
+        lane->n_read += n;
     }
+    if (thr_answer_refines(job))
+        lane->n_read += lane->collector.n;
     if (!job->exact && job->target->keep == THR_DTYPE_NONE && job->target->hits == NULL)
         for (size_t i = 0; i < lane->collector.n; i++)
             items[i].score = thr_scan_estimate_score(query, items[i].score);
+}
+
+/* Of n <= k sorted items: rows left out must not reach this score. */
+static float score_to_prove(const thr_answers *answers, uint64_t row, const thr_candidate *items, size_t n) {
+    const float least = thr_select_answers_least(answers, row);
+    if (n < answers->k && least > -INFINITY)
+        return least;
+    return n > 0 ? fmaxf(items[n - 1].score, least) : INFINITY;
 }
 
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
@@ -58,8 +69,10 @@ thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, 
         answers->certified[row] =
             job->target->keep != THR_DTYPE_NONE &&
             (thr_answer_is_bounded(job, query)
-                 ? thr_scan_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
+                 ? thr_scan_certify(job, query, &lane->left_out, score_to_prove(answers, row, items, n))
                  : job->exact || query->collected);
+    if (answers->n_read != NULL)
+        answers->n_read[row] = job->exact ? job->n_allowed : lane->n_read;
     thr_select_answers_put(answers, row, items, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(items[i].score))

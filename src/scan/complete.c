@@ -37,10 +37,30 @@ static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
     return items[k - 1].score;
 }
 
-/* Note the largest overestimate that a row left out can have. */
+/*
+ * The scores that count, as far as n rows show them: from the k-th best on, or from the caller's least score. The rows
+ * that have such scores are sorted to the front.
+ */
+static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, uint64_t row) {
+    const size_t k = n < job->answers->k ? n : (size_t)job->answers->k;
+    const float kth = kth_best(items, n, job->answers->k), least = thr_select_answers_least(job->answers, row);
+    thr_reach reach = {.least = kth, .n = k};
+    if (kth >= least)
+        return reach;
+    if (kth == -INFINITY)
+        thr_select_candidates_sort(items, k);
+    reach = (thr_reach){.least = least, .open = true};
+    while (reach.n < k && items[reach.n].score >= least)
+        reach.n++;
+    return reach;
+}
+
+/* Note the largest overestimate that a row left out can have: less than the floor, if that alone left rows out. */
 static void note_left_most(const thr_job *job, thr_lane *lane) {
     const size_t n = lane->collector.n;
-    lane->left_most = n == job->n_allowed ? (double)-INFINITY : least_of(lane->collector.items, n);
+    lane->left_most = n == job->n_allowed                             ? (double)-INFINITY
+                      : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
+                                                                      : least_of(lane->collector.items, n);
 }
 
 /* Rows to refine before any margin is known. An answer that is certified is as good as with counts only. */
@@ -55,29 +75,29 @@ static double miss_of(const thr_job *job, double share) {
 }
 
 /*
- * The mean factor of the best k rows so far. Factors may differ by orders of magnitude in an index, much less among the
- * rows near a query.
+ * The mean factor of the best n rows so far, 0 of none. Factors may differ by orders of magnitude in an index, much
+ * less among the rows near a query.
  */
-static double mean_factor(const thr_job *job, const thr_candidate *best,
+static double mean_factor(const thr_job *job, const thr_candidate *best, size_t n,
                           double (*factor)(const thr_scan_target *, uint64_t)) {
-    const size_t k = (size_t)job->answers->k, used = k < MOST_FACTORS ? k : MOST_FACTORS;
+    const size_t used = n < MOST_FACTORS ? n : MOST_FACTORS;
     double sum = 0;
     for (size_t i = 0; i < used; i++)
-        sum += factor(job->target, best[(2 * i + 1) * k / (2 * used)].row);
-    return sum / (double)used;
+        sum += factor(job->target, best[(2 * i + 1) * n / (2 * used)].row);
+    return used == 0 ? 0 : sum / (double)used;
 }
 
-/* The margin of the rescoring of nested codes, given the best k rows so far. */
-static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_candidate *best, float kth) {
-    if (kth == -INFINITY || !margin->noise.known)
+/* The margin of the rescoring of nested codes, given the best rows so far. */
+static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
+                        const thr_reach *reach) {
+    if (reach->least == -INFINITY || !margin->noise.known)
         return job->rescore_z;
-    const double error = margin->noise.rescored * mean_factor(job, best, thr_scan_record_factor);
-    return thr_scan_margin_z(best, (size_t)job->answers->k, (double)kth, error, job->rescore_z,
-                             miss_of(job, 1 - THR_SCREEN_SHARE));
+    const double error = margin->noise.rescored * mean_factor(job, best, reach->n, thr_scan_record_factor);
+    return thr_scan_margin_z(best, reach, error, job->rescore_z, miss_of(job, 1 - THR_SCREEN_SHARE));
 }
 
 /* Refine the best few rows, then all that can still be among the best k. */
-static void refine(const thr_job *job, const thr_margin *margin, thr_lane *lane) {
+static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;
     const bool nested = thr_is_nested(job->target), bounded = thr_answer_is_bounded(job, query);
     thr_candidate *items = lane->collector.items;
@@ -90,18 +110,19 @@ static void refine(const thr_job *job, const thr_margin *margin, thr_lane *lane)
     if (nested && bounded)
         thr_scan_left_out_note_refined(items, first, n, &lane->left_out);
     thr_scan_refine(query, lane, items, first);
-    const float kth = kth_best(items, first, job->answers->k);
-    const double least = kth == -INFINITY ? (double)-INFINITY : thr_scan_margin_least(query, kth);
+    const thr_reach reach = reach_of(job, items, first, row);
+    const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_least(query, reach.least);
     /*
      * The rescoring added the job's margin; less is needed now. Few rows are near enough to read their factors again.
      */
-    const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, kth)) * margin->noise.rescored : 0;
+    const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
     for (size_t i = first; i < n && margin->noise.known; i++)
         if ((double)items[i].score >= least &&
             (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->target, items[i].row) >= least))
             items[kept++] = items[i];
     thr_scan_refine(query, lane, items + first, kept - first);
     lane->collector.n = kept;
+    lane->n_read += (nested ? n : 0) + kept;
 }
 
 /* Sort, and leave each row once: both passes find most rows, with the same scores. */
@@ -115,28 +136,26 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
 }
 
 void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
-                           thr_radius *radius) {
-    const double kth = (double)radius->least_score;
-    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, kth));
-    const double factor = mean_factor(job, best, thr_scan_screen_factor);
-    radius->screen_z = thr_scan_margin_z(best, (size_t)job->answers->k, kth, noise * factor, job->screen_z,
-                                         miss_of(job, THR_SCREEN_SHARE));
+                           const thr_reach *reach, thr_radius *radius) {
+    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
+    const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
+    radius->screen_z = thr_scan_margin_z(best, reach, noise * factor, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
     if (thr_is_nested(job->target))
-        radius->rescore_z = rescore_z(job, margin, best, radius->least_score);
+        radius->rescore_z = rescore_z(job, margin, best, reach);
 }
 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
  * is less than lane->left_most. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
  */
-static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_candidate *best,
+static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_reach *reach,
                      thr_radius *radius) {
-    const double kth = (double)radius->least_score;
-    if (!margin->noise.known || kth == (double)-INFINITY)
+    const thr_candidate *best = lane->collector.items;
+    if (!margin->noise.known || reach->least == -INFINITY)
         return true;
-    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, kth));
-    const double factor = mean_factor(job, best, thr_scan_screen_factor);
-    thr_scan_margin_lower(job, margin, best, radius);
+    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
+    const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
+    thr_scan_margin_lower(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
     return lane->left_most - (added - needed) * factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
 }
@@ -148,9 +167,9 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     if (lanes->left_most == (double)-INFINITY)
         return THR_OK;
     const size_t k = (size_t)job->answers->k, n_best = collector->n < k ? collector->n : k;
-    const float kth = kth_best(collector->items, collector->n, k);
-    thr_radius radius = {.least_score = kth, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
-    if (!may_miss(job, margin, lanes, collector->items, &radius))
+    const thr_reach reach = reach_of(job, collector->items, collector->n, row);
+    thr_radius radius = {.least_score = reach.least, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
+    if (!may_miss(job, margin, lanes, &reach, &radius))
         return THR_OK;
     if (margin->noise.known)
         radius.margin = margin;
@@ -173,7 +192,9 @@ thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, 
     note_left_most(job, lanes);
     if (thr_answer_rescores(job, margin->query))
         thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
-    refine(job, margin, lanes);
+    refine(job, margin, row, lanes);
     THR_TRY(complete(job, margin, queries, row, lanes, n_lanes, err));
+    for (uint32_t i = 1; i < n_lanes; i++)
+        lanes->n_read += lanes[i].n_read;
     return thr_scan_answer_put(job, margin->query, lanes, row, err);
 }

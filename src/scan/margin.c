@@ -39,21 +39,25 @@ double thr_scan_margin_noise(const thr_margin *margin, double sine) {
  * The mean over rows of the probability that a normal error exceeds z and the row's lead over the least score: of all
  * n, or of MOST_LEADS spread evenly over them.
  */
-static double mean_miss(const thr_candidate *items, size_t n, double least, double error, double z) {
-    const size_t used = n < MOST_LEADS ? n : MOST_LEADS;
+static double mean_miss(const thr_candidate *items, const thr_reach *reach, double error, double z) {
+    const size_t n = reach->n, used = n < MOST_LEADS ? n : MOST_LEADS;
+    const double least = (double)reach->least;
     double sum = 0;
     for (size_t i = 0; i < used; i++)
         sum += erfc((z + ((double)items[(2 * i + 1) * n / (2 * used)].score - least) / error) * sqrt(0.5)) / 2;
-    return sum / (double)used;
+    const double mean = sum / (double)used;
+    return reach->open ? (mean * (double)n + erfc(z * sqrt(0.5)) / 2) / (double)(n + 1) : mean;
 }
 
-double thr_scan_margin_z(const thr_candidate *items, size_t n, double least, double error, double most, double miss) {
+double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss) {
     double low = 0, high = most;
-    if (!(error > 0) || mean_miss(items, n, least, error, low) <= miss)
+    if (reach->n == 0)
+        return most;
+    if (!(error > 0) || mean_miss(items, reach, error, low) <= miss)
         return low;
     for (int i = 0; i < HALVINGS; i++) {
         const double z = (low + high) / 2;
-        if (mean_miss(items, n, least, error, z) > miss)
+        if (mean_miss(items, reach, error, z) > miss)
             low = z;
         else
             high = z;
@@ -78,6 +82,17 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
         margin->rescoring.over = margin->noise.known ? (float)(job->rescore_z * margin->noise.rescored) : 0;
     }
     margin->query = query;
+}
+
+float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row) {
+    const float least = thr_select_answers_least(job->answers, row);
+    if (least == -INFINITY || job->target->hits != NULL)
+        return -INFINITY;
+    if (job->exact)
+        return least;
+    if (job->answers->certified != NULL || !(job->screen_z > 0) || !margin->noise.known)
+        return -INFINITY;
+    return nextafterf((float)thr_scan_margin_least(query, least), -INFINITY);
 }
 
 double thr_scan_margin_least(const thr_scan_query *query, float least_score) {

@@ -48,11 +48,19 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
  */
 double thr_scan_margin_noise(const thr_margin *margin, double sine);
 
+/* The scores that count: at least `least`. The best n rows so far, sorted, have such scores. */
+typedef struct thr_reach {
+    float least;
+    size_t n;
+    bool open; /* least is not the n-th row's own score: other rows may reach it too */
+} thr_reach;
+
 /*
- * The z, 0 to most, with which n rows of these exact scores are missed with probability `miss` on average, when a row
- * is dropped whose estimate plus z standard errors is below `least`. A row that scores more than `least` needs less.
+ * The z, 0 to most, with which the rows of a reach are missed with probability `miss` on average, when a row is dropped
+ * whose estimate plus z standard errors is below the least score. A row that scores more needs less. In an open reach a
+ * row that just reaches the least score counts as one more.
  */
-double thr_scan_margin_z(const thr_candidate *items, size_t n, double least, double error, double most, double miss);
+double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss);
 
 /* Whether this query's recall is kept by margins. */
 static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_query *query) {
@@ -63,11 +71,17 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 double thr_scan_margin_least(const thr_scan_query *query, float least_score);
 
 /*
- * Lower the radius's margins, now that the best answers->k rows of the job's target are known, sorted: a row that leads
- * by much is hardly ever dropped. radius has least_score, the last one's score, and the job's margins.
+ * Lower the radius's margins, now that the best rows of the job's target are known: a row that leads by much is hardly
+ * ever dropped. radius has the job's margins.
  */
 void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
-                           struct thr_radius *radius);
+                           const thr_reach *reach, struct thr_radius *radius);
+
+/*
+ * The least score, in the collector's units, of a screened row that can be in the answer of query number `row`, whose
+ * margins are begun; -INFINITY: unknown. Certificates need the rows below it, so it is unknown with them.
+ */
+float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row);
 
 /*
  * In scan.c: the answer to one query, a matrix of one row, as thr_scan_search finds it, on one lane with capacity for

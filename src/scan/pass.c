@@ -34,7 +34,8 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
     }
     for (uint32_t q = 0; q < group->n; q++)
         thresholds[q] =
-            thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q];
+            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q],
+                  lanes[q].floor);
 }
 
 /* A group of queries with a lane each, or one query with the lanes of all threads. */
@@ -86,12 +87,13 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
 }
 
 /*
- * Whether enough rows reach a sampled threshold, margin added; if not, the threshold was too high. The expression is
+ * Whether enough rows reach a sampled threshold, margin added; if not, the threshold was too high, unless it is the
+ * lane's floor, below which no row is wanted. The expression is
  * the collector's own, score - margin, so that rounding cannot put the wanted-th best score less the margin below the
  * threshold.
  */
-static bool enough(const thr_collector *collector, float margin, float threshold) {
-    if (threshold == -INFINITY)
+static bool enough(const thr_collector *collector, float margin, float threshold, float floor) {
+    if (threshold <= floor)
         return true;
     size_t n = 0;
     for (size_t i = 0; i < collector->n; i++)
@@ -137,10 +139,10 @@ static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_la
     thr_select_collector_finish(&lane->collector);
     if (lane->collector.status != THR_OK)
         return thr_fail(err, lane->collector.status, "no memory for all rows within the margin: lower extra");
-    if (enough(&lane->collector, margin, threshold))
+    if (enough(&lane->collector, margin, threshold, lane->floor))
         return THR_OK;
     const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
-    return pass_one(job, &alone, lane, 1, margin, -INFINITY, err);
+    return pass_one(job, &alone, lane, 1, margin, lane->floor, err);
 }
 
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
@@ -151,7 +153,7 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
         queries[i].collected =
             queries[i].norm == 0 && job->target->metric != THR_METRIC_L2 && job->target->hits == NULL;
         all_collected = all_collected && queries[i].collected;
-        thresholds[i] = -INFINITY;
+        thresholds[i] = lanes[i].floor;
         if (queries[i].collected)
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         else
@@ -164,9 +166,9 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
         first_thresholds(job, &group, lanes, margins, thresholds);
     if (n == 1) {
         THR_TRY(pass_one(job, &group, lanes, n_lanes, margins[0], thresholds[0], err));
-        if (enough(&lanes->collector, margins[0], thresholds[0]))
+        if (enough(&lanes->collector, margins[0], thresholds[0], lanes->floor))
             return THR_OK;
-        return pass_one(job, &group, lanes, n_lanes, margins[0], -INFINITY, err);
+        return pass_one(job, &group, lanes, n_lanes, margins[0], lanes->floor, err);
     }
     for (size_t i = 0; i < n; i++)
         if (!queries[i].collected)

@@ -60,6 +60,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
     const bool fixed = target->quantiser->fixed; /* then no vectors are kept, which alone need a query of length 1 */
+    lane->floor = -INFINITY;
     (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
     if (norm < 0x1p-100) {

@@ -70,6 +70,7 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
     thr_candidate *items = lane->collector.items;
     size_t n = lane->collector.n;
     lane->collector.n = 0;
+    lane->n_read += plan->exact ? 0 : n;
     if (!plan->exact && thr_is_nested(target))
         n = rescore(s, plan, items, n);
     if (!plan->exact && vectors)
@@ -174,6 +175,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
     } else {
         *plan = thr_scan_radius_plan_make(job, &s->radius, query, lane);
         query->collected = plan->exact;
+        lane->n_read += plan->exact ? job->n_allowed : 0;
     }
     if (job->options->certified != NULL)
         job->options->certified[row] = plan->certified;

@@ -40,7 +40,10 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
         thr_scan_query_prepare(job, s->queries, row + i, &lanes[i], &queries[i]);
         THR_TRY(thr_scan_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
         thr_scan_margin_begin(job, &queries[i], &lanes[i], &margins[i]);
+        lanes[i].floor = thr_scan_margin_floor(job, &queries[i], &margins[i], row + i);
     }
+    for (size_t i = 0; i < (n == 1 ? n_lanes : n); i++)
+        lanes[i].n_read = 0;
     THR_TRY(thr_scan_collect(job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
         THR_TRY(thr_scan_keeps_recall(job, &queries[i])

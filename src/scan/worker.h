@@ -125,6 +125,8 @@ typedef struct thr_lane {
     thr_found part;   /* rows that a search by radius found on this lane so far */
     thr_found found;  /* rows of both passes (complete.c) */
     double left_most; /* the largest overestimate of a row that the screen left out (margin.h) */
+    float floor;      /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
+    uint64_t n_read;  /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;
 
 /* Queries that devices take at once, with a lane each, whatever the number of threads. */

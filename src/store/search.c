@@ -24,6 +24,7 @@ typedef struct search_batch {
 static void prepare_one(void *arg, size_t i, uint32_t worker) {
     search_batch *b = arg;
     (void)worker;
+    b->lanes[i].n_read = 0;
     thr_scan_query_prepare(b->job, b->queries, b->row + i, &b->lanes[i], &b->prepared[i]);
     thr_scan_margin_begin(b->job, &b->prepared[i], &b->lanes[i], &b->margins[i]);
 }

@@ -245,11 +245,14 @@ static void the_margin_is_the_least_that_keeps_the_share(void **state) {
             if (sum / 5 <= miss)
                 best = z;
         }
-        const double z = thr_scan_margin_z(items, 5, 1, 2, 3, miss);
+        const double z = thr_scan_margin_z(items, &(thr_reach){1, 5, false}, 2, 3, miss);
+        /* The last row has the least score, so as the one that counts more it changes nothing. */
+        assert_true(thr_scan_margin_z(items, &(thr_reach){1, 4, true}, 2, 3, miss) == z);
         assert_case(fabs(z - best) < 3.0 / 128, "missing %.3f takes a z of %.4f, not %.4f", miss, best, z);
     }
-    assert_true(thr_scan_margin_z(items, 1, 9, 2, 3, 1e-9) == 3); /* never more than allowed */
-    assert_true(thr_scan_margin_z(items, 5, 1, 0, 3, 0.1) == 0);  /* estimates without errors */
+    assert_true(thr_scan_margin_z(items, &(thr_reach){9, 1, false}, 2, 3, 1e-9) == 3); /* never more than allowed */
+    assert_true(thr_scan_margin_z(items, &(thr_reach){1, 5, false}, 0, 3, 0.1) == 0);  /* estimates without errors */
+    assert_true(thr_scan_margin_z(items, &(thr_reach){1, 0, true}, 2, 3, 0.1) == 3);   /* no row is known */
 }
 
 static void memory_may_end_at_any_allocation(void **state) {

@@ -18,7 +18,7 @@ from ._collection import Shards
 from ._collection import open_shards as open
 from ._manifest import Manifest, Shard, read
 from ._merge import merge, merge_radius
-from ._part import build_part, filter_part, search_part, search_part_radius
+from ._part import build_part, filter_part, search_part, search_part_radius, search_parts
 from ._publish import publish
 from ._sample import build_quantiser, sample, sampled_rows
 from ._verify import verify
@@ -40,5 +40,6 @@ __all__ = [
     "sampled_rows",
     "search_part",
     "search_part_radius",
+    "search_parts",
     "verify",
 ]

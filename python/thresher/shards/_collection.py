@@ -16,7 +16,7 @@ from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, checksum_of, describe, read
-from ._part import filter_part, search_part, search_part_radius
+from ._part import filter_part, search_part_radius, search_parts
 from ._searcher import Searcher
 
 _TRIES = 10
@@ -127,17 +127,19 @@ class Shards(Searcher):
 
     # ------------------------------------------------------------------------------------------- search
 
-    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+    def _parts(self, allowed: Filter | None) -> Iterator[tuple[Index, int, Filter | None]]:
+        """Each shard's index, first row, and part of a filter."""
         for shard, index in self.opened():
-            part = filter_part(allowed, shard.first_row, shard.n_items)
-            yield search_part(index, shard.first_row, rows, k, filter=part, **options)
+            yield index, shard.first_row, filter_part(allowed, shard.first_row, shard.n_items)
+
+    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+        return search_parts(self._parts(allowed), rows, k, **options)
 
     def _within(
         self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
-        for shard, index in self.opened():
-            part = filter_part(allowed, shard.first_row, shard.n_items)
-            yield search_part_radius(index, shard.first_row, rows, least_score, filter=part, **options)
+        for index, first_row, part in self._parts(allowed):
+            yield search_part_radius(index, first_row, rows, least_score, filter=part, **options)
 
     def _encoded(self, texts: Any) -> Any:
         _, first = next(self.opened())

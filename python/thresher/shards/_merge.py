@@ -36,23 +36,33 @@ def _join(flags: Sequence[Any]) -> Flags | None:
     return None if any(flag is None for flag in flags) else np.logical_and.reduce(flags)
 
 
+class Best:
+    """The k best of answers (ids [n, k_i], scores [n, k_i], certified [n] or None), which come in the order of rows."""
+
+    def __init__(self, n_queries: int, k: int, certified: bool) -> None:
+        self.answer = no_answer(n_queries, k, certified)
+
+    def add(self, answer: Answer) -> None:
+        self.answer = _merge_two(self.answer, answer, self.answer[0].shape[1])
+
+    @property
+    def least_scores(self) -> Scores:
+        """float32 [n]: the k-th best scores so far, which items of other shards must reach; -inf for fewer than k."""
+        return self.answer[1][:, -1].copy()
+
+
 def merge(answers: Iterable[Answer], k: int) -> Answer:
     """
     The k best of the answers (ids [n, k_i], scores [n, k_i], certified [n] or None) of shards, which come in the order
     of their rows. Answers are merged as they come, so two are in memory at a time.
     """
-    best: Answer | None = None
+    best: Best | None = None
     for answer in answers:
-        best = answer if best is None else _merge_two(best, answer, k)
+        best = best or Best(len(answer[0]), k, answer[2] is not None)
+        best.add(answer)
     if best is None:
         raise ValueError("merge: no answers were given")
-    ids, scores, certified = best
-    if ids.shape[1] >= k:
-        return ids[:, :k], scores[:, :k], certified
-    whole = no_answer(len(ids), k, False)
-    whole[0][:, : ids.shape[1]] = ids
-    whole[1][:, : ids.shape[1]] = scores
-    return whole[0], whole[1], certified
+    return best.answer
 
 
 def _merge_two(one: Answer, two: Answer, k: int) -> Answer:

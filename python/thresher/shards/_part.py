@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,11 @@ from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
 from ._manifest import Shard, checksum_of
-from ._merge import Answer, RadiusAnswer
+from ._merge import Answer, Best, Ids, RadiusAnswer, merge, no_answer
+
+
+EXACT_RECALL = 0.999
+"""With a larger recall searches score all vectors."""
 
 
 def new_name(number: int) -> str:
@@ -123,12 +129,93 @@ def search_part(
     """
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
     certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
-    recall, exact, n_candidates, n_survivors, extra, query_bits, and filter over the shard's own rows (filter_part).
+    recall, exact, n_candidates, n_survivors, extra, query_bits, least_scores, and filter over the shard's own rows
+    (filter_part).
     """
     rows = _arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
     found = run(rows, min(k, len(index)), certified=certified, **options)
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
+
+
+def _few_of(k: int, n_parts: int) -> int:
+    """The most of the best k items that one of n_parts shards of like rows hardly ever exceeds."""
+    mean = k / n_parts
+    return min(k, math.ceil(mean + 3 * math.sqrt(mean)) + 1) if n_parts > 1 else k
+
+
+def _replaced(answer: Answer, at: Any, better: Answer) -> Answer:
+    """An answer with the rows `at` of a longer one."""
+    ids, scores, flags = no_answer(len(answer[0]), better[0].shape[1], answer[2] is not None)
+    for whole, part, rows in ((ids, answer[0], better[0]), (scores, answer[1], better[1])):
+        whole[:, : part.shape[1]] = part
+        whole[at] = rows
+    if flags is not None and answer[2] is not None:
+        flags[:] = answer[2]
+        flags[at] = better[2]
+    return ids, scores, flags
+
+
+def search_parts(
+    parts: Iterable[tuple[Index, int, Filter | None]],
+    queries: Any,
+    k: int,
+    *,
+    certified: bool = False,
+    least_scores: Any = None,
+    n_read_out: Ids | None = None,
+    **options: Any,
+) -> Answer:
+    """
+    The best k items of shards (index, first_row, its part of the filter), in the order of their rows: (ids [n, k],
+    scores [n, k], certified [n] or None). least_scores [n]: the k-th best scores elsewhere; items that score less may
+    be left out. n_read_out [n] is filled as by Index.search, and summed over the shards. options are those of
+    search_part, without filter.
+
+    A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than
+    the k-th best of the shards before it. Where all that a shard found may be among the best k, it is searched again.
+    """
+    rows = _arrays.vectors(queries, "queries", one_row=False)
+    opened = list(parts)
+    by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
+    by_recall = by_recall and all(options.get(name) is None for name in ("n_candidates", "n_survivors", "extra"))
+    few = _few_of(k, len(opened)) if by_recall else k
+    if n_read_out is not None:
+        n_read_out[:] = 0
+    least = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
+    best, answers = Best(len(rows), k, certified), []
+
+    def ask(part: tuple[Index, int, Filter | None], at: Any, wanted: int) -> Answer:
+        index, first_row, allowed = part
+        n_read = np.zeros(len(rows[at]), np.uint64)
+        given = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
+        found = search_part(index, first_row, rows[at], wanted, **given)
+        if n_read_out is not None:
+            n_read_out[at] += n_read
+        return found
+
+    for part in opened:
+        answers.append(ask(part, slice(None), few))
+        best.add(answers[-1])
+        least = np.maximum(least, best.least_scores)
+    for i, part in enumerate(opened):
+        last = answers[i][1][:, -1]
+        again = np.flatnonzero((last >= least) & (last > -np.inf))
+        if answers[i][1].shape[1] == min(k, len(part[0])) or not len(again):
+            continue
+        answers[i] = _replaced(answers[i], again, ask(part, again, k))
+        found = [(answer[0][again], answer[1][again], None) for answer in answers]
+        least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
+    ids, scores, sure = merge(answers, k)
+    if sure is None or sure.all():
+        return ids, scores, sure
+    # A shard could not prove that no other item reaches the k-th best score known then. It is larger now.
+    sure[:] = True
+    for part, (_, _, flags) in zip(opened, answers):
+        again = np.flatnonzero(~flags & sure)  # type: ignore[operator]
+        if len(again):
+            sure[again] = ask(part, again, k)[2]
+    return ids, scores, sure
 
 
 def search_part_radius(

@@ -11,7 +11,7 @@ from .._checks import whole
 from .._filters import Filter, as_filter
 from .._tower import are_texts
 from ._manifest import Manifest
-from ._merge import Answer, RadiusAnswer, merge, merge_radius
+from ._merge import Answer, RadiusAnswer, merge_radius
 
 
 class Searcher:
@@ -22,8 +22,8 @@ class Searcher:
 
     def _best(
         self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]
-    ) -> Iterable[Answer]:
-        """search_part of every shard."""
+    ) -> Answer:
+        """The merged answer of all shards."""
         raise NotImplementedError
 
     def _within(
@@ -76,7 +76,7 @@ class Searcher:
             "extra": extra,
             "query_bits": query_bits,
         }
-        found: tuple[Any, ...] = merge(self._best(rows, k, self._filter(filter), options), k)
+        found: tuple[Any, ...] = self._best(rows, k, self._filter(filter), options)
         kept = found if certified else found[:2]
         return tuple(part[0] for part in kept) if single else tuple(kept)
 
