@@ -111,7 +111,7 @@ thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *quer
     return THR_OK;
 }
 
-float thr_scan_margin_of(const thr_job *job, const thr_scan_query *query) {
+float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query) {
     if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
@@ -157,7 +157,7 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
         if (queries[i].collected)
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         else
-            margins[i] = thr_scan_margin_of(job, &queries[i]);
+            margins[i] = thr_scan_collector_margin(job, &queries[i]);
     }
     if (all_collected)
         return THR_OK;

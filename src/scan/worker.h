@@ -205,7 +205,7 @@ thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *quer
  * The margin of a query in the collector's units. 0 without vectors: there is nothing to refine, so rows within a
  * margin would be collected only to be dropped.
  */
-float thr_scan_margin_of(const thr_job *job, const thr_scan_query *query);
+float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query);
 
 /* Offer all rows of the blocks to each query's lane; its collector keeps those whose estimate reaches the threshold. */
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);

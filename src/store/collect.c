@@ -216,7 +216,7 @@ static thr_status collect(void *arg, thr_error *err) {
         if (plans[i].wanted > 0)
             THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
     }
-    const bool margins = thr_scan_margin_of(job, queries[0]) > 0;
+    const bool margins = thr_scan_collector_margin(job, queries[0]) > 0;
     const uint32_t size = margins ? 1 : batch_size(store, plans);
     for (uint32_t first = 0; first < n; first += size) {
         c.queries = queries + first;
@@ -224,7 +224,7 @@ static thr_status collect(void *arg, thr_error *err) {
         c.n = n - first < size ? n - first : size;
         THR_TRY(collect_batch(&c, plans, err));
         if (margins)
-            THR_TRY(thr_store_widen(&c, plans, thr_scan_margin_of(job, queries[first]), err));
+            THR_TRY(thr_store_widen(&c, plans, thr_scan_collector_margin(job, queries[first]), err));
     }
     return THR_OK;
 }
