@@ -307,7 +307,7 @@ static thr_status search_part(visit *s, const thr_search_options *options, thr_e
         s->radius.margin = &s->margin;
         if (v->found.n - before == job->wanted) {
             const thr_reach reach = {.least = v->found.items[v->found.n - 1].score, .n = (size_t)job->wanted};
-            thr_scan_margin_lower(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
+            thr_scan_margin_reduce(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
         }
     }
     take_rows(v, before);

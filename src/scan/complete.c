@@ -135,8 +135,8 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
     return kept;
 }
 
-void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
-                           const thr_reach *reach, thr_radius *radius) {
+void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
+                            const thr_reach *reach, thr_radius *radius) {
     const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     radius->screen_z = thr_scan_margin_z(best, reach, noise * factor, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
@@ -155,7 +155,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
         return true;
     const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
-    thr_scan_margin_lower(job, margin, best, reach, radius);
+    thr_scan_margin_reduce(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
     return lane->left_most - (added - needed) * factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
 }

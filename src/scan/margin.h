@@ -74,8 +74,8 @@ double thr_scan_margin_least(const thr_scan_query *query, float least_score);
  * Lower the radius's margins, now that the best rows of the job's target are known: a row that leads by much is hardly
  * ever dropped. radius has the job's margins.
  */
-void thr_scan_margin_lower(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
-                           const thr_reach *reach, struct thr_radius *radius);
+void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
+                            const thr_reach *reach, struct thr_radius *radius);
 
 /*
  * The least score, in the collector's units, of a screened row that can be in the answer of query number `row`, whose
