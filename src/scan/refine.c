@@ -87,7 +87,7 @@ typedef struct waiting {
 static thr_candidate waiting_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     if (query->target->hits == NULL)
         return (thr_candidate){row, 0, 0};
-    thr_scan_values_turn_to(query, lane, row);
+    thr_scan_values_load(query, lane, row);
     return thr_values_row(lane, row);
 }
 

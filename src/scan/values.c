@@ -17,7 +17,7 @@ thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *
     return THR_OK;
 }
 
-void thr_scan_values_turn_to(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+void thr_scan_values_load(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     const thr_scan_hits *hits = query->target->hits;
     const uint32_t window = (uint32_t)(row / THR_HITS_WINDOW_ROWS);
     if (lane->sums != NULL && lane->window == window)
@@ -44,7 +44,7 @@ uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, u
     const float *offsets = hits->offsets == NULL ? NULL : hits->offsets + first;
     const float threshold = lane->collector.threshold;
     thr_value_line line = {gain, bias, query->unit};
-    thr_scan_values_turn_to(query, lane, first);
+    thr_scan_values_load(query, lane, first);
     const int32_t *sums = lane->sums + first % THR_HITS_WINDOW_ROWS;
     if (!hits->sigmoid)
         return kernels->screen_values(scores, sums, &line, multipliers, offsets, threshold);

@@ -46,6 +46,6 @@ static inline uint32_t thr_values_unpack(thr_candidate *item) {
 float thr_scan_value(const thr_scan_query *query, const thr_candidate *item, float score);
 
 /* Load the sums of the window of a row into the lane. */
-void thr_scan_values_turn_to(const thr_scan_query *query, thr_lane *lane, uint64_t row);
+void thr_scan_values_load(const thr_scan_query *query, thr_lane *lane, uint64_t row);
 
 #endif
