@@ -96,8 +96,8 @@ static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err)
 }
 
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
-                          const thr_scan_standing *standing, thr_error *err) {
-    const uint64_t n_survivors = standing->n_survivors;
+                          const thr_scan_rank_request *request, thr_error *err) {
+    const uint64_t n_survivors = request->n_survivors;
     thr_context *context = scan->context;
     thr_search_options options;
     thr_search_options_init(&options);
@@ -107,7 +107,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_job job = thr_scan_job_make(context, target, &options, &answers);
     /* Collect all survivors, whether or not vectors are kept to refine them. */
     job.survivors = job.wanted = (size_t)(n_survivors < target->n_rows ? n_survivors : target->n_rows);
-    ranking r = {.rows = standing->rows, .n_rows = standing->n_rows};
+    ranking r = {.rows = request->rows, .n_rows = request->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
     THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->quantiser->n_dims, job.survivors, err));
@@ -115,10 +115,10 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_scan_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_scan_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
     const thr_collector *collector = &scan->lanes[0].collector;
-    count_ranks(&r, collector->items, collector->n, standing->lead_ranks);
+    count_ranks(&r, collector->items, collector->n, request->lead_ranks);
     if (thr_is_nested(target) && !prepared.collected)
         thr_scan_rescore(&prepared, collector->items, collector->n);
-    count_ranks(&r, collector->items, collector->n, standing->full_ranks);
+    count_ranks(&r, collector->items, collector->n, request->full_ranks);
 out:
     thr_release(context, r.hash);
     thr_release(context, r.found);

@@ -82,15 +82,15 @@ uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *f
  * the best n_survivors by the leading planes. A rank is the number of rows before; UINT32_MAX for rows that did not
  * survive. For flat codes both ranks are equal.
  */
-typedef struct thr_scan_standing {
+typedef struct thr_scan_rank_request {
     const uint64_t *rows;
     size_t n_rows;
     uint64_t n_survivors;
     uint32_t *lead_ranks, *full_ranks; /* a rank per row */
-} thr_scan_standing;
+} thr_scan_rank_request;
 
 /* Compute the ranks for one of the queries. THR_ENOMEM. */
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
-                          const thr_scan_standing *standing, thr_error *err);
+                          const thr_scan_rank_request *request, thr_error *err);
 
 #endif

@@ -41,11 +41,11 @@ static void check_ranks(thr_context *context, const test_target *target, const t
     uint32_t lead_ranks[ITEMS], full_ranks[ITEMS], wanted_lead[ITEMS], wanted_full[ITEMS];
     thr_scan *scan = NULL;
     thr_error err;
-    const thr_scan_standing standing = {rows, n_rows, n_survivors, lead_ranks, full_ranks};
+    const thr_scan_rank_request request = {rows, n_rows, n_survivors, lead_ranks, full_ranks};
     rank_naively(target, (const float *)queries->data + query * DIMS, n_survivors, wanted_lead, wanted_full);
     assert_ok(thr_scan_create(context, &scan, &err), &err);
     for (int again = 0; again < 2; again++) /* a scan is used again and again */
-        assert_ok(thr_scan_ranks(scan, &target->scan, queries, query, &standing, &err), &err);
+        assert_ok(thr_scan_ranks(scan, &target->scan, queries, query, &request, &err), &err);
     thr_scan_free(scan);
     for (size_t j = 0; j < n_rows; j++)
         assert_case(lead_ranks[j] == wanted_lead[rows[j]] && full_ranks[j] == wanted_full[rows[j]],
@@ -115,7 +115,7 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
             status = thr_scan_ranks(scan, &target.scan, &matrix, 0,
-                                    &(thr_scan_standing){&row, 1, ITEMS, &lead_rank, &full_rank}, &err);
+                                    &(thr_scan_rank_request){&row, 1, ITEMS, &lead_rank, &full_rank}, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
         thr_scan_free(scan);
         thr_context_free(context);

@@ -113,8 +113,8 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
                 truth[n++] = truth[j];
         truth[n++] = own;
     }
-    const thr_scan_standing standing = {truth, n, t->ranked, t->lead_ranks, t->full_ranks};
-    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, &standing, t->err));
+    const thr_scan_rank_request request = {truth, n, t->ranked, t->lead_ranks, t->full_ranks};
+    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, &request, t->err));
     if (own != THR_NO_ID) {
         drop_own_row(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
         drop_own_row(t->full_ranks, t->depth, t->full_ranks[t->depth]);
