@@ -111,7 +111,7 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, t
         thr_scan_left_out_note_refined(items, first, n, &lane->left_out);
     thr_scan_refine(query, lane, items, first);
     const thr_reach reach = reach_of(job, items, first, row);
-    const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_least(query, reach.least);
+    const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(query, reach.least);
     /*
      * The rescoring added the job's margin; less is needed now. Few rows are near enough to read their factors again.
      */
@@ -157,7 +157,8 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     thr_scan_margin_reduce(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
-    return lane->left_most - (added - needed) * factor >= thr_scan_margin_least(&margin->screen, radius->least_score);
+    return lane->left_most - (added - needed) * factor >=
+           thr_scan_margin_threshold(&margin->screen, radius->least_score);
 }
 
 /* Search all rows once more if one that was left out can be among the best k. */

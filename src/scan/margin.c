@@ -92,10 +92,10 @@ float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, con
         return least;
     if (job->answers->certified != NULL || !(job->screen_z > 0) || !margin->noise.known)
         return -INFINITY;
-    return nextafterf((float)thr_scan_margin_least(query, least), -INFINITY);
+    return nextafterf((float)thr_scan_margin_threshold(query, least), -INFINITY);
 }
 
-double thr_scan_margin_least(const thr_scan_query *query, float least_score) {
+double thr_scan_margin_threshold(const thr_scan_query *query, float least_score) {
     const double slack = (fabs((double)least_score) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
     return thr_scan_to_collector(query, (double)least_score - slack);
 }

@@ -68,7 +68,7 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 }
 
 /* Convert a finite least score to the collector's units, less the rounding error of estimates. */
-double thr_scan_margin_least(const thr_scan_query *query, float least_score);
+double thr_scan_margin_threshold(const thr_scan_query *query, float least_score);
 
 /*
  * Lower the radius's margins, now that the best rows of the job's target are known: a row that leads by much is hardly

@@ -70,7 +70,7 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
         return false;
     take_over(job, &margin.screen);
     take_over(job, &margin.rescoring);
-    const double least = thr_scan_margin_least(query, radius->least_score);
+    const double least = thr_scan_margin_threshold(query, radius->least_score);
     if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))
         return false;
     plan->rescored = least;
@@ -87,7 +87,7 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
 static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                            thr_radius_plan *plan) {
     if (!thr_is_nested(job->target))
-        plan->screened = round_down(thr_scan_margin_least(query, radius->least_score));
+        plan->screened = round_down(thr_scan_margin_threshold(query, radius->least_score));
     else if (!radius->certain)
         (void)plan_by_noise(job, radius, query, lane, plan);
 }
