@@ -59,10 +59,6 @@ static double arithmetic(const thr_scan_target *target) {
     return (dims(target) / 16 + 128) * 4 * UNIT;
 }
 
-static bool has_factors(const thr_scan_target *target) {
-    return target->segments->factors != NULL || thr_is_nested(target);
-}
-
 double thr_scan_longest_residual(const thr_scan_target *target) {
     const thr_code_errors *errors = &target->errors;
     const double length = thr_is_nested(target) ? fmin((double)errors->lead_length, (double)errors->full_length)
@@ -221,7 +217,7 @@ double thr_scan_residual_sine(const thr_scan_query *query, double score) {
 }
 
 double thr_scan_to_collector(const thr_scan_query *query, double score) {
-    return (score - (double)query->bias) / (has_factors(query->target) ? 1 : (double)query->code.gain);
+    return (score - (double)query->bias) / (thr_has_factors(query->target) ? 1 : (double)query->code.gain);
 }
 
 /* An upper bound of |x - r|, including the rounding errors of the measured error and length. */
@@ -239,7 +235,7 @@ static double least_estimate(const thr_scan_query *query, double score, double l
                              double code_error, double relative) {
     const thr_scan_target *target = query->target;
     /* Flat cosine codes give no estimate for rows without direction, whose score is 0. */
-    if (!(length > 0) || !isfinite(score) || (!has_factors(target) && score <= 0))
+    if (!(length > 0) || !isfinite(score) || (!thr_has_factors(target) && score <= 0))
         return (double)-INFINITY;
     const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
     const double product = off_by(target, error, length) * p * thr_scan_residual_sine(query, score) + code_error +
@@ -247,7 +243,7 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     const double slack = arithmetic(target) * (sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
     /* Codes without factors are divided by their own length |b| = |x| / factor; |x| is at least |r|, which is 1. */
-    const double divisor = !has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
+    const double divisor = !thr_has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
     return thr_scan_to_collector(query, least / divisor);
 }
 

@@ -10,16 +10,9 @@
 
 #include <math.h>
 
-static double least_of(const thr_candidate *items, size_t n) {
-    float least = INFINITY;
-    for (size_t i = 0; i < n; i++)
-        least = items[i].score < least ? items[i].score : least;
-    return (double)least;
-}
-
 void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
     const double none = (double)-INFINITY;
-    *out = (thr_left_out){.screened = n == job->n_allowed ? none : least_of(items, n), .rescored = none};
+    *out = (thr_left_out){.screened = n == job->n_allowed ? none : thr_least_of(items, n), .rescored = none};
 }
 
 void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
@@ -28,7 +21,7 @@ void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *ite
 
 void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out) {
     if (n < n_rescored)
-        out->rescored = least_of(items, n);
+        out->rescored = thr_least_of(items, n);
 }
 
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score) {

@@ -20,13 +20,6 @@ enum {
     MOST_FACTORS = 16 /* of the best k rows, spread evenly, whose factors are averaged */
 };
 
-static double least_of(const thr_candidate *items, size_t n) {
-    float least = INFINITY;
-    for (size_t i = 0; i < n; i++)
-        least = items[i].score < least ? items[i].score : least;
-    return (double)least;
-}
-
 /* Sort the best k of n rows to the front, and return the last one's score; -INFINITY for fewer than k. */
 static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
     if (n < k)
@@ -56,11 +49,11 @@ static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, ui
 }
 
 /* Note the largest overestimate that a row left out can have: less than the floor, if that alone left rows out. */
-static void note_left_most(const thr_job *job, thr_lane *lane) {
+static void note_most_left_out(const thr_job *job, thr_lane *lane) {
     const size_t n = lane->collector.n;
-    lane->left_most = n == job->n_allowed                             ? (double)-INFINITY
-                      : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
-                                                                      : least_of(lane->collector.items, n);
+    lane->most_left_out = n == job->n_allowed                             ? (double)-INFINITY
+                          : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
+                                                                          : thr_least_of(lane->collector.items, n);
 }
 
 /* Rows to refine before any margin is known. An answer that is certified is as good as with counts only. */
@@ -146,7 +139,7 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
- * is less than lane->left_most. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
+ * is less than lane->most_left_out. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
  */
 static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_reach *reach,
                      thr_radius *radius) {
@@ -157,7 +150,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     thr_scan_margin_reduce(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
-    return lane->left_most - (added - needed) * factor >=
+    return lane->most_left_out - (added - needed) * factor >=
            thr_scan_margin_threshold(&margin->screen, radius->least_score);
 }
 
@@ -165,7 +158,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
 static thr_status complete(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
                            thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
     thr_collector *collector = &lanes->collector;
-    if (lanes->left_most == (double)-INFINITY)
+    if (lanes->most_left_out == (double)-INFINITY)
         return THR_OK;
     const size_t k = (size_t)job->answers->k, n_best = collector->n < k ? collector->n : k;
     const thr_reach reach = reach_of(job, collector->items, collector->n, row);
@@ -190,7 +183,7 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
 thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
     thr_scan_answer_screened(job, margin->query, lanes);
-    note_left_most(job, lanes);
+    note_most_left_out(job, lanes);
     if (thr_answer_rescores(job, margin->query))
         thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
     refine(job, margin, row, lanes);

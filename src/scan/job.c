@@ -8,10 +8,9 @@ uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *f
     return filter == NULL ? target->n_rows : thr_select_bitmap_count_range(filter, 0, target->n_rows);
 }
 
-/* Codes need factors, and their errors say nothing of added scores. */
+/* A code's error is measured in units of its factor, and only the errors of codes are measured, not of added sums. */
 bool thr_scan_has_margins(const thr_scan_target *target, const thr_search_options *options) {
-    const bool factors = thr_is_nested(target) || target->segments->factors != NULL;
-    return factors && target->keep != THR_DTYPE_NONE && target->hits == NULL && !(options->extra >= 0);
+    return thr_has_factors(target) && target->keep != THR_DTYPE_NONE && target->hits == NULL && !(options->extra >= 0);
 }
 
 static thr_job count_rows(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
@@ -38,33 +37,32 @@ static thr_job count_rows(thr_context *context, const thr_scan_target *target, c
     return job;
 }
 
-static bool refines(const thr_job *job) {
-    return !job->exact && job->target->keep != THR_DTYPE_NONE;
-}
-
-static void measure_errors(thr_job *job) {
-    job->bounded = refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
-    job->kept_error =
-        refines(job) && job->answers->certified != NULL ? thr_scan_kept_error(job->target, job->context->kernels) : 0;
+/* Decide which errors the search computes. */
+static void choose_errors(thr_job *job) {
+    job->bounded = thr_answer_refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
+    job->kept_error = thr_answer_refines(job) && job->answers->certified != NULL
+                          ? thr_scan_kept_error(job->target, job->context->kernels)
+                          : 0;
 }
 
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
                           const thr_answers *answers) {
     thr_job job = count_rows(context, target, options, answers);
-    if (refines(&job) && options->recall > 0 && options->recall < 1 && thr_scan_has_margins(target, options)) {
+    if (thr_answer_refines(&job) && options->recall > 0 && options->recall < 1 &&
+        thr_scan_has_margins(target, options)) {
         const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
         job.screen_z = radius.screen_z;
         job.rescore_z = radius.rescore_z;
     }
-    measure_errors(&job);
+    choose_errors(&job);
     return job;
 }
 
 thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_target *target, const thr_search_options *options,
                              const thr_answers *answers) {
     thr_job job = count_rows(whole->context, target, options, answers);
-    job.screen_z = refines(&job) ? whole->screen_z : 0;
-    job.rescore_z = refines(&job) ? whole->rescore_z : 0;
-    measure_errors(&job);
+    job.screen_z = thr_answer_refines(&job) ? whole->screen_z : 0;
+    job.rescore_z = thr_answer_refines(&job) ? whole->rescore_z : 0;
+    choose_errors(&job);
     return job;
 }

@@ -16,7 +16,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
     const bool nested = thr_is_nested(target);
     thr_scan_query screen = *query, rescoring = *query;
     *margin = (thr_margin){.screen = *query, .rescoring = *query};
-    if (!nested && target->segments->factors == NULL)
+    if (!thr_has_factors(target))
         return false;
     if (!thr_scan_unbias_screen(&screen))
         return false;

@@ -115,8 +115,7 @@ float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query)
     if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
-    const thr_segment *segment = job->target->segments;
-    return job->options->extra / (segment->factors == NULL && segment->records == NULL ? query->code.gain : 1);
+    return job->options->extra / (thr_has_factors(job->target) ? 1 : query->code.gain);
 }
 
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {

@@ -98,7 +98,5 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
 }
 
 float thr_scan_estimate_score(const thr_scan_query *query, float score) {
-    const thr_segment *segment = query->target->segments;
-    const bool scaled = segment->factors != NULL || segment->records != NULL;
-    return score * (scaled ? 1.0f : query->code.gain) + query->bias;
+    return score * (thr_has_factors(query->target) ? 1.0f : query->code.gain) + query->bias;
 }

@@ -17,9 +17,7 @@ uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, u
 
 /* score = gain * estimate + bias: the gain. Estimates are in the collector's units (worker.h). */
 static inline float thr_values_gain(const thr_scan_query *query) {
-    const thr_segment *segment = query->target->segments; /* all segments are of one kind */
-    const bool scaled = segment->factors != NULL || segment->records != NULL;
-    return scaled ? 1 : query->norm > 0 ? query->code.gain : 0;
+    return thr_has_factors(query->target) ? 1 : query->norm > 0 ? query->code.gain : 0;
 }
 
 /*

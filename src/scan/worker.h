@@ -11,6 +11,8 @@
 #include "select/candidates.h"
 #include "select/sampled_threshold.h"
 
+#include <math.h>
+
 enum {
     THR_TILE_BLOCKS = 16,         /* most blocks screened at once */
     THR_TILE_BYTES = 12288,       /* and about so many bytes of codes; more would interrupt their stream */
@@ -122,11 +124,11 @@ typedef struct thr_lane {
     size_t number;                        /* of the lane, within its search */
     const int32_t *sums;                  /* with hits: sums of the current window; NULL: none */
     uint32_t window;
-    thr_found part;   /* rows that a search by radius found on this lane so far */
-    thr_found found;  /* rows of both passes (complete.c) */
-    double left_most; /* the largest overestimate of a row that the screen left out (margin.h) */
-    float floor;      /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
-    uint64_t n_read;  /* rows scored by more than their leading planes, for the query in progress */
+    thr_found part;       /* rows that a search by radius found on this lane so far */
+    thr_found found;      /* rows of both passes (complete.c) */
+    double most_left_out; /* the largest overestimate of a row that the screen left out (margin.h) */
+    float floor;          /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
+    uint64_t n_read;      /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;
 
 /* Queries that devices take at once, with a lane each, whatever the number of threads. */
@@ -153,6 +155,11 @@ typedef struct thr_block_range {
 
 static inline bool thr_is_nested(const thr_scan_target *target) {
     return target->lead < target->quantiser->item_bits;
+}
+
+/* Whether codes have factors, as all do but flat cosine codes without a centre. All segments of a target are alike. */
+static inline bool thr_has_factors(const thr_scan_target *target) {
+    return thr_is_nested(target) || target->segments->factors != NULL;
 }
 
 /* Bytes of a kept vector. */
@@ -261,6 +268,14 @@ void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, t
 /* Write the answer of query number `row`. THR_ERANGE: a value in it is not finite (err names the row). */
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
                                thr_error *err);
+
+/* The least score of n items; infinity if there are none. */
+static inline double thr_least_of(const thr_candidate *items, size_t n) {
+    float least = INFINITY;
+    for (size_t i = 0; i < n; i++)
+        least = items[i].score < least ? items[i].score : least;
+    return (double)least;
+}
 
 /* The user's score of an estimate in the collector's units. */
 float thr_scan_estimate_score(const thr_scan_query *query, float score);
