@@ -48,9 +48,9 @@ typedef struct thr_scan_hits {
     const float *offsets;     /* likewise; NULL: all 0 */
     bool sigmoid;
     /*
-     * Find the best `wanted` rows of n queries from `first` on, on the device of a store (store.h). THR_ERANGE where
-     * any row's value is not finite, even of a row that no answer would contain; THR_ENOMEM; THR_EDEVICE. NULL: not
-     * supported.
+     * Find the best `wanted` rows of n queries from `first` on, on the device of a store (store.h). NULL: not
+     * supported. THR_ERANGE if the value of any row is not finite, even one that no answer contains; THR_ENOMEM;
+     * THR_EDEVICE.
      */
     thr_status (*collect)(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
                           thr_error *err);

@@ -14,7 +14,7 @@ void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, t
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
-/* Keep the candidates: the best `wanted` by all planes, or with a margin all rows within it of the k-th best. */
+/* Keep the candidates: the best `wanted` by all planes; with options.extra all rows within it of the k-th best. */
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
     if (n <= job->wanted)
         return n;

@@ -30,7 +30,7 @@
  * so |x - r| and |x| exceed them by at most the factor STORED. Float32 arithmetic adds a unit of rounding (2^-24) for
  * each addition of a lane of n / 16 terms, for each of the rotation's 74 steps, and for the operations after them;
  * arithmetic() times the sizes of all terms is a few times that. Rounding also leaves x - r not quite orthogonal to r:
- * the measured |x|^2 - |r|^2 may be off by that share of |x|^2 (off_by).
+ * the measured |x|^2 - |r|^2 may be off by that share of |x|^2 (code_distance).
  */
 #include "scan/bounds.h"
 
@@ -165,7 +165,7 @@ double thr_scan_true_score(const thr_scan_query *query, double score, double kep
  * The sum of the sizes of all terms of a score and its estimate. code_length: length of the vector that codes
  * represent.
  */
-static double sizes(const thr_scan_query *query, double code_length) {
+static double sum_of_sizes(const thr_scan_query *query, double code_length) {
     const thr_query_errors *e = &query->errors;
     const double residual = thr_scan_longest_residual(query->target);
     if (query->target->metric == THR_METRIC_L2)
@@ -208,7 +208,7 @@ double thr_scan_residual_sine(const thr_scan_query *query, double score) {
         return 1;
     if (target->metric == THR_METRIC_L2)
         return fmin(1, sqrt(fmax(-score, 0)) / length * (1 + 4 * UNIT) + 4 * UNIT);
-    const double slack = arithmetic(target) * sizes(query, residual), product = score - slack;
+    const double slack = arithmetic(target) * sum_of_sizes(query, residual), product = score - slack;
     double quotient = (product - (double)query->bias - thr_scan_largest_offset(query)) / residual;
     if (target->metric == THR_METRIC_COSINE && target->quantiser->centre != NULL)
         quotient = fmax(quotient, least_centred_quotient(query, product, slack));
@@ -221,7 +221,7 @@ double thr_scan_to_collector(const thr_scan_query *query, double score) {
 }
 
 /* An upper bound of |x - r|, including the rounding errors of the measured error and length. */
-static double off_by(const thr_scan_target *target, double error, double length) {
+static double code_distance(const thr_scan_target *target, double error, double length) {
     const double rounding = summing(target) + (target->quantiser->rotation != NULL ? ROTATING * UNIT : 0);
     return STORED * sqrt(error * error + 8 * rounding * length * length) + SHORTEST;
 }
@@ -238,9 +238,9 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     if (!(length > 0) || !isfinite(score) || (!thr_has_factors(target) && score <= 0))
         return (double)-INFINITY;
     const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
-    const double product = off_by(target, error, length) * p * thr_scan_residual_sine(query, score) + code_error +
-                           relative * (length * p + code_error);
-    const double slack = arithmetic(target) * (sizes(query, code_length) + fabs(score));
+    const double product = code_distance(target, error, length) * p * thr_scan_residual_sine(query, score) +
+                           code_error + relative * (length * p + code_error);
+    const double slack = arithmetic(target) * (sum_of_sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
     /* Codes without factors are divided by their own length |b| = |x| / factor; |x| is at least |r|, which is 1. */
     const double divisor = !thr_has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;

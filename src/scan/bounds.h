@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bounds.h - lower bounds of an item's estimates, given a lower bound of its exact score.
+ * bounds.h - lower bounds of the estimates of items that reach a given score.
  *
- * An item with a smaller estimate than the bound certainly has a smaller score, so a screen may drop it. bounds.c
- * derives the bounds. They are in the collector's units, and -infinity where the codes' errors are unknown.
+ * An item whose estimate is below the bound certainly has a smaller score, so a screen may drop it. bounds.c derives
+ * the bounds. They are in the collector's units, and -infinity if the codes' errors are unknown.
  */
 #ifndef THR_SCAN_BOUNDS_H
 #define THR_SCAN_BOUNDS_H
@@ -11,8 +11,8 @@
 #include "scan/worker.h"
 
 /*
- * The largest distance of a kept vector from the encoded one, for cosine between their directions; infinity where no
- * bound is known. Cost: for cosine and float16 a pass over the inverse norms.
+ * An upper bound of the distance between a kept vector and the vector that was encoded (for cosine: between the two
+ * scaled to length 1); infinity if no bound is known. Cost: for cosine and float16 a pass over the inverse norms.
  */
 double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels);
 
@@ -20,8 +20,8 @@ double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *ker
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length);
 
 /*
- * A lower bound of the screen's estimate of every item with at least this score: by the planes in blocks, which of flat
- * codes are all planes.
+ * A lower bound of the screen's estimates of items that score at least this. The screen uses the planes in blocks; for
+ * flat codes these are all planes.
  */
 double thr_scan_least_screened(const thr_scan_query *query, float score, double kept_error);
 
@@ -36,7 +36,7 @@ double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidat
 /* The least score of the encoded vector when the kept vector scores `score`. */
 double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error);
 
-/* Upper bounds over all items: of the residual's length, and of the offset's share of an estimate. */
+/* Upper bounds over all items: the length of a residual; the part of an estimate that comes from the item's offset. */
 double thr_scan_longest_residual(const thr_scan_target *target);
 double thr_scan_largest_offset(const thr_scan_query *query);
 

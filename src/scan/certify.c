@@ -2,9 +2,9 @@
 /*
  * certify.c - whether an answer is certainly exact.
  *
- * Every row with a larger estimate than the rows left out was refined. So the answer is exact if no row left out can
- * have the k-th score or a better one. A row with that score has estimates of at least a bound (bounds.h); if all rows
- * left out have smaller estimates, none of them has that score.
+ * Rows that were not left out were refined, so their scores are exact. The answer is exact if every row left out scores
+ * less than the k-th row of the answer. A row that reaches the k-th score has an estimate of at least a bound
+ * (bounds.h). So if the estimates of all rows left out are below the bound, the answer is exact.
  */
 #include "scan/bounds.h"
 

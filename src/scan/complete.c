@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete.c - keeps a promised recall for one query, whatever the number of survivors the screen was given.
+ * complete.c - keeps a promised recall for one query, whatever the number of survivors.
  *
- * The best few survivors are refined first. Their k-th best score is a lower bound of the true k-th best, so only rows
- * whose overestimates reach it can be wanted. Survivors that reach it are refined too. If a row that the screen left
- * out may reach it, the number of survivors was too small for this query, and a search by radius finds the rows that
- * score as much. The number of survivors thus decides the time only.
+ * The best few survivors are refined first. Their k-th best score is a lower bound of the true k-th best score, so only
+ * rows whose overestimates reach it can be among the best k. Survivors that reach it are refined too. If a row that the
+ * screen left out may reach it, there were too few survivors for this query, and a radius search finds all rows that
+ * reach it. So the number of survivors affects only the time.
  */
 #include "base/error.h"
 #include "scan/bounds.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    FIRST_MORE = 8,   /* rows refined first, beyond k: a better bound for little */
-    MOST_FACTORS = 16 /* of the best k rows, spread evenly, whose factors are averaged */
+    FIRST_MORE = 8,   /* rows refined first, beyond 2 k */
+    MOST_FACTORS = 16 /* rows, spread evenly over the best k, whose factors are averaged */
 };
 
 /* Sort the best k of n rows to the front, and return the last one's score; -INFINITY for fewer than k. */
@@ -56,7 +56,10 @@ static void note_most_left_out(const thr_job *job, thr_lane *lane) {
                                                                           : thr_least_of(lane->collector.items, n);
 }
 
-/* Rows to refine before any margin is known. An answer that is certified is as good as with counts only. */
+/*
+ * The number of rows to refine first. If certificates are requested, at least as many as without margins, so that no
+ * fewer answers are certified.
+ */
 static size_t first_rows(const thr_job *job, size_t n) {
     const uint64_t few = 2 * job->answers->k + FIRST_MORE;
     const uint64_t wanted = job->answers->certified != NULL && few < job->wanted ? job->wanted : few;
@@ -89,7 +92,7 @@ static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_
     return thr_scan_margin_z(best, reach, error, job->rescore_z, miss_of(job, 1 - THR_SCREEN_SHARE));
 }
 
-/* Refine the best few rows, then all that can still be among the best k. */
+/* Refine the best few rows, then all rows that can still be among the best k. */
 static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;
     const bool nested = thr_is_nested(job->target), bounded = thr_answer_is_bounded(job, query);
@@ -106,7 +109,8 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, t
     const thr_reach reach = reach_of(job, items, first, row);
     const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(query, reach.least);
     /*
-     * The rescoring added the job's margin; less is needed now. Few rows are near enough to read their factors again.
+     * The rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of
+     * factor. Factors are read again only for the few rows that reach the larger margin.
      */
     const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
     for (size_t i = first; i < n && margin->noise.known; i++)
@@ -118,7 +122,7 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, t
     lane->n_read += (nested ? n : 0) + kept;
 }
 
-/* Sort, and leave each row once: both passes find most rows, with the same scores. */
+/* Sort, and drop repeated rows. Both passes find most of the rows, with the same scores. */
 static size_t sort_distinct(thr_candidate *items, size_t n) {
     size_t kept = 0;
     thr_select_candidates_sort(items, n);

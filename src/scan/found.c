@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* found.c - the rows that a search by radius found: memory that grows with the answer. */
+/* found.c - the rows that a radius search found, in an array that grows with the answer. */
 #include "base/error.h"
 #include "scan/radius.h"
 
@@ -14,7 +14,7 @@ thr_status thr_scan_found_reserve(thr_context *context, thr_found *found, size_t
     if (thr_grow(context, &found->items, &found->capacity, wanted, sizeof *found->items, "rows", NULL) == THR_OK)
         return THR_OK;
     return thr_fail(err, THR_ENOMEM,
-                    "no memory for %zu rows within the radius: raise the least score or ask fewer queries at once",
+                    "no memory for %zu rows within the radius: raise the least score or search fewer queries at once",
                     wanted);
 }
 

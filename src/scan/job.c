@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - what a search decides once, before any query: numbers of rows, margins, and whether vectors are scored. */
+/* job.c - makes a search's job: the numbers of rows, the margins, and whether to score vectors without a screen. */
 #include "scan/bounds.h"
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
@@ -23,7 +23,7 @@ static thr_job count_rows(thr_context *context, const thr_scan_target *target, c
     job.n_blocks = (target->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(target, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
-    /* A margin is measured from the k-th best; without vectors more candidates are of no use. */
+    /* extra is relative to the k-th best estimate, so k rows are wanted; without vectors no more than k are of use. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
     if (job.exact || options->extra >= 0 || target->keep == THR_DTYPE_NONE)
         wanted = k;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MOST_LEADS = 16, HALVINGS = 8 };
+enum { MOST_ROWS = 16, HALVINGS = 8 };
 
 static const double ROUNDING = 0x1p-20;  /* relative, of the terms of an estimate */
 static const double SMALLEST = 0x1p-120; /* products underflow float32 below this */
@@ -20,7 +20,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
         return false;
     if (!thr_scan_unbias_screen(&screen))
         return false;
-    /* Without vectors the biased estimates themselves decide. */
+    /* Without vectors the biased estimates of the rescoring are the answer, so they are not changed. */
     if (nested && target->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
     const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
@@ -36,11 +36,11 @@ double thr_scan_margin_noise(const thr_margin *margin, double sine) {
 }
 
 /*
- * The mean over rows of the probability that a normal error exceeds z and the row's lead over the least score: of all
- * n, or of MOST_LEADS spread evenly over them.
+ * The mean probability that a row is dropped: that its normal error exceeds z standard errors plus the difference of
+ * its score and the least score. The mean is over all n rows, or over MOST_ROWS rows spread evenly over them.
  */
 static double mean_miss(const thr_candidate *items, const thr_reach *reach, double error, double z) {
-    const size_t n = reach->n, used = n < MOST_LEADS ? n : MOST_LEADS;
+    const size_t n = reach->n, used = n < MOST_ROWS ? n : MOST_ROWS;
     const double least = (double)reach->least;
     double sum = 0;
     for (size_t i = 0; i < used; i++)

@@ -2,10 +2,10 @@
 /*
  * margin.h - margins that keep a promised recall: how far a true score may exceed its estimate.
  *
- * A row belongs to the best k only if its score reaches the k-th best. So a row may be dropped once its estimate plus z
- * standard errors is below a k-th best score that was found already; a wanted row is then dropped with at most the
- * probability that a normal error exceeds z. That holds for every query, k and filter, because the error is measured
- * for the query at hand (noise.h).
+ * A row is among the best k only if its score reaches the k-th best score. A search drops a row if the row's estimate
+ * plus z standard errors is below the k-th best score found so far. A row among the best k is then dropped with at most
+ * the probability that a normal error exceeds z. This holds for every query, k and filter, because the standard error
+ * is measured for each query (noise.h).
  */
 #ifndef THR_SCAN_MARGIN_H
 #define THR_SCAN_MARGIN_H
@@ -23,22 +23,23 @@ typedef struct thr_margin {
 
 /*
  * Measure the margins of a query that thr_scan_query_prepare made with job->bounded. Return false, with noise.known
- * false, if they are unknown: the codes have no factors, or too few rows or the query have a direction. lane's
- * collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has no threshold.
+ * false, if they are unknown: the codes have no factors, the query's code is too inaccurate, or too few sampled rows
+ * have a residual that is not 0. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty
+ * and has no threshold.
  */
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
 /*
- * Make *query overestimate every item by z standard errors. sine bounds the angle between the query and the residuals
- * of the wanted rows (bounds.h); 1 is always right. The margin is z * noise * factor, and an estimate is (total - 2 D)
- * * gain * factor - offset * weight, so a larger total adds it. Return false, with nothing changed, if the total
- * overflows.
+ * Make *query overestimate every item by z standard errors. sine is an upper bound of the sine between the query and
+ * the residuals of the wanted rows (bounds.h); 1 is always valid. The margin z * noise * factor is added by enlarging
+ * total, since an estimate is (total - 2 D) * gain * factor - offset * weight. Return false, with nothing changed, if
+ * total overflows.
  */
 bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr_scan_query *query);
 
 /*
- * Where the job keeps a recall, measure the margins of a prepared query, and make *query, and of nested codes
- * margin->rescoring, overestimate every item by them.
+ * If the job has margins, measure those of a prepared query, and make *query overestimate every item by them; for
+ * nested codes margin->rescoring as well.
  */
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
@@ -56,23 +57,23 @@ typedef struct thr_reach {
 } thr_reach;
 
 /*
- * The z, 0 to most, with which the rows of a reach are missed with probability `miss` on average, when a row is dropped
- * whose estimate plus z standard errors is below the least score. A row that scores more needs less. In an open reach a
- * row that just reaches the least score counts as one more.
+ * Find the smallest z, 0 to most, at which the rows of a reach are dropped with a mean probability of at most `miss`. A
+ * row is dropped if its estimate plus z standard errors is below the least score, so a better row is less likely to be
+ * dropped. In an open reach a row that just reaches the least score is counted in addition.
  */
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss);
 
-/* Whether this query's recall is kept by margins. */
+/* Whether margins keep the recall of this query. */
 static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_query *query) {
     return job->screen_z > 0 && !query->collected;
 }
 
-/* Convert a finite least score to the collector's units, less the rounding error of estimates. */
+/* The collector's threshold for a finite least score: converted to its units, minus the rounding error of estimates. */
 double thr_scan_margin_threshold(const thr_scan_query *query, float least_score);
 
 /*
- * Lower the radius's margins, now that the best rows of the job's target are known: a row that leads by much is hardly
- * ever dropped. radius has the job's margins.
+ * Reduce the radius's margins, given the best rows of the job's target so far: rows far above the least score are
+ * hardly ever dropped. On entry radius has the job's margins.
  */
 void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
                             const thr_reach *reach, struct thr_radius *radius);
@@ -84,17 +85,17 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row);
 
 /*
- * In scan.c: the answer to one query, a matrix of one row, as thr_scan_search finds it, on one lane with capacity for
- * the job. *margin receives the query's; it borrows the lane's memory, and the job's target and filter. THR_ENOMEM; and
- * what the hits callbacks return.
+ * In scan.c: find the answer to one query, a matrix of one row, as thr_scan_search does, on one lane with capacity for
+ * the job. *margin receives the query's margins; it borrows the lane's memory, and the job's target and filter.
+ * THR_ENOMEM; and what the hits callbacks return.
  */
 thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_lane *lane, thr_margin *margin,
                                thr_error *err);
 
 /*
- * In complete.c: the answer of one query, number `row` of queries, that keeps the job's recall: from the survivors of
- * margin->query in the first lane's collector to thr_scan_answer_put. The query has n_lanes lanes, as for
- * thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
+ * In complete.c: turn the survivors of margin->query, in the first lane's collector, into the answer of query number
+ * `row` of queries, and write it with thr_scan_answer_put. The answer has the job's recall. The query has n_lanes
+ * lanes, as for thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
  */
 thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err);

@@ -35,9 +35,9 @@
 enum { TAIL = 3, LEAST_ROWS = 64 };
 
 static const double TAIL_Z = 2.25; /* 3 of some 100 to 128 normal numbers exceed it in absolute value */
-/* the measured standard deviation of 128 numbers is off by 6 %, seldom by 12 % */
+/* a standard deviation measured on 128 numbers has a standard error of 6 % */
 static const double UNCERTAINTY = 1.1;
-static const double LEAST_COSINE = 0.1; /* of the angle between a query and its code; one bit reaches 0.8 */
+static const double LEAST_COSINE = 0.1; /* between a query and its code; already one bit has about 0.8 */
 
 double thr_scan_normal_quantile(double probability) {
     double low = 0, high = 40;
@@ -167,7 +167,7 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
         const double record = nested ? thr_scan_record_factor(target, items[i].row) : factor;
         const double score = (double)(vectors ? items[i].score : rescored[i]);
         if (!(factor > 0 && record > 0))
-            continue; /* no direction, no error */
+            continue; /* a residual of length 0 has no error */
         screened[used] = (float)((score - (double)screened[i]) / factor);
         rescored[used++] = (float)((score - (double)rescored[i]) / record);
     }

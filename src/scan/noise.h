@@ -2,9 +2,9 @@
 /*
  * noise.h - the standard errors of a query's estimates, measured on rows of the index.
  *
- * The error of a code, and so of an estimate, is proportional to its item's length, and so is the item's factor. The
- * error divided by the factor is therefore alike for all items. That quotient is measured here: score per unit of
- * factor. noise.c has the formulae.
+ * Both the error of an estimate and the item's factor are proportional to the length of the item's residual. So the
+ * error divided by the factor has about the same distribution for all items. Its standard deviation is measured here,
+ * in score per unit of factor. noise.c has the formulae.
  */
 #ifndef THR_SCAN_NOISE_H
 #define THR_SCAN_NOISE_H
@@ -15,7 +15,7 @@ enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; the mos
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {
-    bool known;                /* false if too few sampled rows have a direction */
+    bool known;                /* false if too few sampled rows have a residual that is not 0 */
     double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
     double query;              /* the share of `screened` that the query's own code causes */
 } thr_noise;
@@ -28,8 +28,8 @@ bool thr_scan_unbias_screen(thr_scan_query *query);
 bool thr_scan_unbias_rescoring(thr_scan_query *query);
 
 /*
- * Measure the estimates of codes with factors against the scores of kept vectors, or for an index of codes only against
- * the estimates by all planes. screen and rescoring are the queries of the two estimates. lane's collector needs
+ * Compare the estimates of codes with factors with the scores of kept vectors, or, in an index of codes only, with the
+ * estimates by all planes. screen and rescoring are the queries of the two estimates. lane's collector needs
  * capacity for THR_NOISE_BLOCKS blocks of rows; afterwards it is empty and has no threshold.
  */
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.c - the pass over all blocks: a first threshold from a sample of blocks, then every block once, by one query on
- * all threads or by a group of queries on one thread. Either way the order by (score, row) alone decides the answer.
+ * pass.c - the pass over all blocks: computes a first threshold from a sample of blocks, then screens every block, for
+ * one query on all threads or for a group of queries on one thread. Rows are ordered by (score, row), so both give the
+ * same answer.
  */
 #include "base/error.h"
 #include "parallel/pool.h"
@@ -12,9 +13,8 @@
 #include <math.h>
 
 /*
- * Compute a first threshold for each query from the scores of evenly spaced blocks, which are collected without a
- * threshold and copied out. With hits there is no sample: the blocks would lie in as many windows, and the sums of a
- * whole window are computed at once.
+ * Compute a first threshold for each query from the scores of evenly spaced blocks. With hits there is no sample: each
+ * block would be in another window, and the sums of a whole window are computed at once.
  */
 static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
                              float *thresholds) {
@@ -128,7 +128,7 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     const thr_way way =
         thr_scan_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
     thr_code_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
-    group.codes.codes = NULL; /* the other kernels read the codes from `queries` */
+    group.codes.codes = NULL; /* it pointed to this function's array; screen.c reads the codes from `queries` */
     return group;
 }
 

@@ -2,9 +2,9 @@
 /*
  * plan.c - the probe that finds the fastest way to compute distances on this processor.
  *
- * Every way computes the distances between a few random blocks and a few random queries, repeated until the time can be
- * measured. The fastest of several rounds counts. Ways alternate within a round, so that a disturbance hits all of
- * them.
+ * Each method computes the distances between a few random blocks and a few random queries, often enough for its time to
+ * be measurable. Its rate is that of its fastest round. Methods alternate within a round, so that a disturbance affects
+ * all of them.
  */
 #include "scan/plan.h"
 
@@ -19,9 +19,9 @@
 #include <string.h>
 
 enum {
-    PROBE_QUERIES = 16,     /* larger groups have about the rates of this many */
-    PROBE_BYTES = 12288,    /* of codes, as many as a scan reads at once; at least a block */
-    PROBE_MEMORY = 1 << 20, /* of distinct query codes; if they are long there are fewer, used repeatedly */
+    PROBE_QUERIES = 16,     /* most queries; rates hardly change beyond it */
+    PROBE_BYTES = 12288,    /* of codes, as many as a scan's tile; at least one block */
+    PROBE_MEMORY = 1 << 20, /* of query codes; long codes are repeated instead */
     PROBE_ROUNDS = 5
 };
 
@@ -30,7 +30,7 @@ enum {
 
 /* --------------------------------------------------------------------------------------------- the probe */
 
-/* Groups are cut into fours (group.c), so rates depend on few numbers of queries. */
+/* Round a number of queries to one that is measured: kernels process queries in fours (group.c). */
 static uint32_t probed_queries(uint32_t n_queries) {
     return n_queries < 4 ? n_queries : n_queries < PROBE_QUERIES ? n_queries / 4 * 4 : PROBE_QUERIES;
 }
@@ -76,7 +76,7 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
     double spent = 0;
     for (int round = 0; round < PROBE_ROUNDS && spent < PROBE_TIME; round++)
         for (int way = 0; way < THR_N_WAYS; way++) {
-            /* XOR takes each query separately, and is slow with many bits: one query is enough. */
+            /* XOR computes each query separately, so one query gives its rate; with many bits it is slow. */
             const uint32_t n_queries = way == THR_WAY_XOR ? 1 : plan->n_queries;
             thr_code_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
             double took = 0;

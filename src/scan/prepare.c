@@ -14,12 +14,12 @@ typedef struct coded_part {
 } coded_part;
 
 /*
- * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first product needs codes;
- * the second is the item's offset times this query's weight, the last is the query's bias. L2 is the squared distance
- * of x - c and q - c.
+ * Remove the centre c. With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first
+ * product needs codes. The second is the item's offset times the query's weight, the third is the query's bias. For L2
+ * the distance of x and q is that of x - c and q - c.
  */
-static coded_part take_centre_off(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
-                                  float *residual) {
+static coded_part remove_centre(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
+                                float *residual) {
     const float *centre = target->quantiser->centre;
     const uint32_t n_dims = target->quantiser->n_dims;
     const bool l2 = target->metric == THR_METRIC_L2;
@@ -42,7 +42,7 @@ static coded_part find_coded_part(const thr_scan_target *target, const thr_kerne
     float *room = lane->vector + n_dims;
     coded_part part = {lane->vector, target->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
     if (target->quantiser->centre != NULL)
-        part = take_centre_off(target, kernels, lane->vector, room);
+        part = remove_centre(target, kernels, lane->vector, room);
     if (target->metric == THR_METRIC_L2)
         part.bias = -part.length * part.length;
     if (target->quantiser->rotation != NULL) {
@@ -59,7 +59,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     const thr_scan_target *target = job->target;
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
-    const bool fixed = target->quantiser->fixed; /* then no vectors are kept, which alone need a query of length 1 */
+    const bool fixed = target->quantiser->fixed; /* then no vectors are kept, so the query need not have length 1 */
     lane->floor = -INFINITY;
     (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));

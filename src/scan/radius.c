@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * radius.c - finds all rows within a radius. The screen's threshold is fixed beforehand, so survivors are rescored and
- * refined in batches of some thousands as they come: only the answer's memory grows.
+ * radius.c - finds all rows within a radius. The screen's threshold does not change during the pass, so survivors are
+ * rescored and refined in batches of some thousands: no memory but the answer's grows.
  */
 #include "scan/radius.h"
 
@@ -43,8 +43,8 @@ static size_t keep_from(thr_candidate *items, size_t n, double least) {
 }
 
 /*
- * Rescore n items by all planes. Keep those that may reach the least score; without vectors keep all, since these
- * estimates decide (accept_survivors).
+ * Rescore n items by all planes, and keep those that may reach the least score. Without vectors keep all:
+ * accept_survivors compares their estimates with the least score.
  */
 static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
     const thr_scan_target *target = s->job->target;
@@ -85,8 +85,8 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
     return THR_OK;
 }
 
-/* A query without direction has cosine and inner product 0 with all rows. */
-static thr_status find_all(const radius_search *s, thr_lane *lane, thr_error *err) {
+/* Add all allowed rows if 0 is within the radius: a query of length 0 scores 0 with every row. */
+static thr_status find_all_rows(const radius_search *s, thr_lane *lane, thr_error *err) {
     const uint64_t *filter = s->job->options->filter;
     for (uint64_t row = 0; row < s->job->target->n_rows && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
@@ -171,7 +171,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
     if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
         query->collected = true;
-        THR_TRY(find_all(s, lane, err));
+        THR_TRY(find_all_rows(s, lane, err));
     } else {
         *plan = thr_scan_radius_plan_make(job, &s->radius, query, lane);
         query->collected = plan->exact;

@@ -14,7 +14,7 @@ typedef struct thr_found {
 
 void thr_scan_found_free(thr_context *context, thr_found *found);
 
-/* Make room for `wanted` rows in all, or append n rows. THR_ENOMEM. */
+/* Reserve memory for `wanted` rows in all; append n rows. THR_ENOMEM. */
 thr_status thr_scan_found_reserve(thr_context *context, thr_found *found, size_t wanted, thr_error *err);
 thr_status thr_scan_found_append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n,
                                  thr_error *err);
@@ -24,9 +24,9 @@ thr_status thr_scan_found_append(thr_context *context, thr_found *found, const t
  * query_bits, exact, filter, recall and certified, which the caller has checked. found has a zeroed element per query;
  * the caller frees them, after an error too.
  *
- * A row that just reaches least_score is missed with a probability of 1 - recall, a row with a better score with a
- * smaller one (noise.h); with recall 1 no row is missed. Exact scores decide, or in an index of codes only the
- * estimates by all planes.
+ * A row that just reaches least_score is missed with probability 1 - recall; the better its score, the smaller the
+ * probability (noise.h). With recall 1 no row is missed. Rows are accepted by exact scores, or, in an index of codes
+ * only, by the estimates from all planes.
  *
  * THR_ERANGE: a query is not finite or too long (err names it); THR_ENOMEM.
  */

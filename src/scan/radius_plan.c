@@ -2,8 +2,8 @@
 /*
  * radius_plan.c - chooses thresholds and margins for one query of a radius search.
  *
- * A row may be missed at the screen and at the rescoring; the two probabilities add up to 1 - recall. The rescoring
- * gets the smaller share, since estimates by all planes are so accurate that its margin is small in any case.
+ * A row may be missed by the screen or by the rescoring; the two probabilities add up to 1 - recall. The rescoring gets
+ * the smaller share: estimates by all planes are accurate, so its margin is small anyway.
  */
 #include "scan/radius_plan.h"
 
@@ -15,7 +15,7 @@
 enum { LEAST_ITEMS = 4096 }; /* with fewer, all are scored; measuring the noise would cost more */
 _Static_assert((int)THR_NOISE_BLOCKS <= (int)THR_RADIUS_BLOCKS, "a sample must fit the collector");
 
-static const double MOST_SURVIVORS = 0.2; /* of all rows: beyond it, reading all vectors in order is faster */
+static const double MOST_SURVIVORS = 0.2; /* share of all rows; with more, reading all vectors in order is faster */
 
 thr_radius thr_scan_radius_make(float least_score, double recall) {
     const double miss = 1 - recall;
@@ -49,8 +49,8 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
 }
 
-/* A query that was prepared for another part of the index. */
-static void take_over(const thr_job *job, thr_scan_query *query) {
+/* Use a query, prepared for another part of the index, with this job. */
+static void retarget(const thr_job *job, thr_scan_query *query) {
     query->target = job->target;
     query->filter = job->options->filter;
     query->over = 0;
@@ -68,8 +68,8 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
         margin = *radius->margin;
     else if (job->target->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
         return false;
-    take_over(job, &margin.screen);
-    take_over(job, &margin.rescoring);
+    retarget(job, &margin.screen);
+    retarget(job, &margin.rescoring);
     const double least = thr_scan_margin_threshold(query, radius->least_score);
     if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))
         return false;
@@ -81,8 +81,8 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
 }
 
 /*
- * Plan for an index of codes only, where estimates decide: those of flat codes at the screen, those of nested codes
- * after rescoring.
+ * Plan for an index of codes only. Rows are accepted by their estimates: from the screen for flat codes, from the
+ * rescoring for nested codes.
  */
 static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                            thr_radius_plan *plan) {

@@ -10,7 +10,7 @@ enum {
     THR_RADIUS_ROWS = THR_RADIUS_BLOCKS * THR_BLOCK_ITEMS,
 };
 
-#define THR_SCREEN_SHARE 0.75 /* of the misses, the screen's; the rescoring has the rest */
+#define THR_SCREEN_SHARE 0.75 /* the screen's share of the allowed misses; the rescoring has the rest */
 
 struct thr_margin;
 
@@ -18,11 +18,10 @@ struct thr_margin;
 typedef struct thr_radius {
     float least_score;
     bool certain;               /* recall is 1: no row may be missed */
-    uint64_t most;              /* only the best so many rows are wanted, and a few thousand kept; 0: all */
+    uint64_t most;              /* keep at least the best so many rows, and at most some thousands more; 0: keep all */
     double screen_z, rescore_z; /* margins of the screen and of the rescoring, in standard errors */
     /*
-     * Of the only query, if it was prepared and its noise measured already, on the same lane; else NULL. The target may
-     * be another part of the index.
+     * NULL, or the margin of the only query, measured before on the same lane, possibly on another part of the index.
      */
     const struct thr_margin *margin;
 } thr_radius;
@@ -48,7 +47,7 @@ typedef struct thr_radius_plan {
 thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
                                           thr_lane *lane);
 
-/* The most rows that a lane's collector holds in a search: its survivors, and what margins need. */
+/* The most rows that a lane's collector holds in a search: its survivors, or the rows that measuring margins needs. */
 static inline size_t thr_scan_most_survivors(const thr_job *job) {
     const size_t rows = THR_RADIUS_ROWS + THR_BLOCK_ITEMS;
     return job->screen_z > 0 && job->survivors < rows ? rows : job->survivors;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranks.c - the ranks of given rows in the screen's order, which calibration uses. Ranks are counted without sorting:
- * every survivor is counted in the gap between the given rows into which it falls.
+ * ranks.c - the ranks of given rows among the survivors, for calibration. Survivors are not sorted: each one is counted
+ * in its gap between two given rows, and a row's rank is the sum of the counts before it.
  */
 #include "base/error.h"
 #include "scan/worker.h"
@@ -18,7 +18,7 @@ typedef struct ranking {
     size_t hash_size;     /* a power of two */
     thr_candidate *found; /* the given rows among the survivors; .distance: index in rows */
     size_t n_found;
-    float top, scale;    /* of score bins, from the best down */
+    float top, scale;    /* bin of a score: (top - score) * scale */
     uint32_t ends[BINS]; /* rows of `found` in a bin and all bins before it */
     uint64_t *in_gap;    /* n_rows + 1 counts: survivors directly after that many rows of `found` */
 } ranking;
@@ -35,7 +35,7 @@ static size_t bin_of(const ranking *r, float score) {
     return !(bin > 0) ? 0 : bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* Make bins of equal width, so many that a bin rarely holds more than one found row: little is left to search. */
+/* Make bins of equal width, so many that a bin rarely holds more than one found row. */
 static void make_bins(ranking *r) {
     const float spread = r->n_found > 0 ? r->found[0].score - r->found[r->n_found - 1].score : 0;
     r->top = r->n_found > 0 ? r->found[0].score : 0;

@@ -9,11 +9,12 @@
 enum {
     AHEAD = 6,         /* vectors being fetched while one is scored */
     LINE = 64,         /* bytes per fetch */
-    FETCH_BYTES = 256, /* of each vector; the processor then recognises the stream and fetches the rest itself */
-    WAITING = 256,
-    SPARSE = 24, /* a block with fewer allowed rows is scored row by row */
+    FETCH_BYTES = 256, /* of each vector; the hardware prefetcher fetches the rest */
+    QUEUED = 256,      /* rows */
+    SPARSE = 24,       /* a block with fewer allowed rows is scored row by row */
 };
 
+/* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
 static const double ROW_NS = 20, ROW_BYTES_A_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_A_NS = 16;
 
 /* Raw kernel values of n consecutive rows from `first` on, before item factors. */
@@ -39,7 +40,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
                 scores[i] *= segment->scales[first + i];
             break;
         }
-        /* (q - scale x)^2 needs the row's own values. */
+        /* (q - scale x)^2 cannot be computed from the integers: unpack the row. */
         for (size_t i = 0; i < n; i++) {
             float *row = lane->vector + n_dims;
             for (uint32_t d = 0; d < n_dims; d++)
@@ -52,7 +53,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] *= segment->inverse_norms[first + i];
     if (l2)
         for (size_t i = 0; i < n; i++)
-            scores[i] = 0.0f - scores[i]; /* not -0 for the query itself */
+            scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */
 }
 
 static void fetch(const thr_scan_target *target, uint64_t row) {
@@ -78,20 +79,20 @@ void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate 
     }
 }
 
-/* Rows of sparse blocks, queued until there are enough to fetch one while another is scored. */
-typedef struct waiting {
-    thr_candidate items[WAITING];
+/* Rows of sparse blocks, scored in batches so that the next vectors are fetched meanwhile. */
+typedef struct row_queue {
+    thr_candidate items[QUEUED];
     size_t n;
-} waiting;
+} row_queue;
 
-static thr_candidate waiting_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+static thr_candidate queued_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     if (query->target->hits == NULL)
         return (thr_candidate){row, 0, 0};
     thr_scan_values_load(query, lane, row);
     return thr_values_row(lane, row);
 }
 
-static void score_waiting(const thr_scan_query *query, thr_lane *lane, waiting *rows) {
+static void score_queue(const thr_scan_query *query, thr_lane *lane, row_queue *rows) {
     thr_scan_refine(query, lane, rows->items, rows->n);
     for (size_t i = 0; i < rows->n; i++) {
         if (i % THR_BLOCK_ITEMS == 0)
@@ -103,7 +104,7 @@ static void score_waiting(const thr_scan_query *query, thr_lane *lane, waiting *
 }
 
 void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
-    waiting rows = {.n = 0};
+    row_queue rows = {.n = 0};
     for (; blocks.first < blocks.end; blocks.first++) {
         const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
         const thr_segment *segment = thr_scan_segment_of(query->target, row);
@@ -113,9 +114,9 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
             continue;
         if (query->filter != NULL && __builtin_popcountll(mask) < SPARSE) {
             for (; mask != 0; mask &= mask - 1)
-                rows.items[rows.n++] = waiting_row(query, lane, row + (unsigned)__builtin_ctzll(mask));
-            if (rows.n > WAITING - SPARSE)
-                score_waiting(query, lane, &rows);
+                rows.items[rows.n++] = queued_row(query, lane, row + (unsigned)__builtin_ctzll(mask));
+            if (rows.n > QUEUED - SPARSE)
+                score_queue(query, lane, &rows);
             continue;
         }
         float scores[THR_BLOCK_ITEMS] = {0};
@@ -130,7 +131,7 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
         if (mask != 0)
             thr_select_collector_push_block(&lane->collector, row, mask, scores, NULL);
     }
-    score_waiting(query, lane, &rows);
+    score_queue(query, lane, &rows);
 }
 
 static double touched_blocks(const uint64_t *filter, uint64_t n_items) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - a search for the best k. Queries are spread over the threads in groups that read every tile of codes
- * together, or each query in turn takes all threads. Survivors are rescored by the other planes, refined, and sorted.
+ * scan.c - a search for the best k. Each thread searches for a group of queries, which read every tile of codes
+ * together; or all threads search for one query after the other. Survivors are rescored by the other planes, refined,
+ * and sorted.
  */
 #include "scan/scan.h"
 
@@ -67,7 +68,7 @@ static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error 
                         1, margins, err);
 }
 
-/* Fewer queries than threads run one after the other, each on all threads; else groups of equal size per thread. */
+/* Whether all threads search for one query after the other, rather than each thread for a group of queries. */
 static bool one_by_one_is_best(const thr_context *context, uint64_t n_queries) {
     return n_queries < context->n_threads || n_queries == 1;
 }

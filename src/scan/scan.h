@@ -32,7 +32,7 @@ enum { THR_QUERY_BITS = 4 };
 typedef struct thr_scan_target {
     const thr_segment *segments; /* in row order */
     size_t n_segments;
-    uint64_t n_rows; /* in all segments, and between them: a segment begins at a multiple of 64 */
+    uint64_t n_rows; /* in all segments, and padding between them: each segment begins at a multiple of 64 */
     const thr_quantiser *quantiser;
     thr_metric metric;
     thr_dtype keep;      /* F32, F16, I8 or NONE */
@@ -50,11 +50,11 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan, thr_error *err
 void thr_scan_free(thr_scan *scan);
 
 /*
- * Search for all queries (any dtype; the caller checks that they have the target's dimensions). The caller also checks
- * the options: query_bits in 0..8, k >= 1, a filter of n_rows bits, exact only with vectors. n_survivors and
- * n_candidates give the numbers of rows that go on, at least k in any case. With a recall between 0 and 1, with vectors
- * and factors, and without hits or extra, margins keep the recall whatever these numbers (margin.h), which then decide
- * the time.
+ * Find the best k rows of all queries (any dtype). The caller checks the queries' dimensions and the options:
+ * query_bits in 0..8, k >= 1, a filter of n_rows bits, exact only with vectors.
+ *
+ * n_survivors rows pass the screen and n_candidates are refined, at least k each. With a recall above 0 and below 1,
+ * vectors, factors, no hits and no extra, margins keep the recall (margin.h), and these numbers affect only the time.
  *
  * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.
  *
@@ -71,16 +71,16 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                                   thr_error *err);
 
-/* The number of lanes, numbered from 0, that a search of n_queries uses if no store does its work (added_scores.h). */
+/* The number of lanes, numbered from 0, that a search of n_queries uses on the CPU. */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
 /* The number of rows that pass a filter (NULL: all). */
 uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter);
 
 /*
- * A request for the ranks of given rows by the leading planes' estimates and by the estimates of all planes, both among
- * the best n_survivors by the leading planes. A rank is the number of rows before; UINT32_MAX for rows that did not
- * survive. For flat codes both ranks are equal.
+ * A request for the ranks of given rows: by the leading planes' estimates, and by the estimates of all planes. Only the
+ * best n_survivors rows by the leading planes are ranked. A rank is the number of better rows; UINT32_MAX for rows that
+ * did not survive. For flat codes both ranks are equal.
  */
 typedef struct thr_scan_rank_request {
     const uint64_t *rows;

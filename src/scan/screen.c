@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen.c - the cheap pass: integer distances of a tile of blocks, then scores only where the threshold can be
- * reached.
+ * screen.c - the cheap pass: computes the integer distances of a tile of blocks, and from them scores.
  *
- * Cosine without factors also needs the length of the item's code, which costs popcounts between its own planes. It is
- * computed only for blocks in which a distance reaches the bound that the block's shortest code allows; a threshold
- * that few items reach leaves few such blocks.
+ * Cosine without factors also needs the length of an item's code, which costs popcounts between its planes. Lengths are
+ * computed only for blocks where a distance is small enough to reach the threshold with the block's shortest code. If
+ * few items reach the threshold, there are few such blocks.
  */
 #include "code/encode.h"
 #include "scan/values.h"
@@ -13,7 +12,7 @@
 #include <math.h>
 
 /*
- * Queries looked up together on a tile: as many as the kernels take at once; their distances take little of the cache.
+ * Queries looked up together on a tile: the most that a kernel call takes. Their distances fit the first-level cache.
  */
 enum { LOOKED_UP = 4 };
 
@@ -190,8 +189,8 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
 }
 
 /*
- * Look up a few queries at a time while the tile is in the cache; or compute all distances at once by products of
- * bytes.
+ * Screen a tile for all queries of a group while it is in cache: a few queries at a time by table or XOR, or all at
+ * once by byte products.
  */
 static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                          size_t n) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.c - scores and sums of hits become values. A candidate carries its sum, so that it is looked up only once: in
- * the field of its distance, or, until a nested code is rescored, in the low 32 bits of its row. With hits rows are
- * below 2^32, so the shifted row keeps the order.
+ * values.c - computes values from scores and sums of hits. A candidate carries its sum, so that no sum is looked up
+ * twice. The sum is in the candidate's `distance`; until a nested code is rescored, which needs the distance, it is in
+ * the low 32 bits of `row`, with the row above it. With hits rows are below 2^32, so candidates keep their order.
  */
 #include "scan/values.h"
 

@@ -15,14 +15,14 @@ thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *
 uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                                   float *scores);
 
-/* score = gain * estimate + bias: the gain. Estimates are in the collector's units (worker.h). */
+/* The gain of score = gain * estimate + bias, for an estimate in the collector's units (worker.h). */
 static inline float thr_values_gain(const thr_scan_query *query) {
     return thr_has_factors(query->target) ? 1 : query->norm > 0 ? query->code.gain : 0;
 }
 
 /*
- * Offer the rows of `mask` to the collector. distances NULL: codes are not nested, and candidates carry the sum
- * instead.
+ * Offer the rows of `mask` to the collector. distances NULL: codes are not nested, and candidates carry their sums in
+ * the place of distances.
  */
 void thr_scan_values_push(thr_lane *lane, uint64_t first, uint64_t mask, const float *values,
                           const uint32_t *distances);

@@ -14,18 +14,18 @@
 #include <math.h>
 
 enum {
-    THR_TILE_BLOCKS = 16,         /* most blocks screened at once */
-    THR_TILE_BYTES = 12288,       /* and about so many bytes of codes; more would interrupt their stream */
-    THR_RUN_BLOCKS = 16,          /* blocks whose bounds are computed at once: one register */
-    THR_PIECE_BLOCKS = 1024,      /* blocks a thread takes at once */
-    THR_GROUP = 16,               /* queries that read every tile together */
-    THR_SHARED_BYTES = 256 << 10, /* of vectors that the queries of a group score in turn: they stay in the cache */
+    THR_TILE_BLOCKS = 16,    /* most blocks screened at once */
+    THR_TILE_BYTES = 12288,  /* most bytes of codes screened at once; larger tiles interrupt the prefetcher's stream */
+    THR_RUN_BLOCKS = 16,     /* blocks whose bounds are computed at once: one register */
+    THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
+    THR_GROUP = 16,          /* queries that read every tile together */
+    THR_SHARED_BYTES = 256 << 10, /* of vectors that all queries of a group score while they are in cache */
 };
 
 /*
- * How many blocks are sampled for the first threshold, at the positions of thr_select_sample_place: one in 32, at most
- * 256 (whose 16,384 scores estimate a threshold of a hundredth of a percent well enough), and none where that is less
- * than 8.
+ * The number of blocks sampled for the first threshold (at the positions of thr_select_sample_place): one in 32, at
+ * most 256, and none if that is fewer than 8. The 16,384 scores of 256 blocks suffice to estimate the threshold that a
+ * hundredth of a percent of the items reach.
  */
 enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
 
@@ -41,15 +41,16 @@ typedef struct thr_job {
     const thr_search_options *options;
     uint32_t query_bits;
     const thr_answers *answers;
-    uint64_t n_blocks, n_allowed; /* rows that pass the filter */
-    size_t survivors;             /* rows that pass the screen; of nested codes those whose records are read */
-    size_t wanted;                /* candidates to refine, at most survivors */
-    bool exact;                   /* score rows from their vectors, without a screen */
-    bool bounded;                 /* the queries' errors are measured */
-    double kept_error;            /* thr_scan_kept_error, where answers are certified */
+    uint64_t n_blocks;
+    uint64_t n_allowed; /* rows that pass the filter */
+    size_t survivors;   /* rows that pass the screen; of nested codes those whose records are read */
+    size_t wanted;      /* candidates to refine, at most survivors */
+    bool exact;         /* score rows from their vectors, without a screen */
+    bool bounded;       /* prepared queries get their errors (thr_query_errors) */
+    double kept_error;  /* thr_scan_kept_error, where answers are certified */
     /*
-     * The recall is kept by margins (margin.h): of the screen and of the rescoring, in standard errors. 0: by the
-     * numbers of survivors and candidates alone.
+     * Margins of the screen and of the rescoring, in standard errors, that keep the recall (margin.h). 0: no margins;
+     * the numbers of survivors and candidates determine the recall.
      */
     double screen_z, rescore_z;
 } thr_job;
@@ -83,7 +84,7 @@ typedef struct thr_scan_query {
     thr_query_code code;
     float gain;   /* with factors: multiplies (total - 2 D) * factor */
     float weight; /* multiplies offsets */
-    float bias;   /* added to an estimate in the collector's units, gives the user's score */
+    float bias;   /* estimate in the collector's units + bias = the user's score */
     /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + over) * factor - offset * weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
@@ -109,7 +110,7 @@ typedef struct thr_left_out {
     double factor; /* the largest in the records of all rescored rows */
 } thr_left_out;
 
-/* The workspace of one query or one thread. */
+/* The scratch memory of one query or one thread. */
 typedef struct thr_lane {
     thr_collector collector;
     float *vector;     /* n_dims floats: the query; then n_dims more: a row, or the query less the centre */
@@ -131,7 +132,7 @@ typedef struct thr_lane {
     uint64_t n_read;      /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;
 
-/* Queries that devices take at once, with a lane each, whatever the number of threads. */
+/* Queries that devices process at once, each with a lane, whatever the number of threads. */
 enum { THR_DEVICE_QUERIES = 256 };
 
 struct thr_scan {
@@ -197,20 +198,21 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes);
 
 /*
- * Collect the survivors of each of n queries in its lane; or with n_lanes > 1 those of one query, on all threads, in
- * the first lane. With job->exact the scores are exact.
+ * Collect the survivors of n queries, each in its own lane. With n_lanes > 1, n is 1: all threads collect that query's
+ * survivors in the first lane. With job->exact the scores are exact.
  */
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                             thr_error *err);
 
 /*
- * The answer of a query without direction, whose cosine and inner product are 0 with all rows: the first allowed rows.
+ * Collect the first allowed rows: the answer for a query of length 0, whose cosine or inner product with every row is
+ * 0.
  */
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err);
 
 /*
- * The margin of a query in the collector's units. 0 without vectors: there is nothing to refine, so rows within a
- * margin would be collected only to be dropped.
+ * options->extra in the collector's units: the collector keeps rows whose estimate is within it of the k-th best one. 0
+ * without vectors, since no row is refined then. This is not a margin of margin.h.
  */
 float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query);
 
@@ -227,14 +229,14 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n);
 
 /*
- * Whether scoring the vectors of the allowed rows is cheaper than screening the blocks that hold them, as with few
- * allowed rows. The costs are in nanoseconds on a processor of 2023; a wrong cost changes the time, not the answer.
+ * Whether scoring the vectors of the allowed rows costs less than screening the blocks that hold them. The costs were
+ * measured on a processor of 2023; wrong costs change the time, not the answer.
  */
 bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
 
 /*
- * Record the bounds of the rows that the screen leaves out: items are those that pass it; if they will be rescored,
- * also the largest factor of their records.
+ * Record an upper bound of the estimates that the screen left out, given the items that passed; and, if these will be
+ * rescored, the largest factor in their records.
  */
 void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
 void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
@@ -242,7 +244,7 @@ void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *ite
 /* Record the bounds after the rescore: n of the n_rescored items will be refined. */
 void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out);
 
-/* Whether certainly no row that was left out has `score`, the k-th of the answer, or a better one. */
+/* Whether every row that was left out certainly scores less than `score`, the k-th score of the answer. */
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /*
@@ -257,7 +259,7 @@ static inline bool thr_answer_refines(const thr_job *job) {
     return !job->exact && job->target->keep != THR_DTYPE_NONE;
 }
 
-/* Whether bounds of the rows left out must be recorded to certify the answer. */
+/* Whether an answer can be certified only by bounds of the rows left out. */
 static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
     return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
 }

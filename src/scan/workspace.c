@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - the memory of searches: a lane a query or thread, and the check of queries that reads them once. */
+/* workspace.c - the memory of searches, one lane per query or thread; and the check of queries. */
 #include "base/error.h"
 #include "scan/radius_plan.h"
 #include "scan/worker.h"
