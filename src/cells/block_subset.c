@@ -5,8 +5,8 @@
 #include "scan/worker.h"
 #include "select/bitmap.h"
 
-/* The items from `item` on, a multiple of 64, of a segment; at most n of them. */
-static thr_segment cut(const thr_scan_target *whole, const thr_segment *from, uint64_t item, uint64_t n) {
+/* A view of a segment's items from `item` on, a multiple of 64; at most n of them. */
+static thr_segment slice(const thr_scan_target *whole, const thr_segment *from, uint64_t item, uint64_t n) {
     const uint32_t n_dims = whole->quantiser->n_dims;
     const thr_record_shape records =
         thr_record_shape_of(n_dims, whole->quantiser->item_bits, whole->lead, from->lead_offsets);
@@ -50,7 +50,7 @@ static thr_status add_run(thr_context *context, const thr_scan_target *whole, th
         const thr_segment *from = thr_scan_segment_of(whole, row);
         THR_TRY(thr_cells_subset_reserve(context, part->n_segments + 1, at + (run.end - run.first), part, err));
         thr_segment *segment = &part->segments[part->n_segments];
-        *segment = cut(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
+        *segment = slice(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
         const uint64_t n_blocks = thr_bitmap_words(segment->n_items);
         segment->first_row = part->target.n_rows;
         part->firsts[part->n_segments++] = row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_subset.h - some blocks of a scan's target as a target of their own, whose rows are numbered without gaps.
+ * block_subset.h - a scan target made of some blocks of another, with rows numbered without gaps.
  *
- * So whatever a scan does over an index it does over the visited cells: sampled thresholds, margins, second passes.
+ * So every kind of scan works on the visited cells as on a whole index: sampled thresholds, margins, second passes.
  */
 #ifndef THR_CELLS_BLOCK_SUBSET_H
 #define THR_CELLS_BLOCK_SUBSET_H
@@ -10,16 +10,16 @@
 #include "base/memory.h"
 #include "scan/scan.h"
 
-/* Initialise with zeros. Owned, but for what target borrows of the whole. */
+/* Initialise with zeros. Owns its arrays; target borrows all other data from the whole target. */
 typedef struct thr_cells_subset {
     thr_scan_target target;
-    thr_segment *segments; /* a run of blocks each */
-    uint64_t *firsts;      /* the row of the whole target that each begins with */
-    uint64_t *words;       /* the filter of the part's rows */
+    thr_segment *segments; /* one for each run of adjacent blocks */
+    uint64_t *firsts;      /* by segment: its first row, as numbered in the whole target */
+    uint64_t *words;       /* filter, by row of the part */
     size_t n_segments, segments_capacity, firsts_capacity, words_capacity;
 } thr_cells_subset;
 
-/* Make room for n_segments runs of n_blocks blocks in all, so that no part of that size allocates. THR_ENOMEM. */
+/* Allocate for n_segments runs with n_blocks blocks in all; smaller parts then allocate nothing. THR_ENOMEM. */
 thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uint64_t n_blocks, thr_cells_subset *part,
                                     thr_error *err);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double ROUNDING = 1 + 0x1p-22; /* above the roundings of a distance to float32, and of its computation */
+static const double ROUNDING = 1 + 0x1p-22; /* more than the rounding errors of a distance in float32 */
 
 /* ------------------------------------------------------------------------------------------------ one cell */
 
@@ -82,7 +82,7 @@ static void sort_items(const uint32_t *numbers, uint32_t n, uint32_t n_groups, u
     starts[0] = 0;
 }
 
-/* The pieces that a group is divided into. */
+/* The number of cells that a group becomes. */
 static uint32_t pieces_of(uint32_t size, double mean) {
     return (double)size <= THR_CELLS_LARGEST * mean ? 1 : (uint32_t)ceil((double)size / (THR_CELLS_LARGEST * mean));
 }

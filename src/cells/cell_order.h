@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_order.h - the order in which a segment stores its items, cell by cell, and the numbers of each cell. */
+/* cell_order.h - sorts a segment's items by cell, and measures each cell. */
 #ifndef THR_CELLS_CELL_ORDER_H
 #define THR_CELLS_CELL_ORDER_H
 
@@ -9,23 +9,24 @@
 /* Items that can be read in any order, by several threads at once. */
 typedef struct thr_cell_items {
     const void *object;
-    void (*read)(const void *object, uint32_t item, float *vector); /* n_dims floats, as scores are computed from */
+    void (*read)(const void *object, uint32_t item,
+                 float *vector); /* writes n_dims floats: the vector that is scored */
     uint32_t n, n_dims;
 } thr_cell_items;
 
 /* Initialise with zeros; owned. */
 typedef struct thr_cell_order {
     thr_context *context;
-    uint32_t *items; /* n_items: the item that comes in each place */
+    uint32_t *items; /* n_items: the item at each place of the new order */
     thr_cell *cells;
     float *centroids;
     thr_cell_table table; /* views of the two */
 } thr_cell_order;
 
 /*
- * Order items by group, then by number. numbers has the group of each, below n_groups. Groups without items have no
- * cell; one of more than THR_CELLS_LARGEST times the mean of all becomes several cells of about equal size, so no cell
- * is larger than 8 means. THR_ENOMEM.
+ * Order items by group, then by item number. numbers[i] is the group of item i, below n_groups. A group becomes a cell;
+ * a group without items has none; a group with more than THR_CELLS_LARGEST times the mean number of items becomes
+ * several cells of about equal size. THR_ENOMEM.
  */
 thr_status thr_cells_order_make(thr_context *context, const thr_cell_items *items, const uint32_t *numbers,
                                 uint32_t n_groups, thr_cell_order *order, thr_error *err);
@@ -38,8 +39,8 @@ typedef struct thr_cell_run {
 } thr_cell_run;
 
 /*
- * Measure a run of items: its centroid, and how far they are from it. sums and vector have n_dims values, and are
- * overwritten. The same bits for the same items in the same order.
+ * Measure a run of items: their centroid, and how far they are from it. sums and vector are scratch memory of n_dims
+ * values. The same items in the same order give the same bits.
  */
 thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run, double *sums, float *vector,
                            float *centroid);

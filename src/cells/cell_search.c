@@ -14,22 +14,22 @@
 #include <string.h>
 
 enum {
-    FEW = 10,          /* rows that the spread is fitted to, at least */
-    FIRST_ROWS = 32,   /* rows of the cells visited first, for each row of these */
-    FIRST_ONE_IN = 64, /* and at least one in so many of all rows */
-    SURVIVORS = 4,     /* of the first pass, for each row that is looked for; margins add what is missing */
+    LEAST_WANTED = 10, /* rows that a pass finds, at least: the spread is fitted to them */
+    FIRST_ROWS = 32,   /* the cells visited first have this many rows for each wanted row, */
+    FIRST_ONE_IN = 64, /* and at least one in this many of all rows */
+    SURVIVORS = 4,     /* of the first pass, for each wanted row; if they are too few, margins cause a second pass */
 };
 
-static const double CELLS_SHARE = 0.5; /* of the misses that a recall allows: of cells not visited */
-static const double FIRST_SPREADS = 2; /* standard deviations of items that the first order of cells looks for */
+static const double UNVISITED_SHARE = 0.5; /* share of the allowed misses that may be in cells not visited */
+static const double FIRST_DEVIATIONS = 2;  /* cells are first ordered by mean score plus this many deviations */
 /*
- * The spread is fitted to few rows of the first cells, and tails are heavier than normal ones. With 1.3 times the
- * spread one of 30 measured cases missed its recall, with 1.5 times none; negated items and means of items are the
- * hardest.
+ * The fitted spread is multiplied by this, because it is fitted to few rows, and real tails are heavier than a normal
+ * distribution's. With 1.3 one of 30 measured cases missed its recall, with 1.5 none. Negated items and means of items
+ * are the hardest queries.
  */
-static const double RESERVE = 1.5;
+static const double SPREAD_TIMES = 1.5;
 
-/* A cell of any table. */
+/* A cell, with its rows in the scan target. */
 typedef struct cell_place {
     uint64_t first_row, end_row;
     const thr_cell *cell;
@@ -41,11 +41,11 @@ typedef struct visitor {
     float *centroid_scores;       /* as the kernel computes them */
     thr_cell_score_model *models; /* of all cells */
     thr_cell_score_model *seen;   /* of visited cells */
-    double *keys;                 /* what cells are ordered by */
+    double *keys;                 /* by cell: the heap's order */
     uint32_t *heap;               /* cells that were not visited; the largest key is first */
     uint64_t *pending, *visited;  /* blocks, as bitmaps: to visit next; visited before */
     thr_cells_subset part;
-    uint64_t *ids; /* of one pass */
+    uint64_t *ids; /* answer of one pass, with its scores */
     float *scores;
     thr_found found; /* rows of all passes */
     uint64_t n_blocks;
@@ -54,7 +54,7 @@ typedef struct visitor {
 
 struct thr_cells_workspace {
     thr_context *context;
-    uint32_t n_threads, n_dims; /* capacity, with those below */
+    uint32_t n_threads, n_dims; /* capacities, as the next three */
     size_t n_cells;
     uint64_t n_blocks, k;
     cell_place *places; /* n_cells */
@@ -70,8 +70,8 @@ typedef struct cells_job {
     thr_job whole;              /* of a search of all rows with them */
     const thr_answers *answers;
     size_t n_cells;
-    uint64_t n_blocks, wanted; /* rows that every pass looks for: k or FEW */
-    double allowed;            /* rows of the best k that may be in cells not visited */
+    uint64_t n_blocks, wanted; /* rows that every pass finds: k, or LEAST_WANTED if k is less */
+    double allowed;            /* how many of the best k may be in cells not visited */
 } cells_job;
 
 /* One query. */
@@ -80,7 +80,7 @@ typedef struct visit {
     visitor *v;
     thr_lane *lane;
     thr_matrix query;
-    double length; /* of the vector in v, 1 for cosine */
+    double length; /* of v->vector; 1 for cosine */
     thr_margin margin;
     thr_radius radius; /* of the passes after the first */
     uint64_t n_read;
@@ -239,12 +239,12 @@ static void read_query(visit *s) {
     s->length = 1;
 }
 
-/* Score all centroids, and put cells with items that may be found into the heap. */
-static void look_at_cells(const visit *s) {
+/* Score all centroids, and put the cells with rows that pass the filter into the heap. */
+static void score_cells(const visit *s) {
     const cells_job *job = s->job;
     const thr_kernels *kernels = job->workspace->context->kernels;
     const uint32_t n_dims = s->query.n_dims;
-    const double spread = FIRST_SPREADS / sqrt((double)n_dims);
+    const double spread = FIRST_DEVIATIONS / sqrt((double)n_dims);
     visitor *v = s->v;
     const thr_rows_kernel score = job->target->scan->metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
     v->n_heap = v->n_seen = 0;
@@ -268,15 +268,15 @@ static void add_blocks(visitor *v, uint64_t first, uint64_t end) {
             thr_bitmap_set(v->pending, b);
 }
 
-/* Have a cell visited in the next pass. */
+/* Add a cell to the pending blocks, which the next pass visits. */
 static void add_cell(const visit *s, uint32_t cell) {
     const cell_place *place = &s->job->workspace->places[cell];
     s->v->seen[s->v->n_seen++] = s->v->models[cell];
     add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
 }
 
-/* Rows of segments without cells are visited by every query. */
-static void add_others(const visit *s) {
+/* Add the segments without cells, which every query visits. */
+static void add_segments_without_cells(const visit *s) {
     const thr_scan_target *scan = s->job->target->scan;
     for (size_t i = 0; i < scan->n_segments; i++)
         if (i >= s->job->target->n_tables || s->job->target->tables[i].n == 0)
@@ -284,8 +284,8 @@ static void add_others(const visit *s) {
                        scan->segments[i].first_row / THR_BLOCK_ITEMS + thr_bitmap_words(scan->segments[i].n_items));
 }
 
-/* Turn rows of the part, from one on, into rows of the index. */
-static void take_rows(visitor *v, size_t first) {
+/* Convert found rows, from number `first` on, from rows of the part to rows of the index. */
+static void map_rows(visitor *v, size_t first) {
     for (size_t i = first; i < v->found.n; i++)
         v->found.items[i].row = thr_cells_subset_row(&v->part, v->found.items[i].row);
 }
@@ -310,7 +310,7 @@ static thr_status search_part(visit *s, const thr_search_options *options, thr_e
             thr_scan_margin_reduce(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
         }
     }
-    take_rows(v, before);
+    map_rows(v, before);
     return THR_OK;
 }
 
@@ -326,11 +326,14 @@ static thr_status complete_part(visit *s, const thr_search_options *options, flo
     s->radius.least_score = least;
     THR_TRY(thr_scan_radius_one(&pass, &s->query, &s->radius, s->lane, 1, found, err));
     THR_TRY(thr_scan_found_append(job->workspace->context, &v->found, found->items, found->n, err));
-    take_rows(v, before);
+    map_rows(v, before);
     return THR_OK;
 }
 
-/* Visit the pending blocks, and keep the best rows, sorted. least: -INFINITY if no score is known that counts. */
+/*
+ * Visit the pending blocks, and keep the best rows found so far, sorted. least: the score that rows must reach, or
+ * -INFINITY to find the best `wanted` ones.
+ */
 static thr_status visit_pending(visit *s, float least, thr_error *err) {
     visitor *v = s->v;
     const cells_job *job = s->job;
@@ -358,8 +361,8 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
     return THR_OK;
 }
 
-/* Add cells in their order until they hold n_rows rows. */
-static void add_rows(const visit *s, double n_rows) {
+/* Add the best cells of the heap, until they have n_rows rows. */
+static void add_best_cells(const visit *s, double n_rows) {
     for (double n = 0; n < n_rows && s->v->n_heap > 0;) {
         const uint32_t cell = pop(s->v);
         add_cell(s, cell);
@@ -368,16 +371,17 @@ static void add_rows(const visit *s, double n_rows) {
 }
 
 /*
- * Add the cells that hold most of the best k, until the others hold few enough, given the scores found so far. Return
- * whether any was added.
+ * Given the scores found so far, add the cells that are expected to have most of the best k, until the others are
+ * expected to have at most job->allowed. Return whether any cell was added.
  */
-static bool add_likely(const visit *s) {
+static bool add_likely_cells(const visit *s) {
     visitor *v = s->v;
     const cells_job *job = s->job;
     const size_t n = v->found.n;
     const double worst = (double)v->found.items[n - 1].score;
     const double kth = (double)v->found.items[(size_t)job->answers->k - 1].score;
-    const double spread = RESERVE * thr_cells_fit_spread(v->seen, v->n_seen, worst, (double)n, (double)s->query.n_dims);
+    const double spread =
+        SPREAD_TIMES * thr_cells_fit_spread(v->seen, v->n_seen, worst, (double)n, (double)s->query.n_dims);
     double left = 0;
     for (size_t i = 0; i < v->n_heap; i++) {
         const uint32_t cell = v->heap[i];
@@ -395,22 +399,22 @@ static bool add_likely(const visit *s) {
     return true;
 }
 
-/* Visit cells until few enough of the best k can be in the others. */
+/* Visit cells until few enough of the best k are expected in the others. */
 static thr_status visit_cells(visit *s, thr_error *err) {
     visitor *v = s->v;
     const cells_job *job = s->job;
     const double one_in = (double)job->n_blocks * THR_BLOCK_ITEMS / FIRST_ONE_IN;
     double n_rows = fmax((double)job->wanted * FIRST_ROWS, one_in);
-    look_at_cells(s);
-    add_others(s);
+    score_cells(s);
+    add_segments_without_cells(s);
     while (v->found.n < job->wanted) {
-        add_rows(s, n_rows);
+        add_best_cells(s, n_rows);
         n_rows *= 2;
         THR_TRY(visit_pending(s, -INFINITY, err));
         if (v->n_heap == 0)
             return THR_OK;
     }
-    while (add_likely(s))
+    while (add_likely_cells(s))
         THR_TRY(visit_pending(s, v->found.items[v->found.n - 1].score, err));
     return THR_OK;
 }
@@ -462,12 +466,12 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
                      .options = *options,
                      .answers = answers,
                      .n_blocks = (target->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
-                     .wanted = answers->k > FEW ? answers->k : FEW,
-                     .allowed = misses * CELLS_SHARE * (double)answers->k};
+                     .wanted = answers->k > LEAST_WANTED ? answers->k : LEAST_WANTED,
+                     .allowed = misses * UNVISITED_SHARE * (double)answers->k};
     const uint64_t survivors = SURVIVORS * job.wanted;
     if (job.options.n_survivors > survivors)
         job.options.n_survivors = survivors;
-    job.options.recall = (float)(1 - misses * (1 - CELLS_SHARE));
+    job.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));
     for (size_t i = 0; i < target->n_tables; i++)
         job.n_cells += target->tables[i].n;
     const thr_answers wanted = {.k = job.wanted};

@@ -2,8 +2,8 @@
 /*
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
- * A query visits the cells with the best centroids first. Then it estimates how many of its best k are in the other
- * cells (score_model.h), and visits those that hold most of them, until fewer are left than the recall allows.
+ * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
+ * other cells (score_model.h), and visits the likeliest of them, until no more are expected than the recall allows.
  *
  * Threads: one search at a time may use a workspace.
  */
@@ -16,7 +16,7 @@
 /* The data that a search goes over. Pointers are borrowed. */
 typedef struct thr_cells_target {
     const thr_scan_target *scan;
-    const thr_cell_table *tables; /* of its first n_tables segments; the others have no cells and are always visited */
+    const thr_cell_table *tables; /* one for each of the first n_tables segments; the others are always visited */
     size_t n_tables;
 } thr_cells_target;
 
@@ -26,21 +26,21 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 void thr_cells_workspace_free(thr_cells_workspace *workspace);
 
 /*
- * Whether a search with these options may skip cells: it has a recall of at most 0.999, margins keep it
- * (scan/margin.h), and answers->certified is NULL.
+ * Whether a search with these options may skip cells: it has a recall above 0 and below 1 that margins keep
+ * (scan/margin.h), is not exact, and answers->certified is NULL.
  */
 bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
                               const thr_answers *answers);
 
 /*
- * thr_scan_search, for options that thr_cells_may_be_skipped accepts. Queries are spread over the threads one by one,
- * so the answer to each is the same in any batch. After a first search of the same shape nothing is allocated.
+ * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. Each thread processes one query at a time, so
+ * the answer to a query does not depend on the batch. After a first search of the same shape nothing is allocated.
  */
 thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_target *target,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                             thr_error *err);
 
-/* Blocks of 64 rows that the last search of a workspace has screened, summed over its queries. */
+/* The number of blocks of 64 rows that the last search with a workspace screened, summed over its queries. */
 uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace);
 
 #endif

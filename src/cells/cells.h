@@ -2,21 +2,21 @@
 /*
  * cells.h - cells: groups of neighbouring items that a segment stores together, so that a search can skip them.
  *
- * A cell is a run of a segment's items. Its centroid is their mean, and its numbers bound and describe how far they are
- * from it. Vectors are those that scores are computed from: as kept, and for cosine of length 1.
+ * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
+ * the centroid. Vectors are those that are scored: as kept, and for cosine scaled to length 1.
  */
 #ifndef THR_CELLS_CELLS_H
 #define THR_CELLS_CELLS_H
 
 #include <thresher/index.h>
 
-/* A group of k-means with more items than this many means of all groups is divided into several cells. */
+/* A k-means group with more items than this many times the mean group is divided into several cells. */
 enum { THR_CELLS_LARGEST = 4 };
 
-/* A cell as it is stored. Distances are from the centroid, as it is stored in float32. */
+/* A cell as it is stored. Distances are measured from the stored centroid, which is rounded to float32. */
 typedef struct thr_cell {
     uint32_t first;         /* its first item; it ends where the next one begins */
-    float radius;           /* no item is farther */
+    float radius;           /* an upper bound of all distances */
     float mean_square;      /* mean squared distance */
     float square_deviation; /* standard deviation of squared distances */
 } thr_cell;
@@ -37,8 +37,8 @@ static inline uint32_t thr_cell_end(const thr_cell_table *table, uint32_t cell) 
 }
 
 /*
- * Whether untrusted cells are possible ones: the first begins at 0, each after the one before and below n_items, and
- * all numbers are finite and not negative. If not, *wrong is the first wrong cell. Reads no centroid.
+ * Validate cells from a file: the first begins at 0, the others ascend and begin below n_items, and all numbers are
+ * finite and not negative. If this returns false, *wrong is the first invalid cell. Does not read centroids.
  */
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong);
 

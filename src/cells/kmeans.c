@@ -11,7 +11,7 @@
 
 enum {
     STEPS = 10,       /* of Lloyd's algorithm; further ones move few rows */
-    STRIP_ROWS = 256, /* rows whose products with all centroids are in memory together */
+    STRIP_ROWS = 256, /* rows multiplied with all centroids at once */
 };
 
 /* Rows of the sample by their centroid, so that each sum is in row order. */
@@ -76,7 +76,7 @@ thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, 
 
 /* ------------------------------------------------------------------------------------------------ train */
 
-/* Compute what the centroids are compared by. */
+/* Precompute columns and halves from the centroids. */
 static void prepare(thr_kmeans *kmeans) {
     const thr_kernels *kernels = kmeans->context->kernels;
     thr_nn_transpose(kmeans->centroids, kmeans->n, kmeans->n_dims, kmeans->columns);
@@ -85,7 +85,7 @@ static void prepare(thr_kmeans *kmeans) {
             (float)(-0.5 * kernels->sum_squares(kmeans->centroids + (size_t)i * kmeans->n_dims, kmeans->n_dims));
 }
 
-/* Sort rows by centroid, counting. */
+/* Sort rows by centroid, with a counting sort. */
 static void sort_members(const members *m, size_t n_rows, uint32_t n) {
     memset(m->starts, 0, ((size_t)n + 1) * sizeof *m->starts);
     for (size_t i = 0; i < n_rows; i++)
@@ -144,7 +144,7 @@ static void refill(const thr_kmeans *kmeans, const members *m, uint64_t *rng) {
         }
 }
 
-/* Distinct rows, chosen by chance (Floyd's algorithm would need a set; a shuffle's first n entries need n_rows). */
+/* Choose distinct rows at random, by the first n steps of a shuffle of m->order. */
 static void choose_first(const thr_kmeans *kmeans, const members *m, size_t n_rows, uint64_t *rng) {
     for (size_t i = 0; i < n_rows; i++)
         m->order[i] = (uint32_t)i;

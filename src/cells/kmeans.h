@@ -2,15 +2,15 @@
 /*
  * kmeans.h - centroids of a sample (Lloyd's algorithm), and the nearest centroid of every row.
  *
- * A row belongs to the centroid with the least distance, the first of equal ones: the largest <x, c> - |c|^2 / 2,
- * computed by kernel matmul. Sums are in double and in row order, so the bits do not depend on CPU or threads.
+ * A row x belongs to its nearest centroid c, the first of several: the one with the largest <x, c> - |c|^2 / 2,
+ * computed by the kernel matmul. Sums are in double and in row order, so the bits do not depend on CPU or threads.
  */
 #ifndef THR_CELLS_KMEANS_H
 #define THR_CELLS_KMEANS_H
 
 #include "base/memory.h"
 
-/* Centroids, and the form that they are compared in. Initialise with zeros; owned. */
+/* Centroids, and what is precomputed to compare rows with them. Initialise with zeros; owns its arrays. */
 typedef struct thr_kmeans {
     thr_context *context;
     uint32_t n, n_dims;

@@ -2,13 +2,15 @@
 /*
  * score_model.h - how many of a cell's items may reach a score: a model of scores within cells, fitted to each query.
  *
- * With c a cell's centroid and r = x - c, an item's score is that of the centroid plus <q, r> (L2: plus 2 <q - c, r> -
- * |r|^2). Over the items of a cell that is taken as normal, with the mean from the centroid and a standard deviation of
- * |q| times the cell's size times a *spread*. The size is the mean of the largest |r| and the root mean square: the
- * items far from the centroid decide how many reach a high score. The spread, what share of the residuals lies along
- * the query, is the same for all cells. It is fitted to the number of items that visited cells were found to have above
- * a score, so it holds for the part of the distribution that matters, and for queries of any kind (compare Quake, OSDI
- * 2025, adaptive partition scanning, which takes cells as balls cut by a plane).
+ * With c a cell's centroid and r = x - c, an item's score is the score of the centroid plus <q, r> (L2: plus 2 <q - c,
+ * r> - |r|^2). The model takes the scores of a cell's items as normally distributed. Their mean is computed from the
+ * centroid's score, their standard deviation is |q| times the cell's size times a *spread*. The size is the mean of the
+ * largest |r| and the root mean square of |r|, because items far from the centroid decide how many reach a high score.
+ * The spread is the share of the residuals' length along the query, and is the same for all cells.
+ *
+ * The spread is fitted to the number of items above a high score that were found in visited cells. So the model is
+ * right for the tail of the distribution, which matters, and for queries of any kind. (Compare adaptive partition
+ * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
  */
 #ifndef THR_CELLS_SCORE_MODEL_H
 #define THR_CELLS_SCORE_MODEL_H
@@ -27,8 +29,8 @@ typedef struct thr_cell_score_model {
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);
 
 /*
- * The spread with which n cells are expected to have `found` items that reach a score, at least half the spread of
- * isotropic residuals, 1 / (2 sqrt(n_dims)), and at most 1.
+ * The spread at which the model predicts `found` items that reach a score, in n cells. The result is at least half the
+ * spread of isotropic residuals, 1 / (2 sqrt(n_dims)), and at most 1.
  */
 double thr_cells_fit_spread(const thr_cell_score_model *models, size_t n, double score, double found, double n_dims);
 
