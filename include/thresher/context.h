@@ -28,9 +28,9 @@ typedef struct thr_allocator {
 } thr_allocator;
 
 /*
- * Called during long work, from the thread that started it, a few times a second at most. what is the name of the work
- * ("build"); done and total count items; total is 0 while unknown. Return true to continue; after false the work stops
- * cleanly and returns THR_ECANCELED.
+ * Called during long work, from the thread that started it, a few times per second at most. what names the work
+ * ("build"); done and total count items; total is 0 while it is unknown. Return true to continue, false to stop: the
+ * call then returns THR_ECANCELED.
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
@@ -68,7 +68,7 @@ THR_API void thr_context_options_init(thr_context_options *options);
  *
  * Returns THR_OK, or
  *   THR_EINVAL        a wrong size field, half an allocator, more than 1,024 threads, an unknown device, or an unknown
- *                     value of THR_ISA, THR_KERNEL (plan.h) or THR_SELECT (device.h)
+ *                     value of THR_ISA or THR_KERNEL (plan.h)
  *   THR_EUNSUPPORTED  this CPU does not have the level
  *   THR_EDEVICE       "cuda", and no GPU can be used (err has the reason; device.h)
  *   THR_ENOMEM
@@ -92,10 +92,10 @@ THR_API const char *thr_isa_name(thr_isa isa);
 THR_API uint32_t thr_context_threads(const thr_context *context);
 
 /*
- * Where work runs, as text that lives as long as the context: "cpu" or "cuda:0 (NVIDIA H200)". Under "auto" an index,
- * posting lists, a head or a training that cannot use the GPU falls back to the CPU by itself. The text then has the
- * reason of the first fallback: "cpu; REASON", or "cuda:0 (NVIDIA H200); REASON" while other objects use the GPU. A
- * search or training may change the text.
+ * Where work runs: "cpu" or "cuda:0 (NVIDIA H200)". The string lives as long as the context. With "auto", each index,
+ * posting lists, head or training that cannot use the GPU runs on the CPU. The text then ends with the reason of the
+ * first such fallback: "cpu; REASON", or "cuda:0 (NVIDIA H200); REASON" while other objects use the GPU. A search or
+ * training may change the text.
  */
 THR_API const char *thr_context_device(const thr_context *context);
 

@@ -5,7 +5,8 @@
  * A bitmap of n_bits rows is an array of ceil(n_bits / 64) words, owned by the caller; row r is bit r % 64 of word
  * r / 64. The functions below overwrite all words: rows that are not listed become 0, and after an error all do.
  *
- * Rows and ids differ in an index that was built with ids (thr_index_info.has_ids); in others an item's id is its row.
+ * If thr_index_info.has_ids is false, an item's id is its row. It is true for an index that was built with ids or with
+ * cells, and may become true by changes.
  *
  * Threads: all functions may be called from several threads at once.
  */
@@ -44,7 +45,7 @@ THR_API thr_status thr_bitmap_from_roaring(const void *bytes, size_t size, uint6
                                            thr_error *err);
 
 /*
- * Fill words, a bitmap of thr_index_info.n_items rows, from ids of the index: an array, or a Roaring bitmap.
+ * Fill words, a bitmap of thr_index_n_rows rows, from ids of the index: an array, or a Roaring bitmap.
  *
  * Returns THR_OK; THR_ENOTFOUND for an unknown id (err names it); THR_ECHANGED if a segment file was changed or cut
  * after it was opened; for a Roaring bitmap THR_EFORMAT and THR_ECORRUPT as above.

@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /*
- * Install a handler of SIGBUS for the process. If a segment or the bitmap of live items of an open index is cut or
- * cannot be read, the reads give zeros, and the call returns THR_ECHANGED with the file's name, as do all later calls
- * on the index. A change of the index fails before it commits. Every other SIGBUS is passed on to the handler that was
- * there before.
+ * Install a handler of SIGBUS for the process. If a segment, or the bitmap of live items, of an open index is cut or
+ * cannot be read, its bytes read as zeros, and the call returns THR_ECHANGED with the file's name, as do all later
+ * calls on the index. A change of the index fails before it commits. Every other SIGBUS goes to the handler that was
+ * installed before.
  *
  * Call it before indexes are opened; files that are mapped already are not guarded. May be called again, from any
  * thread. Posting lists, heads, models, and files that a build or a training reads are not guarded. At most

@@ -2,24 +2,24 @@
 /*
  * hits.h - compressed posting lists: score every item by the query's features that it has, return the best.
  *
- * Items have binary features: a category, an advertiser, a tag. A query assigns weights to features. The sum s of an
- * item is the sum of the weights of the query's features that it has (the wide part of HitMatch (9), L w); an item
- * without a hit has s = 0. Items are ranked by their value: multiplier x s + offset, or multiplier x sigmoid(s) +
- * offset (multiplier: a bid; offset: pacing; 1 and 0 unless set).
+ * Items have binary features: a category, an advertiser, a tag. A query assigns weights to features. s, the sum of an
+ * item, adds the weights of the query's features that the item has (the wide part of HitMatch (9), L w); it is 0 if the
+ * item has none of them. Items are ranked by their value: multiplier x s + offset, or multiplier x sigmoid(s) + offset.
+ * A multiplier may be a bid, an offset pacing; they are 1 and 0 unless set.
  *
- * Lists are stored in one file, built once and mapped. A feature's items in a block of 256 are stored as 16-bit
- * positions, as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of a unit, 2^-29 of the
- * sum of their absolute values or less, and sums are integers: a value has the same bits for any numbering of the
- * items, number of threads or CPU. Equal values are ordered by the smaller row.
+ * Lists are stored in one file, which is built once and mapped. A feature's items in a block of 256 are stored as
+ * 16-bit positions, as runs or as a bitmap (docs/format.md). Weights are rounded to multiples of a unit, which is at
+ * most 2^-29 of the sum of their absolute values, and summed as integers. So a value has the same bits for any
+ * numbering of the items, any number of threads and any CPU. Equal values are ordered by the smaller row.
  *
  * A row is an item's number in input order, from 0. Ids equal rows unless the caller gave ids.
  *
- * Between builds, thr_hits_update adds, replaces and removes items. It returns new lists: the file plus the changes in
- * memory, which answer as a full rebuild would. Rows of the file keep their numbers, those of removed items stay empty,
- * and added items follow in the order in which they were added.
+ * Between builds, thr_hits_update adds, replaces and removes items. It returns new lists: the file plus the changes,
+ * which are in memory. They give the answers of lists that were rebuilt. Rows of the file keep their numbers, rows of
+ * removed items stay empty, and added items follow in the order of adding.
  *
- * Threads: open lists are immutable except for their values. Many threads may search them at once, also while another
- * thread sets values or makes an update of them.
+ * Threads: open lists are immutable except for their values. Many threads may search them at once, even while another
+ * thread sets values or calls thr_hits_update.
  */
 #ifndef THRESHER_HITS_H
 #define THRESHER_HITS_H
@@ -59,8 +59,8 @@ typedef struct thr_hits_build_options {
     const float *multipliers, *offsets; /* initial values, n_values each, by row (thr_hits_set_values); or NULL */
     uint64_t n_values;
     bool replace;         /* replace an existing file, at the moment the new one is complete */
-    uint64_t *n_repeated; /* NULL, or gets the number of repeated features of an item, which count once */
-    uint64_t model;       /* fingerprint of the model that weighs the queries (thr_dual_info); 0: any */
+    uint64_t *n_repeated; /* NULL, or receives the number of repetitions of a feature in one item, which are ignored */
+    uint64_t model;       /* fingerprint of the model that computes queries' weights (thr_dual_info); 0: any */
 } thr_hits_build_options;
 
 /* Defaults: ordered by features, no ids, an existing file is not replaced, no model. */
@@ -113,8 +113,8 @@ THR_API thr_status thr_hits_build_table(thr_context *context, const char *path, 
 typedef struct thr_hits thr_hits;
 
 /*
- * Open a file by mmap. Checks everything that a search relies on, which reads the file except ids and bitmaps;
- * thr_hits_verify checks every byte.
+ * Open a file by mmap. Checks everything that a search relies on, for which it reads all of the file but ids and
+ * bitmaps. thr_hits_verify checks every byte.
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file does not hold posting lists; THR_EVERSION for a newer format;
  * THR_ECORRUPT if it is damaged or cut short; THR_EIO; THR_ENOMEM. The caller frees *hits.
@@ -125,13 +125,14 @@ THR_API thr_status thr_hits_open(thr_context *context, const char *path, thr_hit
 THR_API void thr_hits_free(thr_hits *hits);
 
 typedef struct thr_hits_info {
-    uint64_t n_items;                  /* live items */
-    uint32_t n_features;               /* in the file, with at least one item */
-    uint64_t n_postings;               /* in the file: pairs of an item and a feature */
-    uint64_t n_ids, n_runs, n_bitmaps; /* in the file: postings stored singly; runs of neighbours; bitmap blocks */
-    uint64_t bitmap_postings;          /* postings in bitmaps; the rest of n_postings - n_ids are in runs */
-    uint64_t list_bytes;               /* size of the lists with their directories */
-    uint64_t file_bytes;               /* with rows, ids and names */
+    uint64_t n_items;    /* live items */
+    uint32_t n_features; /* in the file, with at least one item */
+    uint64_t n_postings; /* in the file: pairs of an item and a feature */
+    uint64_t n_ids, n_runs,
+        n_bitmaps;            /* in the file: postings stored as positions; runs of neighbours; bitmap blocks */
+    uint64_t bitmap_postings; /* postings in bitmaps; n_postings - n_ids - bitmap_postings are in runs */
+    uint64_t list_bytes;      /* size of the lists with their directories */
+    uint64_t file_bytes;      /* with rows, ids and names */
     uint32_t format_version;
     thr_hits_order order;
     bool has_ids, has_names;     /* of items */
@@ -153,7 +154,7 @@ THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
  */
 THR_API thr_status thr_hits_verify(thr_hits *hits, thr_error *err);
 
-/* The lookups below cost an fstat each. They find nothing if the file was changed or cut after it was opened. */
+/* Each lookup below costs an fstat. It finds nothing if the file was changed or cut after it was opened. */
 
 /* Find the number of a word; in lists without words, parse the number. false: no item has this feature. */
 THR_API bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature);
@@ -167,16 +168,19 @@ THR_API uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature);
 /* The name of the item with this id; NULL if items have no names, or there is no such item. Lives as long as hits. */
 THR_API const char *thr_hits_name(const thr_hits *hits, uint64_t id);
 
-/* Find the row of an id; the id of a name (or of an id in decimal). false if there is no such item. */
+/*
+ * Find the row of the item with this id; find the id of the item with this name, or, if items have no names, with this
+ * id in decimal. false if there is no such item.
+ */
 THR_API bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row);
 THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id);
 
 /* ------------------------------------------------------------------------------------------------ values */
 
 /*
- * Set the multiplier (bid) and offset (pacing) of every item: n floats each, by row, copied; n is n_rows. NULL: 1, and
- * 0. Running searches finish with the old values. The file does not change. Values of the file's rows are shared by all
- * lists of that file; values of added items belong to these lists and to later updates of them.
+ * Set the multiplier (bid) and the offset (pacing) of every item. Both arrays have n = n_rows floats, by row, and are
+ * copied. NULL: all 1, or all 0. Running searches finish with the old values. The file does not change. All updates of
+ * a file share the values of its rows; values of added items belong to these lists and to later updates of them.
  *
  * Returns THR_OK; THR_EDIM if n is not n_rows; THR_ERANGE for a value that is not finite (err names the row);
  * THR_ENOMEM. After an error the old values remain.
@@ -192,8 +196,9 @@ THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers,
  *
  *   category=12 AND NOT (brand=7 OR brand="in two words")
  *
- * NOT binds before AND, AND before OR; adjacent words without an operator are an error. No item has an unknown feature.
- * A target serves any number of searches of the lists it was created for; an update of them needs targets of its own.
+ * NOT binds before AND, AND before OR; adjacent words without an operator are an error. A word that is no feature
+ * selects no items. A target serves any number of searches of the lists that it was created for; updated lists need new
+ * targets.
  */
 typedef struct thr_hits_target thr_hits_target;
 
@@ -244,7 +249,7 @@ THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
 
 /*
  * Find the best k items of every query, best first. options may be NULL for the defaults. ids and values are row-major,
- * n_queries x k; values may be NULL. If fewer items exist or are selected, the rest of a row is THR_NO_ID and
+ * n_queries x k; values may be NULL. If fewer than k items exist or are selected, the rest of a row is THR_NO_ID and
  * -infinity. Weights of a repeated feature are added. A second search of the same shape allocates nothing. A GPU runs
  * the search if the context's device allows it, with the same answers (device.h).
  *
@@ -262,10 +267,10 @@ THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queri
                                    thr_error *err);
 
 /*
- * Explain the sum of the item with this id for query number `query` of queries, from 0. shares[i] is the weight of the
- * query's i-th feature, as a search rounds it, if the item has the feature, else 0; a search's s is the sum of shares.
- * matched[i] is 1 if the item has the feature, also at weight 0, else 0. Both have one place a feature of that query;
- * matched may be NULL. Other queries are not read.
+ * Explain the sum s of the item with this id for query number `query` of queries, from 0. If the item has the query's
+ * i-th feature, shares[i] is its weight, rounded as a search rounds it, and matched[i] is 1; else both are 0. s is the
+ * sum of shares. Both arrays have one element for each feature of that query; matched may be NULL. Other queries are
+ * not read.
  *
  * Returns THR_OK; THR_ENOTFOUND for an unknown id; THR_EINVAL if query is not below n_queries; THR_EINVAL, THR_ERANGE
  * and THR_ECHANGED as thr_hits_search.
@@ -300,19 +305,19 @@ typedef struct thr_hits_changes {
     const uint64_t *removed_ids;
     const char *const *removed_names;
     const char *added_path; /* replaces the arrays of added items: a table in the format of thr_hits_build_table */
-    const char
-        *removed_path;   /* replaces the arrays of removals: a text, or a column of a table, an id or name a line */
-    uint64_t *n_missing; /* NULL, or gets the number of removals of unknown items, which are no error */
+    /* replaces the arrays of removals: a text or a column of a table, with one id or name per line */
+    const char *removed_path;
+    uint64_t *n_missing; /* NULL, or receives the number of removals of unknown items, which are not an error */
 } thr_hits_changes;
 
 /* Defaults: no changes. */
 THR_API void thr_hits_changes_init(thr_hits_changes *changes);
 
 /*
- * Apply changes to hits. *updated are new lists, which the caller frees; hits remain as they are. Searches of *updated
- * scan the added items in an extra pass. Their answers equal, to the bit, those of lists rebuilt from the file's
- * remaining items in their order, followed by the added items in the order of adding; a replaced item counts as added.
- * That order decides between equal values, and a feature that none of these items has is unknown.
+ * Make new lists, *updated, from hits and changes. The caller frees them; hits do not change. Searches of *updated scan
+ * the added items in an extra pass. Answers have the same bits as those of lists that are rebuilt from the remaining
+ * items of the file in their order, then the added items in the order of adding. A replaced item counts as added. Equal
+ * values are ordered by that order. A feature is unknown if none of these items has it.
  *
  * Cost: a pass over all added items, old and new, and a copy of one bit a row of the file.
  *
@@ -329,9 +334,9 @@ THR_API thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *chang
 /* ------------------------------------------------------------------------------------------------ live */
 
 /*
- * A shared reference to the current posting lists. Searches take it while another thread updates the lists or replaces
- * them by a rebuild. Lists that were taken stay valid until they are put back, so a search sees all of an update or
- * none. Lists that are no longer current are freed when the last user puts them back.
+ * A shared reference to the current posting lists. A search takes the current lists, while another thread may update
+ * them or replace them by a rebuild. Lists that were taken stay valid until they are put back, so a search sees all of
+ * an update or none. Lists that are no longer current are freed when their last user puts them back.
  *
  * Updates during a rebuild are not lost: live remembers them and applies them to the new lists.
  *
@@ -361,7 +366,7 @@ THR_API thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_chan
 THR_API uint64_t thr_hits_live_mark(thr_hits_live *live);
 
 /*
- * Make next, with its values set, the current lists. live owns it on success; after an error the current lists remain.
+ * Make next the current lists; set its values before. live owns it on success; after an error the current lists remain.
  * The updates since `mark` are applied to next in their order: the last state of each item counts, and an added item
  * keeps its values. Updates before the mark are forgotten, because next contains them.
  *

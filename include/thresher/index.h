@@ -9,8 +9,8 @@
  * Larger scores are better in every metric: the cosine, the inner product, or, for L2, minus the squared distance.
  * Equal scores are ordered by the smaller row number.
  *
- * Threads: many threads may search an open index at once. It is immutable but for its calibration (thr_index_tune,
- * which no search may overlap) and the values of its posting lists.
+ * Threads: many threads may search an open index at once. It is immutable except for its calibration (no search may
+ * overlap thr_index_tune) and the values of its posting lists.
  */
 #ifndef THRESHER_INDEX_H
 #define THRESHER_INDEX_H
@@ -50,20 +50,22 @@ typedef struct thr_index_build_options {
     thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale an item), or NONE: codes only */
     const uint64_t *ids; /* n_ids distinct ids, one an item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
-    /* The ids as a file instead: integers (.ibin .npy .ivecs, one column), or text (.txt .tsv .csv), an id or a name a
-     * line. NULL: none. */
+    /*
+     * The ids as a file instead: integers (.ibin .npy .ivecs, one column), or text (.txt .tsv .csv) with one id or name
+     * per line. NULL: none.
+     */
     const char *ids_path;
     bool replace;          /* replace an existing index, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows from which the quantiser learns its ranges */
-    uint64_t segment_rows; /* most items in one segment file; 0: chosen by size */
-    uint32_t lead_bits;    /* leading planes, screened first, 1 to item_bits (item_bits: not nested); 0: chosen */
+    uint64_t segment_rows; /* most items in one segment file; 0: chosen from the size of an item */
+    uint32_t lead_bits; /* leading planes, which the screen reads: 1 to item_bits (item_bits: not nested); 0: chosen */
     thr_rotate rotate;
     uint64_t calibration_queries; /* items used as queries to calibrate recall; 0: no calibration */
     /*
      * File of the model whose item side produced the vectors (tower.h, dual.h); NULL: none. The index stores a copy, so
      * that it can be searched by text. A text model needs the cosine metric. If its item side is binary, the vectors
-     * are its codes and nothing else is stored: item_bits comes from the model, and lead_bits, keep, rotate and
-     * calibration_queries are ignored. A dual model needs the inner product; the posting lists store its
+     * are its codes, and no vectors are stored: item_bits comes from the model, and lead_bits, keep, rotate and
+     * calibration_queries are ignored. A dual model needs the inner product metric; the posting lists store its
      * fingerprint.
      */
     const char *model;
@@ -77,16 +79,16 @@ typedef struct thr_index_build_options {
     const float *multipliers, *offsets; /* n_values each, by row; only with features. NULL: 1, and 0 */
     uint64_t n_values;
     /*
-     * Directory of an index whose quantiser codes the rows; NULL: learn one from a sample of them. A row then has the
-     * same code in both indexes, and the same estimated score. item_bits, lead_bits and rotate are ignored.
-     * The parts of a collection that are searched as one share a quantiser this way.
+     * Directory of an index whose quantiser is to code the rows; NULL: learn a quantiser from a sample of the rows. A
+     * row has the same code and estimated score in both indexes, as the shards of a collection need. item_bits,
+     * lead_bits and rotate are then ignored.
      */
     const char *quantiser_from;
     /*
-     * Store items in about so many cells of neighbours, up to 65,536 and the number of items: searches with a recall of
-     * at most 0.999 then read only cells that are likely to hold answers. 0 or 1: no cells. Needs kept vectors, and no
-     * features. Rows are then in the order of cells, and no longer the ids of items that were given none: make filters
-     * with thr_bitmap_from_ids.
+     * Store items in about this many cells of neighbours, up to 65,536 and the number of items. Searches with a recall
+     * of at most 0.999 then read only cells that are likely to hold answers. 0 or 1: no cells. Needs kept vectors, and
+     * no features. Rows are then in the order of cells, so the rows of items without given ids differ from their ids:
+     * make filters with thr_bitmap_from_ids.
      */
     uint32_t cells;
 } thr_index_build_options;
@@ -97,10 +99,11 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
 /*
  * Build an index in directory dir (created if missing) from all rows of vectors. options may be NULL for the defaults.
  *
- * Rows are streamed: the build needs memory for one segment's codes and some MiB. Readers of dir see nothing until the
- * build renames the manifest into place at the end. A failed, cancelled or killed build leaves dir's old content.
+ * Rows are streamed: the build needs memory for one segment's codes and some MiB. Readers of dir see the old index
+ * until the build renames the new manifest into place at the end. A failed, cancelled or killed build leaves the old
+ * index.
  *
- * Returns THR_OK, what the reader, thr_tower_open and, of quantiser_from, thr_index_open return, or
+ * Returns THR_OK; what the reader returns, thr_tower_open for the model, and thr_index_open for quantiser_from; or
  *   THR_EEXIST      dir holds an index and replace is false, or dir holds other files
  *   THR_EDIM        no rows; n_ids, the features or n_values differ from the number of rows; the rows do not have the
  *                   model's dimensions
@@ -142,12 +145,12 @@ typedef struct thr_index_info {
     uint32_t n_segments;
     uint32_t format_version;
     uint64_t code_bytes;   /* planes, factors and offsets of all items, with block padding */
-    uint64_t vector_bytes; /* vectors stored for the refine stage */
+    uint64_t vector_bytes; /* stored vectors, which refining reads */
     uint64_t file_bytes;   /* all files of the index */
     bool has_ids;
     bool has_names;
     uint32_t lead_bits;    /* leading planes; equal to item_bits: codes are not nested */
-    bool rotated, centred; /* whether vectors were, before coding */
+    bool rotated, centred; /* whether vectors were rotated, and a centre subtracted, before coding */
     bool has_features;
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
 } thr_index_info;
@@ -173,8 +176,8 @@ THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 THR_API uint64_t thr_index_n_commits(const thr_index *index);
 
 /*
- * A 64-bit checksum of the metric, the planes and the quantiser. Indexes with equal fingerprints give equal codes to
- * equal vectors.
+ * A 64-bit checksum of the metric, the numbers of planes and the quantiser. If two indexes have the same fingerprint, a
+ * vector has the same code in both.
  */
 THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
 
@@ -183,8 +186,8 @@ THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
  * and vectors, vectors and factors are finite, no code is longer than the bound that certification uses, padding is
  * zero, ids are distinct, and the features belong to the same items. Also verifies the posting lists and the model.
  *
- * Reads the files about twice; comparing the ids of s segments takes n log(s) steps more. No allocation grows with the
- * number of items. Names are not compared with each other.
+ * Reads the files about twice; comparing the ids of n items in s segments takes n log(s) steps more. No allocation
+ * grows with the number of items. Does not check that names are distinct.
  *
  * Returns THR_OK; THR_ECORRUPT (err names the file, section and place); THR_ECHANGED if the index was replaced after it
  * was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
@@ -208,7 +211,7 @@ THR_API thr_hits *thr_index_hits(thr_index *index);
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
 
 /*
- * Fill names with the names of rows first to first + n - 1; NULL for a row that does not exist, or without names.
+ * Fill names with the names of rows first to first + n - 1; NULL for a row that does not exist or has no name.
  * Checks the files for changes once a call. The strings live as long as the index.
  *
  * Returns THR_OK; THR_EINVAL; THR_ECHANGED.
@@ -226,7 +229,8 @@ THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint
  * Copy an item's stored vector to out, n_dims floats, rounded to the type it is stored as. A model's code is returned
  * as the vector that it represents.
  *
- * Returns THR_OK; THR_ENOTFOUND for an unknown id; THR_EUNSUPPORTED for other indexes of codes only.
+ * Returns THR_OK; THR_ENOTFOUND for an unknown id; THR_EUNSUPPORTED for an index that keeps no vectors, unless its
+ * codes are a model's.
  */
 THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err);
 
@@ -235,27 +239,29 @@ THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *
 typedef struct thr_search_options {
     size_t size; /* sizeof(thr_search_options), set by _init */
     /*
-     * Bits a dimension of the query's code, 1 to 8; 0: chosen. Chosen are 4; for an index of model codes the planes of
-     * the model's queries, so that products of codes are exact, or 8 if the query side is not binary.
+     * Bits per dimension of the query's code, 1 to 8. 0: 4 bits; or, for an index of model codes, as many as the planes
+     * of the model's queries, so that products of codes are exact, or 8 if the model's query side is not binary.
      */
     uint32_t query_bits;
-    uint64_t n_candidates;  /* candidates refined with exact vectors; 0: what recall requires */
+    uint64_t n_candidates;  /* candidates refined with exact vectors; 0: as many as recall requires */
     float extra;            /* if >= 0, replaces n_candidates: refine every item whose estimate is within extra of the
                                k-th best estimate (XFBQ 3.6), in units of the score. Negative: off */
     bool exact;             /* score every stored vector exactly, without codes */
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
-     * Wanted share of the true best k, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
-     * Below, the errors of each query's estimates are measured, and an item is dropped only if it is unlikely enough to
-     * be among the best: this holds for queries of any kind, and the calibration decides only the time. With features,
-     * without kept vectors, and for flat cosine codes without a centre, the calibrated numbers of survivors and
-     * candidates decide, which hold for queries like the calibration's. So do n_candidates, extra and n_survivors if
-     * they are given.
+     * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
+     * Otherwise the search measures the errors of each query's estimates, and drops an item only if it is unlikely
+     * enough to be among the best k. So the recall holds for queries of any kind, and the calibration affects only the
+     * time.
+     *
+     * The recall depends on the numbers of survivors and candidates with features, without kept vectors, and for flat
+     * cosine codes without a centre. The calibrated numbers reach it for queries like those of the calibration. If
+     * n_candidates, extra or n_survivors is given, recall only chooses the others.
      */
     float recall;
-    uint64_t n_survivors; /* items that pass the leading planes and have their other planes read; 0: what recall
-                             requires */
+    uint64_t
+        n_survivors; /* items that pass the screen and have their other planes read; 0: as many as recall requires */
     /*
      * NULL, or n_queries flags: 1 if the answer is proven to be the exact one, because the search skipped no item, or
      * because no skipped item can reach the k-th score given the largest error of any code; else 0. An uncertified
@@ -266,8 +272,8 @@ typedef struct thr_search_options {
     /*
      * Feature weights of each query, one entry a query row; NULL: score vectors only. Items are then ranked by value,
      * which is computed from s = vector score + the sum of the weights of the item's features, and from the item's
-     * multiplier and offset (hits.h). The screen scores both in one pass. The numbers of survivors and candidates are
-     * those calibrated without features. extra must be negative, and only exact answers are certified.
+     * multiplier and offset (hits.h). The screen computes both in one pass. The numbers of survivors and candidates are
+     * those calibrated without features. extra must be negative. Only exact searches are certified.
      */
     const thr_hits_queries *features;
     thr_hits_value value;
@@ -326,12 +332,13 @@ typedef struct thr_radius_result {
  * Find all items whose score is at least least_score. For L2, scores are minus squared distances: pass -r * r for all
  * items within r.
  *
- * Of options (NULL: the defaults) the search uses query_bits, exact, filter, recall and certified; the options for the
- * best k and for features must be unset. An item whose score equals least_score is missed with a probability of about
- * 1 - recall, better items less. The margin for this is measured for each query on some rows of the index. Nothing is
- * missed with recall 1, or if the search scores all vectors: when it would read most of them anyway, or when codes have
- * no factors (cosine, not nested, not centred). Exact scores decide which items are returned, or estimates in an index
- * of codes only.
+ * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
+ * best k and for features must be unset. An item whose score equals least_score is missed with a probability of about 1
+ * - recall, a better item with a smaller one. The margin for this is measured for each query on some rows of the index.
+ *
+ * With recall 1 nothing is missed. Nothing is missed either if the search scores all vectors: it does so when it would
+ * read many of them anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by
+ * their exact scores, or, in an index of codes only, by their estimates.
  *
  * The caller frees *result, also after the index. Memory: about 40 bytes an item found. Answers do not depend on the
  * number of threads or the CPU level.
@@ -349,8 +356,8 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
 
 /*
  * Calibrate the index: measure how many survivors and candidates each recall requires, and store that in the index.
- * queries is a sample of expected queries of any dtype, at least 30, better 1,000; they need not be items. NULL: use
- * items of the index, as a build does. Cost: an exact search of all queries. No search may be running.
+ * queries is a sample of the queries that you expect, of any dtype: at least 30, better 1,000. NULL: use items of the
+ * index as queries, as a build does. Cost: an exact search for all queries. No search may be running.
  *
  * Returns THR_OK, or
  *   THR_EINVAL        too few queries

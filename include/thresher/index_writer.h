@@ -3,9 +3,9 @@
  * index_writer.h - create an empty index, and change an index item by item.
  *
  * A writer holds the lock of an index's directory. A small change is appended to the index's journal and is durable
- * when the call returns: it costs one flush of the journal, which changes of other threads that come at the same time
- * share. A journal of thr_index_writer_options.journal_rows items, or of 64 MiB, becomes a segment. Searches read the
- * journal's items as all others, and score them exactly.
+ * when the call returns. It costs one flush of the journal; concurrent changes of several threads share a flush. A
+ * journal of thr_index_writer_options.journal_rows items, or of 64 MiB, becomes a segment. Searches find the journal's
+ * items like all others, and score them exactly.
  *
  * Every call is one commit: all of it survives a crash, or nothing of it. A call that fails leaves the index as it was.
  * Readers see newer commits by thr_index_refresh (index_change.h), which reads only what was appended if no segment was
@@ -76,14 +76,13 @@ THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
                                          thr_index_writer **writer, thr_error *err);
 
-/* Release the lock; NULL is allowed. No call may be running. The journal stays, and is
- * read by the next open. */
+/* Release the lock; NULL is allowed. No call may be running. The journal stays; the next open reads it. */
 THR_API void thr_index_writer_free(thr_index_writer *writer);
 
 /*
- * Add the rows of vectors (any dtype). ids or names has one a row; both NULL: the index chooses ids; an
- * index with names requires names. Upsert replaces
- * items with the same ids or names. More rows than a quarter of a journal are written as a segment. change may be NULL.
+ * Add the rows of vectors (any dtype). ids or names has one element per row; if both are NULL the index chooses ids. An
+ * index with names requires names. Upsert replaces items with the same ids or names. More rows than a quarter of a
+ * journal are written as a segment. change may be NULL.
  *
  * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index.
  */

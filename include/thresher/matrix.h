@@ -8,13 +8,14 @@
  *   .npy                    NumPy versions 1 to 3, one or two axes, C order, f2 f4 f8 u1 i1 i4 u4 i8 u8, little-endian
  *   .fvecs .bvecs .ivecs    each row: int32 dimension, then f32, u8, i32 values
  *   .fbin .f16bin .u8bin .i8bin .ibin   uint32 rows, uint32 dimensions, then the rows (f32 f16 u8 i8 i32)
- *   .ibin:distances         of a big-ann ground-truth file (uint32 rows, uint32 k, ids, float32 distances): the
- *                           distances; plain .ibin gives its ids
+ *   .ibin:distances         the distances of a big-ann ground-truth file (uint32 rows, uint32 k, ids, float32
+ *                           distances); without the suffix, its ids
  *   .hdf5:DATASET .h5:DATASET           a one- or two-dimensional data set (only in builds with HDF5)
- *   .txt                    text, one token a line
- *   .tsv .csv               text: columns of a table. "X.tsv:4" is column 4, "X.csv:title" the column that the first
- *                           row names (which is then no line), "X.tsv" the first, "X.tsv:4,2" two, joined by a tab.
- *                           .tsv separates fields by tabs, .csv by commas with the quotes of RFC 4180
+ *   .txt                    text, one token per line
+ *   .tsv .csv               text: columns of a table. "X.tsv" is column 1, "X.tsv:4" column 4, "X.tsv:4,2" two columns
+ *                           joined by a tab; "X.csv:title" is the column with this name in the first row, which is
+ *                           then not read as a line. .tsv separates fields by tabs, .csv by commas with the quotes of
+ *                           RFC 4180
  *
  * A further .gz or .xz is decompressed. "-.npy" (a dash, then an ending) is standard input.
  *

@@ -37,9 +37,9 @@ THR_API thr_status thr_output_publish(thr_output *output, thr_error *err);
 THR_API void thr_output_free(thr_output *output);
 
 /*
- * Check before any work that an output does not overwrite an input. Returns THR_OK, or THR_EINVAL if path and input are
- * the same plain file under any names. input may be standard input ("-", or a name that begins with "-."), have a
- * ":COLUMN" or ":DATASET" suffix, or be NULL.
+ * Check, before any work, that an output does not overwrite an input. Returns THR_OK; THR_EINVAL if path and input name
+ * the same regular file. input may be standard input ("-", or a name that begins with "-."), may have a ":COLUMN" or
+ * ":DATASET" suffix, or may be NULL.
  */
 THR_API thr_status thr_output_check_input(const char *path, const char *input, thr_error *err);
 

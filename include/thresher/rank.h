@@ -12,8 +12,8 @@
  * |gradient| <= epsilon |gradient at 0|; f is strictly convex, so the minimum is unique. A bias would cancel in every
  * pair, so there is none. The mean of a query's features cancels too; scores are compared without it.
  *
- * In a context with a GPU (thr_context_options.device) training runs there, with "auto" if that is worth the copy, and
- * the model has the CPU's bits, of dense and of sparse rows.
+ * In a context with a GPU (thr_context_options.device) training runs on the GPU; with "auto" only if that saves more
+ * time than the copy takes. The model has the same bits as on a CPU, for dense and for sparse rows.
  *
  * Threads: a thr_rank_model is immutable and may be shared.
  */
@@ -74,8 +74,8 @@ typedef struct thr_rank_options {
 THR_API void thr_rank_options_init(thr_rank_options *options);
 
 typedef struct thr_rank_report {
-    double objective;           /* f at the model: at most gradient_norm^2 / 2 above the minimum, since f is 1-strongly
-                                   convex */
+    double objective;           /* f at the model. f is 1-strongly convex, so this is at most gradient_norm^2 / 2 above
+                                   the minimum */
     double gradient_norm;       /* |gradient| at the model */
     double first_gradient_norm; /* at 0 */
     double pairwise_accuracy;   /* share of pairs in the right order, unweighted; pairs of equal scores are wrong */
@@ -113,9 +113,10 @@ typedef struct thr_rank_folds {
 } thr_rank_folds;
 
 /*
- * Measure models of several costs on queries that they were not trained on. Queries are assigned to folds; each fold is
- * scored by a model of the other folds. Training with one cost starts at the solution of the cost before it. options
- * may be NULL; its c is ignored. After an error the content of folds->accuracies is undefined.
+ * Cross-validate: measure models trained with several costs C on queries that they were not trained on. Queries are
+ * assigned to folds; each fold is scored by a model that was trained on the other folds. Training with one cost starts
+ * at the solution for the cost before it. options may be NULL; its c is ignored. After an error the content of
+ * folds->accuracies is undefined.
  *
  * Returns as thr_rank_train; THR_EINVAL also for folds out of range, no costs, or costs that do not ascend.
  */

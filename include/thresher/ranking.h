@@ -27,8 +27,8 @@ typedef struct thr_ranking_options {
     bool without_queries;  /* files: rows need no queries; without any, all rows belong to one query */
     bool without_comments; /* files: drop comments */
     /*
-     * Files: read FILE.thr-cache if it was made from FILE as it is, else write it. A cache that cannot be written is no
-     * error: see thr_ranking_cache_status.
+     * Files: read FILE.thr-cache if it was made from the current FILE, else write it. A cache that cannot be written is
+     * not an error: see thr_ranking_cache_status.
      */
     bool cache;
 } thr_ranking_options;
