@@ -249,7 +249,7 @@ class Heads(Case):
         self.assertAlmostEqual(loss.first, float(np.mean(words[:, 0] == true_words[:, 0])), 12)
         self.assertGreater(loss.recall, 0.9)
         self.assertEqual(truth.compare(truth, self.states, K), (1, 1, 1, N_WORDS, 0))
-        with self.assertRaisesRegex(thresher.ArgumentError, "heads of the same words are compared"):
+        with self.assertRaisesRegex(thresher.ArgumentError, "compare heads of the same words and dimensions"):
             head.compare(thresher.Head.build(self.weights[:10]), self.states, 3)
 
     def test_answers_do_not_depend_on_threads(self) -> None:

@@ -48,7 +48,8 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
         return thr_fail(err, THR_EINVAL, "the end word is %" PRIu32 ", and the head has %" PRIu32 " words", o->end_word,
                         n_words);
     if (o->n_never > 0 && o->never == NULL)
-        return thr_fail(err, THR_EINVAL, "%" PRIu64 " words that are never produced, and no list of them", o->n_never);
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " words that are never produced, but the list of them is NULL",
+                        o->n_never);
     for (uint64_t i = 0; i < o->n_never; i++) {
         if (o->never[i] >= n_words)
             return thr_fail(err, THR_EINVAL,
@@ -70,7 +71,7 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
                         "all rows of a sentence (0)",
                         query->group);
     if (query->n_always >= SIZE_MAX / sizeof *query->always || (query->n_always > 0 && query->always == NULL))
-        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", query->n_always);
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, but the list of them is NULL", query->n_always);
     return THR_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - comparing the answers of two heads, usually the same weights stored in fewer and in more bytes.
+ * compare.c - compares the answers of two heads; usually the same weights stored with fewer and with more bytes.
  *
  * The logits of two heads differ in bits, so words are compared by number: a word that ties with the other head's k-th
  * word, but ranks after it, counts as missed.
@@ -61,7 +61,7 @@ static thr_status check(const thr_head *head, const thr_head *truth, const thr_m
     if (a->n_words != b->n_words || a->n_dims != b->n_dims)
         return thr_fail(err, THR_EDIM,
                         "a head of %" PRIu32 " words and %" PRIu32 " dimensions beside one of %" PRIu32 " and %" PRIu32
-                        ": heads of the same words are compared",
+                        ": compare heads of the same words and dimensions",
                         a->n_words, a->n_dims, b->n_words, b->n_dims);
     if (states->n_rows == 0)
         return thr_fail(err, THR_EDIM, "no states to compare heads on");

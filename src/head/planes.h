@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planes.h - plane codes of words, which the index's scan searches for the words of the best estimated logits.
+ * planes.h - plane codes of words. A scan over them (scan/scan.h) finds the words with the best estimated logits.
  *
  * The coded vector is a word's row of weights, extended by its bias (that component is 1 in every state), less the mean
  * of all rows. Subtracting the mean shifts all logits of a state by the same number, which keeps their order. The scan
@@ -64,9 +64,10 @@ thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *code
 void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory);
 
 /*
- * Find the words with the longest codes. Let x = factor * b be the vector that a code b represents (bounds.h). An
- * estimate's error grows with |x|, which is about proportional to the factor. So a few of the longest rows, usually of
- * the most frequent words, are estimated badly for states whose best words they are; they are added to every shortlist.
+ * Find the words with the longest codes, which are added to every shortlist. Let x = factor * b be the vector that a
+ * code b represents (bounds.h). The error of an estimate grows with |x|, which is about proportional to the factor. So
+ * the logits of the longest rows, usually of the most frequent words, may be badly underestimated for states whose best
+ * words they are.
  *
  * Writes the words with the largest factors, ties to the smaller word, to `words` of THR_HEAD_LONGEST elements. Returns
  * their number: one in THR_HEAD_LONGEST_ONE_IN of all words, THR_HEAD_LONGEST at most.

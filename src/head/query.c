@@ -55,7 +55,7 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
     if (o->threshold == 0)
         return thr_fail(err, THR_EINVAL, "every word has 0 hits: choose a threshold of 1 or more, or the full screen");
     if (o->n_always > 0 && o->always == NULL)
-        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", o->n_always);
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, but the list of them is NULL", o->n_always);
     if (o->screen == THR_HEAD_SCREEN_WTA && c->shape.n_bands == 0)
         return thr_fail(err, THR_EUNSUPPORTED, "the head has no hashes: build it with bands, or choose another screen");
     if (o->n_shortlist != THR_HEAD_AUTO && (o->n_shortlist == 0 || o->n_shortlist > c->n_words))

@@ -2,9 +2,10 @@
 /*
  * sample.c - a sample of words, whose logits estimate the softmax normaliser over all words; score.c adds them.
  *
- * Words are sampled by rank of frequency, because frequent words have most of the probability: all of the first 2
- * RANKS, and RANKS of each doubling of the rank from there. From rank RANKS 2^j on every 2^j-th word is sampled, the
- * middle one of those it represents. With C the candidates and S the sampled words that are not candidates,
+ * Words are sampled by their rank of frequency, because frequent words have most of the probability: all of the first 2
+ * RANKS, then RANKS words for each doubling of the rank. From rank RANKS 2^j on, every 2^j-th word is sampled; it is
+ * the middle one of the words that it represents. With C the candidates and S the sampled words that are not
+ * candidates,
  *
  *     ln sum exp  ~  ln (sum over C of exp(x) + sum over S of weight exp(x))
  *

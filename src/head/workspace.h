@@ -12,8 +12,8 @@
 #include "select/candidates.h"
 
 /*
- * Rows of a tile. A tile is scored for all states of a round while it is in cache, and its sum of exponentials is one
- * number, so that sums do not depend on the number of threads or states.
+ * Rows of a tile, and states of a round. A tile is scored for all states of a round while it is in cache. Exponentials
+ * are summed by tile, so that sums do not depend on the number of threads or states.
  */
 enum { THR_HEAD_TILE = 64, THR_HEAD_ROUND = 32 };
 
@@ -37,7 +37,7 @@ struct thr_head_workspace {
     thr_context *context;
     float *states; /* n_dims each */
     uint32_t *codes;
-    uint64_t *always, *marks; /* of the whole query; of the current group */
+    uint64_t *always, *marks; /* marked words: for all groups of the query; for the current group */
     uint32_t *words;
     thr_lsh_counter counter;
     thr_collector *collectors; /* THR_HEAD_ROUND for each thread */
@@ -82,8 +82,8 @@ static inline size_t thr_head_mark_words(const thr_head_contents *c) {
 }
 
 /*
- * Mark the words of every group in workspace->always: the most frequent words, with planes the longest ones, and the
- * always-in words. THR_OK; THR_EINVAL; THR_ENOMEM.
+ * Mark in workspace->always the words that every group scores: the most frequent ones, with planes also the longest
+ * ones, and the words of options->always. THR_OK; THR_EINVAL; THR_ENOMEM.
  */
 thr_status thr_head_mark_always(const thr_head *head, thr_head_workspace *workspace, const thr_head_query_options *o,
                                 uint32_t n_frequent, thr_error *err);

@@ -2,8 +2,8 @@
 /*
  * build_table.c - builds a file of posting lists from a text table of items and their features.
  *
- * Only at the end of the table is it known whether all names, or all words, are numbers; such numbers become ids and
- * feature numbers. Words get numbers in ascending order, so that a file's words can be found by binary search.
+ * If all names, or all words, are numbers, these become the ids, or the feature numbers; that can be decided only at
+ * the end of the table. Words are numbered in ascending order, so that a binary search finds them.
  */
 #include <stdlib.h>
 #include <string.h>

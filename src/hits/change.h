@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * change.h - the changes of an update, checked and resolved: names become ids, words become feature numbers, and the
- * added items of the delta before that are neither replaced nor removed are listed.
+ * change.h - the changes of an update, checked and resolved: names become ids, and words become feature numbers. Also
+ * lists the items of the previous delta that remain: those neither replaced nor removed.
  */
 #ifndef THR_HITS_CHANGE_H
 #define THR_HITS_CHANGE_H
@@ -21,14 +21,14 @@ typedef struct thr_hit_change {
     thr_keyed
         *touched; /* by ascending id: added items with row their number, removed ones with row n_added + their number */
     size_t n_touched;
-    uint32_t *kept; /* items of the delta before that stay, ascending */
+    uint32_t *kept; /* items of the previous delta that remain, ascending */
     uint32_t n_kept;
-    thr_dictionary words; /* that the file has not; number i is feature n_features + i */
-    uint64_t next_id;     /* for names that no item has */
+    thr_dictionary words; /* words that the file lacks; number i is feature n_features + i */
+    uint64_t next_id;     /* the id of the next new name */
     uint64_t n_missing;   /* removed items that did not exist */
 } thr_hit_change;
 
-/* Resolve the changes given, to be made on hits. THR_OK; what thr_hits_update returns for invalid changes. */
+/* Resolve changes to hits. THR_OK; what thr_hits_update returns for invalid changes. */
 thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err);
 void thr_hit_change_free(thr_context *context, thr_hit_change *change);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delta.c - makes a delta. Items are copied from the delta before and from the change; the code that builds a file's
- * lists builds theirs. Time and memory grow with the number of added items, and by a bit per row of the file.
+ * delta.c - makes a delta. Items are copied from the previous delta and from the change. Their lists are built by the
+ * same code as a file's. Time and memory grow with the number of added items; one bit per row of the file is added to
+ * both.
  */
 #include "hits/delta.h"
 

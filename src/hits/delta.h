@@ -3,8 +3,9 @@
  * delta.h - the changes made to a file of posting lists: added items, in lists of their own, and the live rows of the
  * file.
  *
- * A delta is immutable; an update makes a new one. Row i of its lists is row first_row + i of all rows. Every added
- * item has the number of the update that added it. So has every removal that may have to be repeated on newer lists.
+ * A delta is immutable; an update makes a new one. Row i of its lists is row first_row + i of the whole. Each added
+ * item has the number of the update that added it. Removals that may have to be repeated on newer lists also have the
+ * number of their update.
  */
 #ifndef THR_HITS_DELTA_H
 #define THR_HITS_DELTA_H
@@ -18,12 +19,12 @@ typedef struct thr_hit_removal {
 
 typedef struct thr_hit_delta {
     uint32_t n_items, first_row;
-    uint64_t next_id;             /* for names that no item has */
+    uint64_t next_id;             /* the id of the next new name */
     uint64_t *offsets, *ids;      /* of items, in the order in which they were added */
     uint64_t *sequences;          /* update numbers of items */
     uint32_t *features;           /* CSR; as given, or numbers of words */
     uint32_t *rows, *id_order;    /* rows of items, among all rows; items by ascending id */
-    thr_dictionary names, words;  /* of items, by number; of features that the file has not, by number */
+    thr_dictionary names, words;  /* names of items, and words of features that the file lacks; by number */
     thr_built_lists built;        /* of the items; all zero if there are none */
     uint32_t *numbers;            /* feature numbers of the lists */
     uint64_t *live;               /* live rows of the file: bits by place, in whole windows; NULL: all are live */

@@ -2,11 +2,10 @@
 /*
  * file.h - a file of posting lists (docs/format.md): written from lists in memory, and used in place when mapped.
  *
- * The items of the lists are *places*: place p holds row rows[p], or row p where there are no rows. Ids and names are
- * by row.
+ * Lists number items by *place*: place p is row rows[p], or row p if the file has no rows. Ids and names are by row.
  *
- * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table
- * with the expected one. After that a search stays within the file, whatever its bytes.
+ * Invariant: header and section of elements determine every offset, and thr_hits_parse compares the table with them.
+ * After it succeeds, searches stay within the file, whatever bytes it holds.
  */
 #ifndef THR_HITS_FILE_H
 #define THR_HITS_FILE_H

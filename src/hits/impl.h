@@ -24,7 +24,7 @@ typedef struct thr_hit_values {
     uint64_t number;              /* counts all values set, from 1 */
 } thr_hit_values;
 
-/* The values of the file and of the added items, each or NULL; set and taken together. */
+/* The values of the file and those of the added items; either may be NULL. They are set and taken together. */
 typedef struct thr_hit_set {
     thr_hit_values *of_file, *of_added;
 } thr_hit_set;
@@ -39,8 +39,8 @@ typedef struct thr_hit_workspace {
 } thr_hit_workspace;
 
 /*
- * An open file, or a handle that adds changes to it and shares everything of the file. `file` is the handle that
- * thr_hits_open returned; it lives until its last handle is freed. path, map and view belong to it.
+ * An open file, or lists that add changes to an open file and share all its data. `file` is the object that
+ * thr_hits_open returned; it lives until the last object that shares it is freed. path, map and view belong to it.
  */
 struct thr_hits {
     thr_context *context;
@@ -64,14 +64,14 @@ struct thr_hits {
     thr_device_policy on_device; /* its copy is a thr_hit_store */
 };
 
-/* A target expression, evaluated on hits: bits by place, then from word thr_hits_file_words on those of added items. */
+/* A target expression, evaluated on hits: bits by place; from word thr_hits_file_words on the bits of added items. */
 struct thr_hits_target {
     thr_context *context;
     thr_hits *hits;
     uint64_t *words;
-    uint64_t n_items; /* items that it lets through */
-    size_t n_unknown; /* words that no item has, */
-    char *unknown;    /* one after the other, each with a zero byte */
+    uint64_t n_items; /* items that it selects */
+    size_t n_unknown; /* number of words that no item has */
+    char *unknown;    /* these words, one after the other, each with a zero byte */
 };
 
 static inline uint32_t thr_hits_n_added(const thr_hits *hits) {

@@ -3,8 +3,9 @@
  * live.c - swaps posting lists under running searches: holds the current lists, and older ones until no reader uses
  * them.
  *
- * An update is a swap, too: to lists of the same file with another delta. Writers wait for each other while they make
- * the next lists. Readers never wait for a writer's work: the other mutex is held for a few instructions only.
+ * An update also swaps: to lists of the same file with another delta. Writers exclude each other, by one mutex, while
+ * they make the next lists. Readers never wait for that: they lock the other mutex, which is held for a few
+ * instructions only.
  */
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 
 #include <thresher/hits.h>
 
-/* The changes, with the memory of those that came from files. Initialise with zeros. */
+/* The changes, and the memory of changes that were read from files. Initialise with zeros. */
 typedef struct thr_hits_read_changes {
     thr_hits_changes changes; /* paths replaced by their contents */
     thr_context *context;
@@ -21,8 +21,8 @@ typedef struct thr_hits_read_changes {
 } thr_hits_read_changes;
 
 /*
- * THR_OK; THR_EINVAL for changes given twice, by path and in memory; THR_EFORMAT for lines that do not fit hits; and
- * what the readers return.
+ * Read the changes. THR_OK; THR_EINVAL if the same kind of change is given by path and in memory; THR_EFORMAT for lines
+ * that do not match hits (names or ids); and what the readers return.
  */
 thr_status thr_hits_changes_read(const thr_hits *hits, const thr_hits_changes *given, thr_hits_read_changes *read,
                                  thr_error *err);

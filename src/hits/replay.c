@@ -2,8 +2,8 @@
 /*
  * replay.c - repeats on newer lists the updates that these do not include yet.
  *
- * Of the changes to an item only the last counts. The delta has it: the item as it was added, or its removal. So making
- * these changes alone, in the order of their updates, gives the same result as all updates. Names and words are passed
+ * Only the last change of an item counts, and the delta has it: the item as it was added, or its removal. So applying
+ * these changes in the order of their updates gives the same result as applying all updates. Names and words are passed
  * as text, since each file has its own numbers.
  */
 #include <string.h>
@@ -83,7 +83,7 @@ static void collect(const thr_hits *from, const thr_hit_values *values, uint64_t
     }
 }
 
-/* Values that are all defaults count as not given. */
+/* Return the values, or NULL if all of them are the default. */
 static const float *wanted(const float *values, uint64_t n, float fallback) {
     for (uint64_t i = 0; i < n; i++)
         if (values[i] < fallback || values[i] > fallback)

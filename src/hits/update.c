@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c - makes a handle with items added and removed, which shares the file of the handle it is made from. */
+/* update.c - makes lists with items added and removed, which share the file of the lists that they are made from. */
 #include "hits/update.h"
 
 #include "base/error.h"

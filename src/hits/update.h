@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.h - makes hits from others and changes, and replays changes on newer lists. */
+/* update.h - makes new lists from lists and changes, and replays changes on newer lists. */
 #ifndef THR_HITS_UPDATE_H
 #define THR_HITS_UPDATE_H
 
@@ -10,8 +10,9 @@ thr_status thr_hits_make_update(thr_hits *hits, const thr_hits_changes *changes,
                                 thr_hits **updated, thr_error *err);
 
 /*
- * Make on next the changes that updates after number `since` made to `from`. *replayed is the result, or NULL if there
- * are none. THR_EMISMATCH if only one of the two has names, or words; and what thr_hits_update returns.
+ * Apply to next the changes that updates after number `since` made to `from`. *replayed receives the new lists, or NULL
+ * if there were no such updates. THR_EMISMATCH if only one of the two has names, or words; and what thr_hits_update
+ * returns.
  */
 thr_status thr_hits_replay(thr_hits *from, uint64_t since, thr_hits *next, thr_hits **replayed, thr_error *err);
 

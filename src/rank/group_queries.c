@@ -2,7 +2,7 @@
 /*
  * group_queries.c - reorder rows by query, run by run; a run is a sequence of adjacent rows of one query.
  *
- * Most files have hardly more runs than queries, so the sort is small and rarely any row has to move.
+ * In most files the rows of each query are adjacent: then there are as many runs as queries, and no row moves.
  */
 #include "rank/group_queries.h"
 

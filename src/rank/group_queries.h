@@ -6,8 +6,8 @@
 #include "rank/ranking.h"
 
 /*
- * Find the queries of a ranking whose view has the text's arrays in their original order. If the rows of some query are
- * not adjacent, move all rows into the order of queries. THR_OK; THR_ENOMEM, after which the ranking can only be freed.
+ * Group a ranking's rows by query. On entry the view has the text's arrays in their original order. If the rows of a
+ * query are not adjacent, all rows are moved. THR_OK; THR_ENOMEM, after which the ranking can only be freed.
  */
 thr_status thr_ranking_group(thr_ranking *ranking, thr_error *err);
 

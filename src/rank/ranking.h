@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranking.h - the inside of a thr_ranking: feature rows with labels, grouped by query.
+ * ranking.h - the members of a thr_ranking: feature rows with labels, grouped by query.
  *
  * Invariants: view.offsets ascends strictly from 0 to n_rows; labels and values are finite; columns ascend within a row
- * and are below n_features. Rows that were grouped by query already stay where they were read, for a cached file within
- * its map. Otherwise rows are moved, dense ones in place if the memory is writable.
+ * and are below n_features. Rows that the input has grouped by query are not copied; those of a cached file stay in its
+ * map. Other rows are moved: dense rows in place if the memory is writable.
  */
 #ifndef THR_RANK_RANKING_H
 #define THR_RANK_RANKING_H

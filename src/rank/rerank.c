@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rerank.c - sorting candidates by a model's scores, with a heap sort, which needs no memory. */
+/* rerank.c - sorts candidates by a model's scores, with a heap sort, which allocates nothing. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -36,7 +36,7 @@ static void swap(const candidates *c, size_t a, size_t b) {
     }
 }
 
-/* Restore the heap below `at`; its root is the candidate that ranks lowest, which the sort moves to the end. */
+/* Restore the heap below `at`. The root of a heap is the candidate that ranks lowest; the sort moves it to the end. */
 static void sift_down(const candidates *c, size_t at, size_t n) {
     for (size_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
         if (child + 1 < n && ranks_below(c, child + 1, child))
@@ -56,7 +56,7 @@ static void sort(const candidates *c, size_t n) {
     }
 }
 
-/* Check the features before scoring: in the kernels a non-finite number could spread to another row's score. */
+/* Check the features before scoring, because kernels may spread a non-finite number to another row's score. */
 static thr_status check_features(const float *features, uint32_t n_features, size_t n, const uint64_t *ids,
                                  thr_error *err) {
     for (size_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ thr_status thr_rank_tensors_write(const thr_rank_model *model, const char *path,
 static thr_status check_kind(const thr_tensors *tensors, const char *path, thr_error *err) {
     const char *version = thr_tensors_metadata(tensors, KIND);
     if (version == NULL)
-        return thr_fail(err, THR_EFORMAT, "%s: no model of thresher rank train, but other tensors", path);
+        return thr_fail(err, THR_EFORMAT, "%s: these tensors are not a model of thresher rank train", path);
     if (strcmp(version, VERSION) != 0)
         return thr_fail(err, THR_EVERSION, "%s: a ranking model of version %.20s: this program reads version %s", path,
                         version, VERSION);

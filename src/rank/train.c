@@ -46,7 +46,7 @@ thr_status thr_rank_options_take(const thr_rank_options *given, const double *c,
     if ((unsigned)options->scale > THR_RANK_SCALE_MEAN)
         return thr_fail(err, THR_EINVAL, "%d is no thr_rank_scale", (int)options->scale);
     if (options->start != NULL && options->start->n_features != view->n_features)
-        return thr_fail(err, THR_EDIM, "a model of %u features to start with, for rows of %u",
+        return thr_fail(err, THR_EDIM, "the initial model has %u features, the rows have %u: they must be equal",
                         options->start->n_features, view->n_features);
     THR_TRY(check_weights(options->query_weights, "query", view->n_queries, err));
     return check_weights(options->row_weights, "row", view->n_rows, err);
@@ -73,7 +73,8 @@ static thr_status check_costs(const thr_rank_problem *problem, thr_error *err) {
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
         if (problem->costs[q] > 0)
             return THR_OK;
-    return thr_fail(err, THR_EINVAL, "all queries with pairs have a weight of zero: give some of them more");
+    return thr_fail(err, THR_EINVAL,
+                    "all queries with pairs have weight 0: give at least one of them a weight above 0");
 }
 
 static void fill_report(const thr_rank_solver *solver, bool converged, double seconds, thr_rank_report *report) {

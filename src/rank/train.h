@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.h - checked options of a training, and the costs of queries they imply. */
+/* train.h - checks the options of a training, and computes the costs of queries from them. */
 #ifndef THR_RANK_TRAIN_H
 #define THR_RANK_TRAIN_H
 
 #include "rank/solver/solver.h"
 
 /*
- * Merge the given options into the defaults; *c, if not NULL, replaces C. THR_OK; THR_EINVAL; THR_EDIM if the start has
- * other features.
+ * Merge the given options into the defaults; *c, if not NULL, replaces C. THR_OK; THR_EINVAL; THR_EDIM if given->start
+ * has another number of features than the rows.
  */
 thr_status thr_rank_options_take(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
                                  thr_rank_options *options, thr_error *err);

@@ -5,7 +5,7 @@
 
 #include "rank/solver/problem.h"
 
-/* A thread's vectors, each as long as the longest query. */
+/* A thread's vectors, each with one element per row of the longest query, except the last two. */
 typedef struct thr_rank_scratch {
     double *values;               /* in the order of rows */
     double *sorted, *low, *high;  /* in the order of labels */

@@ -136,7 +136,7 @@ is_json out
 works "$THRESHER" head query head states.fbin -k 5 --against head
 says '^recall@5          1.0000, worst state 1.0000$' out
 says '^log-probabilities differ by 0 on average$' out
-fails 1 'heads of the same words are compared' "$THRESHER" head query head states.fbin -k 5 --against small.head
+fails 1 'compare heads of the same words and dimensions' "$THRESHER" head query head states.fbin -k 5 --against small.head
 fails 2 'against and -o exclude each other' "$THRESHER" head query head states.fbin --against head -o x.jsonl
 fails 2 'measure and --against exclude each other' "$THRESHER" head query head states.fbin --against head --measure
 

@@ -153,7 +153,7 @@ works "$THRESHER" rank predict m.txt narrow.svm
 says 'narrow.svm has 1 feature, m.txt 4: those that are not there count as 0' err
 printf '1 qid:1 9:1\n0 qid:1 1:0.5\n' >wide.svm
 fails 1 'wide.svm: rows of 9 features for a model of 4' "$THRESHER" rank predict m.txt wide.svm
-fails 1 'a model of 4 features to start with, for rows of 9' "$THRESHER" rank train wide.svm -o x --start m.txt
+fails 1 'the initial model has 4 features, the rows have 9' "$THRESHER" rank train wide.svm -o x --start m.txt
 
 # what cannot be learned from
 printf '1 qid:1 1:1\n1 qid:1 1:2\n0 qid:2 1:3\n' >equal.svm

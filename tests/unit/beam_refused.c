@@ -44,7 +44,7 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: choose 0 to 10");
     refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: choose 0 to 10");
     refuse_options(o.end_word = WORDS, "the end word is 40, and the head has 40 words");
-    refuse_options(o.n_never = 2, "2 words that are never produced, and no list of them");
+    refuse_options(o.n_never = 2, "2 words that are never produced, but the list of them is NULL");
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
     refuse_options((o.n_never = 2, o.never = with_end), "the end word, 2, is among those that are never produced");
     refuse_options(o.size = 3, "thr_beam_options has size 3");
@@ -65,7 +65,7 @@ static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
     refuse_options(o.query = &query, "candidates for groups of 2 states: a beam search chooses them for each row (1)");
     query.group = 1;
     query.n_always = 2;
-    refuse_options(o.query = &query, "2 always-in words, and no list of them");
+    refuse_options(o.query = &query, "2 always-in words, but the list of them is NULL");
     query.n_always = 0;
     query.screen = THR_HEAD_SCREEN_AUTO;
     refuse_options(o.query = &query, "name full or planes instead of auto");

@@ -95,9 +95,9 @@ static void what_cannot_be_compared_is_refused(void **state) {
     head_drawn h = head_draw(&SHAPE, &rng, false), other = head_draw(&SMALLER, &rng, false);
     thr_head *a = head_make(*state, &h), *b = head_make(*state, &other);
     const thr_matrix rows = thr_matrix_f32(states, 1, DIMS), none = thr_matrix_f32(states, 0, DIMS);
-    assert_error(
-        thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM, &err,
-        "a head of 400 words and 24 dimensions beside one of 399 and 24: heads of the same words are compared");
+    assert_error(thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM, &err,
+                 "a head of 400 words and 24 dimensions beside one of 399 and 24: compare heads of the same words and "
+                 "dimensions");
     assert_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, &err, "no states to compare heads on");
     assert_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, &err, "the best 0 words of heads");
     assert_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, &err, "that have 400");

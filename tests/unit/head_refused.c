@@ -108,7 +108,7 @@ static void query_options_out_of_range_are_refused(void **state) {
     refuse_query(o.n_frequent = 301, "301 frequent words of a head that has 300 words");
     refuse_query(o.threshold = 0, "every word has 0 hits: choose a threshold");
     refuse_query((o.n_always = 2, o.always = always), "always-in word number 1 is 300, and the head has 300 words");
-    refuse_query(o.n_always = 2, "2 always-in words, and no list of them");
+    refuse_query(o.n_always = 2, "2 always-in words, but the list of them is NULL");
     refuse_query(o.n_shortlist = 0, "a shortlist of 0 words of a head that has 300");
     refuse_query(o.n_shortlist = 301, "a shortlist of 301 words of a head that has 300");
     thr_head_free(head);

@@ -242,7 +242,7 @@ static void a_model_to_start_with_saves_steps(void **state) {
     options.start = narrow;
     thr_rank_model *none = model;
     assert_error(thr_rank_train(context, ranking, &options, &none, NULL, &err), THR_EDIM, &err,
-                 "a model of 7 features to start with, for rows of 8");
+                 "the initial model has 7 features, the rows have 8");
     assert_null(none);
     thr_rank_model_free(narrow);
     thr_rank_model_free(again);
@@ -451,8 +451,8 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_training(o.method = (thr_rank_method)3, "3 is no thr_rank_method");
     refuse_training(o.scale = (thr_rank_scale)3, "3 is no thr_rank_scale");
     refuse_training(o.query_weights = negative, "query 1 of 3 has a weight of -1");
-    refuse_training(o.query_weights = none, "weight of zero");
-    refuse_training(o.row_weights = weights, "weight of zero");
+    refuse_training(o.query_weights = none, "have weight 0");
+    refuse_training(o.row_weights = weights, "have weight 0");
     weights[2] = (double)NAN;
     refuse_training(o.row_weights = weights, "row 2 of ");
     free(weights);

@@ -10,8 +10,8 @@
 #include "rank/solver/solver.h"
 
 /*
- * Estimates for the policy: readings of X in a training; numbers of X a second and thread on the CPU; seconds on a GPU
- * for each row of the longest query, whose sums are sequential; bytes to copy for each number of X.
+ * Estimates for the policy: readings of X in a training; numbers of X per second and thread on the CPU; seconds on a
+ * GPU for each row of the longest query, whose sums are sequential; bytes to copy for each number of X.
  */
 static const double READINGS = 40, DENSE_RATE = 1e9, SPARSE_RATE = 6e8, ROW_SECONDS = 2e-8;
 static const double DENSE_BYTES = sizeof(float), SPARSE_BYTES = 2 * (sizeof(float) + sizeof(uint32_t));

@@ -2,10 +2,10 @@
 /*
  * newton.c - a Newton step by preconditioned conjugate gradients, and the line search along it.
  *
- * H step = -gradient is solved until the residual, in the preconditioner's norm, is a share of the gradient's: a tenth
- * at first, less as the gradient shrinks. So the first steps are cheap, and the last ones as exact as needed and no
- * more. Each trial of the line search is an evaluation of f and its gradient. Usually the first trial is accepted, and
- * its evaluation serves the next step.
+ * H step = -gradient is solved until the residual's norm (the preconditioner's) is a share of the gradient's: a tenth
+ * at first, less as the gradient shrinks. So the first steps are cheap, and the last ones are exact enough to reach
+ * epsilon. Each trial of the line search evaluates f and its gradient. Usually the first trial is accepted, and the
+ * next step uses its evaluation.
  */
 #include <math.h>
 #include <string.h>

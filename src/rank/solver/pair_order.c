@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair_order.c - sorting rows by score: short runs by counting, then merges. Comparisons of scores are unpredictable,
- * so neither part branches on them.
+ * pair_order.c - sorts rows by score: short runs by counting, which are then merged. Comparisons of scores are
+ * unpredictable, so there is no branch on them.
  */
 #include "rank/solver/pair_order.h"
 

@@ -3,9 +3,10 @@
  * pair_order.h - sorting the rows of a query by their scores.
  *
  * A pair is two rows of a query with different labels. It is active, and has a cost, while the score of the better row
- * exceeds the other's by less than 1: s_i - s_j < 1 (RankSVM (4)). In the order of scores, a row's active worse rows
- * are those from some position on, and its active better rows those before some position. Rounding is monotone, so this
- * holds for computed differences as well, and both rows of a pair agree on whether it is active.
+ * exceeds the other's by less than 1: s_i - s_j < 1 (RankSVM (4)). If the worse rows are sorted by score, the active
+ * ones of a row are all from some position on; if the better rows are sorted, its active ones are all before some
+ * position. Rounding is monotone, so this holds for computed differences as well, and both rows of a pair agree on
+ * whether it is active.
  */
 #ifndef THR_RANK_SOLVER_PAIR_ORDER_H
 #define THR_RANK_SOLVER_PAIR_ORDER_H

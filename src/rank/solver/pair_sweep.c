@@ -2,8 +2,7 @@
 /*
  * pair_sweep.c - active pairs and their sums by sweeps over the order of scores.
  *
- * Active rows are not adjacent in that order, since rows of other levels lie between them: a sweep skips these, rather
- * than stop at the first as the paper's listing does.
+ * Rows of other levels lie between the active ones. A sweep skips them; the paper's listing stops at the first.
  */
 #include "rank/solver/pair_sweep.h"
 

@@ -3,12 +3,12 @@
  * pair_sweep.h - sums over the active pairs of each row of a query by sweeps: RankSVM, algorithm 2, for comparison with
  * pair_tree.h.
  *
- * Rows are numbered by label and put in the order of scores. A row's active better rows are among the first of that
- * order, its active worse rows among the last (pair_order.h). So its sums are found by going over the order from either
- * end, rows of other levels skipped, until as many rows are met as are active. A product with the Hessian takes up to
- * n^2 steps for a query of n rows, where the tree takes n log(levels).
+ * Rows are numbered by label, and sorted by score. A row's active better rows are at the front of that order, its
+ * active worse rows at the end (pair_order.h), with rows of other levels between them. A sweep visits the order from
+ * one end, skips rows of other levels, and stops once it has found all active rows. A product with the Hessian takes up
+ * to n^2 steps for a query of n rows; the tree takes n log(levels).
  *
- * The sums are those of a device with sweep (cuda/rank/sums.cuh), in the same order: the same bits.
+ * A device with sweep (cuda/rank/sums.cuh) adds in the same order, so its sums have the same bits.
  */
 #ifndef THR_RANK_SOLVER_PAIR_SWEEP_H
 #define THR_RANK_SOLVER_PAIR_SWEEP_H

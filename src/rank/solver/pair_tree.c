@@ -3,8 +3,8 @@
  * pair_tree.c - building the tree of pair_tree.h over labels, ordering its nodes by score, and summing over active
  * pairs.
  *
- * A node stores its row numbers, worse rows first, each part in the order of scores, followed by their ranks; 16 bits a
- * number in small nodes, else 32.
+ * A node stores its row numbers, worse rows first and each part sorted by score, then their ranks: 16 bits per number
+ * in small nodes, else 32.
  */
 #include "rank/solver/pair_tree.h"
 
@@ -108,8 +108,8 @@ ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_
 /*
  * Merge the two parts of a node, each sorted by score, and compute the ranks: for a better row the number of worse rows
  * that are a margin or more below it, for a worse row the number of better rows that are less than a margin above it.
- * Both positions only increase, so one walk finds both. It is interleaved with the merge, because each waits for its
- * own comparisons.
+ * Both positions only increase, so one walk finds both. The walk and the merge are interleaved, so that each can
+ * proceed while the other waits for a comparison.
  */
 ALWAYS void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *rows, thr_scored_row *spare,
                        double margin, bool wide) {
@@ -245,7 +245,7 @@ static void sum_all(const thr_pair_tree *tree, const double *values, double *low
     }
 }
 
-/* The prefix sums of both parts are interleaved, because each addition waits for the one before. */
+/* The prefix sums of both parts are interleaved: an addition waits only for the one before it in its part. */
 ALWAYS void sum_node(const thr_pair_node *node, const void *ranks, const double *values, double *low, double *high,
                      double *prefixes, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin, n_better = n - n_worse;

@@ -13,10 +13,10 @@
 
 enum {
     ROWS_A_FEATURE = 128, /* rows of the sample */
-    MOST_PRODUCTS = 4,    /* the matrix may cost about as much as this many products with the Hessian */
+    MOST_PRODUCTS = 4,    /* most products with the Hessian that the matrix may cost */
     LEAST_A_FEATURE = 8,  /* with fewer sampled rows the matrix is too inaccurate */
     MOST_FEATURES = 1024, /* with more, only the diagonal is used */
-    LEAST_QUERIES = 32,   /* of the sample; rather than take fewer queries, take some rows of each */
+    LEAST_QUERIES = 32,   /* of the sample, if there are so many; then fewer rows of each are sampled */
     PANEL = 256,
     BAND = 16 /* rows */
 };

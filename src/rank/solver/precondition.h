@@ -8,11 +8,12 @@
  *
  * M treats the two rows of a pair as independent; for the Hessian's differences x_i - x_j this is nearly true. It
  * captures the scales of features and their correlations, so that few iterations remain. M is computed from a sample:
- * some queries, and some rows of long ones, 128 rows for each feature in all, chosen by the data alone. The sums are
- * float32, of values scaled to a diagonal of 1; as much is added to the diagonal as makes M positive.
+ * some queries, and some rows of long ones; in all 128 rows for each feature. The choice depends only on the data. The
+ * sums are float32, of values scaled to a diagonal of 1. To make M positive definite, a little is added to the
+ * diagonal.
  *
- * If M would cost more than a few products with the Hessian, because features are many compared with rows, features are
- * scaled one by one: 0.99 + 0.01 diagonal.
+ * With many features compared with rows, M would cost more than a few products with the Hessian. Then the
+ * preconditioner is diagonal: 0.99 + 0.01 times the Hessian's diagonal.
  */
 #ifndef THR_RANK_SOLVER_PRECONDITION_H
 #define THR_RANK_SOLVER_PRECONDITION_H
@@ -24,8 +25,10 @@ typedef struct thr_rank_sample {
     uint64_t query_step, row_step;
 } thr_rank_sample;
 
-/* Choose the sample for the problem's current costs; thr_rank_sample_may_have tests a query. */
+/* Choose the sample for the problem's current costs. */
 thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem);
+
+/* Whether samples are drawn from a query. */
 static inline bool thr_rank_sample_may_have(const thr_rank_problem *problem, uint64_t query) {
     return problem->n_pairs[query] != 0 && problem->costs[query] > 0;
 }
@@ -46,7 +49,7 @@ void thr_rank_preconditioner_end(thr_rank_preconditioner *p);
 /* Compute the preconditioner for the w of the last evaluation. diagonal: that evaluation's, used if is_diagonal. */
 void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diagonal);
 
-/* Factorise scales and sums that were computed elsewhere, by a device say. Not for is_diagonal. */
+/* Factorise scales and sums that were computed elsewhere, such as on a device. Not for is_diagonal. */
 void thr_rank_preconditioner_factorise(thr_rank_preconditioner *p);
 
 /* z = M^-1 r. Returns r' z. */

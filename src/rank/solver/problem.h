@@ -20,8 +20,8 @@
  * query's rows stay in cache between X v and X' r. Queries are divided into chunks by the data alone. Each chunk has
  * its own partial sums, which are added in the order of chunks: the same bits for any number of threads.
  *
- * Memory: 17 bytes a row, 4 bytes for each node a row is in, about log2 of the levels, and two vectors a chunk. There
- * are so few chunks that these vectors have at most a sixteenth as many numbers as X.
+ * Memory: 17 bytes per row; 4 bytes for each node that a row is in, about log2 of the levels; and two vectors per
+ * chunk. The number of chunks is limited so that these vectors have at most a sixteenth as many numbers as X.
  */
 #ifndef THR_RANK_SOLVER_PROBLEM_H
 #define THR_RANK_SOLVER_PROBLEM_H
@@ -47,7 +47,7 @@ typedef struct thr_rank_problem {
     bool *all;
     thr_pair_node *nodes;
     uint16_t *ranks;
-    /* By row, of sweeps; NULL before thr_rank_problem_sweep first asks for them. */
+    /* By row, for sweeps; NULL until thr_rank_problem_sweep allocates them. */
     bool sweeps;
     uint32_t *orders;
     thr_pair_counts *pair_counts;
@@ -72,8 +72,8 @@ thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view 
 void thr_rank_problem_free(thr_rank_problem *problem);
 
 /*
- * Whether evaluations and products from the next evaluation on find and sum pairs by sweeps (pair_sweep.h) instead of
- * trees, on the CPU and on a device. Takes 12 bytes a row when first set. THR_OK; THR_ENOMEM.
+ * Select sweeps (pair_sweep.h) or trees for sums over pairs, from the next evaluation on, on the CPU and on a device.
+ * The first selection of sweeps allocates 12 bytes per row. THR_OK; THR_ENOMEM.
  */
 thr_status thr_rank_problem_sweep(thr_rank_problem *problem, bool sweep, thr_error *err);
 
@@ -91,9 +91,9 @@ double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gra
 void thr_rank_product(thr_rank_problem *problem, const double *v, double *out);
 
 /*
- * The number of pairs, in the queries with which[q] (NULL: in all), whose better row has the higher score at w (RankSVM
- * (16)). Equal scores count as wrong; weights are ignored. *n_pairs is the number of pairs in those queries. Evaluate
- * again before the next product.
+ * Count the pairs whose better row has the higher score at w (RankSVM (16)), in the queries q with which[q], or in all
+ * if which is NULL. Equal scores count as wrong; weights are ignored. *n_pairs receives the number of pairs in those
+ * queries. This overwrites the active pairs: evaluate again before the next product.
  */
 uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const bool *which, uint64_t *n_pairs);
 

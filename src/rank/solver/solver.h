@@ -5,8 +5,9 @@
  * Both methods take Newton steps, each by conjugate gradients on products with the Hessian. f is convex, its gradient
  * is continuous, and f is piecewise quadratic: near the minimum a full step ends exactly on it.
  *
- *     line search    the step is solved to some share of the gradient and halved until f falls by a hundredth of
- *                    what its slope predicts. Conjugate gradients are preconditioned (precondition.h), which corrects
+ *     line search    the step's system is solved until the residual is some share of the gradient. Then the step is
+ *                    halved until f falls by at least a hundredth of the decrease that its slope predicts. Conjugate
+ *                    gradients are preconditioned (precondition.h), which corrects
  *                    for features of different scales and for correlated features. With many queries, the minimum
  *                    over a part of them is the starting point.
  *     trust region   RankSVM, algorithm 1, with the rules of Lin, Weng and Keerthi (2008): a step is limited to the
