@@ -101,6 +101,9 @@ THR_API thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *e
 /* As thr_index_compact, under the writer's lock; the journal becomes a segment first. */
 THR_API thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err);
 
+/* The same for thr_index_recode. */
+THR_API thr_status thr_index_writer_recode(thr_index_writer *writer, thr_index_change *change, thr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,13 +34,33 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
     return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
 }
 
-static void print_json(const char *dir, const thr_index *index) {
+/* How much the codes lose; 0 where unknown. */
+typedef struct code_errors {
+    float now, learned;
+} code_errors;
+
+static void print_code_errors(code_errors e) {
+    if (e.now > 0 && e.learned > 0)
+        (void)printf("code error      %.3f of the items' spread, %.3f when the codes were learned%s\n", (double)e.now,
+                     (double)e.learned,
+                     (double)e.now > THR_RECODE_PAYS * (double)e.learned
+                         ? ": 'thresher index compact --recode' makes searches faster"
+                         : "");
+    else if (e.now > 0)
+        (void)printf("code error      %.3f of the items' spread\n", (double)e.now);
+}
+
+static void print_json(const char *dir, const thr_index *index, code_errors errors) {
     const thr_index_info info = thr_index_get_info(index);
     prog_json json = prog_json_object();
 
     prog_json_index(&json, dir, index);
     prog_json_key_count(&json, "n_commits", thr_index_n_commits(index));
     prog_json_key_count(&json, "n_removed", thr_index_n_removed(index));
+    if (errors.now > 0)
+        prog_json_key_real(&json, "code_error", (double)errors.now);
+    if (errors.learned > 0)
+        prog_json_key_real(&json, "code_error_learned", (double)errors.learned);
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
     prog_json_key_count(&json, "code_bytes", info.code_bytes);
@@ -81,7 +101,7 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
-static void print_text(const char *dir, thr_index *index) {
+static void print_text(const char *dir, thr_index *index, code_errors errors) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
     const thr_index_cells cells = thr_index_get_cells(index);
     const thr_tower *tower = thr_index_tower(index);
@@ -99,6 +119,7 @@ static void print_text(const char *dir, thr_index *index) {
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
     (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
                  prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+    print_code_errors(errors);
     (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
@@ -139,15 +160,19 @@ static void print_text(const char *dir, thr_index *index) {
 int prog_print_index(program *run, const char *dir) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
+    code_errors errors;
+    int rc = PROG_DONE;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
-    if (run->globals.json)
-        print_json(dir, index);
+    if (thr_index_code_error(index, &errors.now, &errors.learned, &err) != THR_OK)
+        rc = prog_failed(&err);
+    else if (run->globals.json)
+        print_json(dir, index, errors);
     else
-        print_text(dir, index);
+        print_text(dir, index, errors);
     thr_index_free(index);
-    return PROG_DONE;
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ info */
@@ -163,8 +188,8 @@ const prog_command prog_index_info = {
     .noun = "index",
     .verb = "info",
     .summary = "describe an index",
-    .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers; "
-            "thresher index verify reads everything.",
+    .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
+            "vectors, to measure the error of their codes; thresher index verify reads everything.",
     .arguments = arguments,
     .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(index_values),

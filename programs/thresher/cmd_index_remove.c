@@ -105,6 +105,7 @@ const prog_command prog_index_remove = {
 
 typedef struct compact_values {
     const char *dir;
+    bool recode;
 } compact_values;
 
 static const prog_argument compact_arguments[] = {
@@ -112,7 +113,11 @@ static const prog_argument compact_arguments[] = {
     {.name = NULL},
 };
 
-static const prog_option no_options[] = {PROG_OPTIONS_END};
+static const prog_option compact_options[] = {
+    {PROG_FLAG_OPTION("recode", offsetof(compact_values, recode),
+                      "learn the codes anew from the items that there are; needs kept vectors")},
+    PROG_OPTIONS_END,
+};
 
 static thr_status read_size(const program *run, const char *dir, uint64_t *bytes, thr_error *err) {
     thr_index *index = NULL;
@@ -125,12 +130,13 @@ static thr_status read_size(const program *run, const char *dir, uint64_t *bytes
 }
 
 static int run_compact(program *run, const void *values) {
-    prog_change change = {.kind = PROG_COMPACTED, .dir = ((const compact_values *)values)->dir};
+    const compact_values *v = values;
+    prog_change change = {.kind = PROG_COMPACTED, .dir = v->dir};
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
 
     if (read_size(run, change.dir, &change.file_bytes_before, &err) != THR_OK ||
-        thr_index_compact(run->context, change.dir, &change.done, &err) != THR_OK ||
+        (v->recode ? thr_index_recode : thr_index_compact)(run->context, change.dir, &change.done, &err) != THR_OK ||
         read_size(run, change.dir, &change.file_bytes, &err) != THR_OK)
         return prog_failed(&err);
     change.seconds = prog_seconds() - start;
@@ -138,7 +144,8 @@ static int run_compact(program *run, const void *values) {
     return PROG_DONE;
 }
 
-static const char *const compact_examples[] = {"thresher index compact words.index", NULL};
+static const char *const compact_examples[] = {"thresher index compact words.index",
+                                               "thresher index compact words.index --recode", NULL};
 
 const prog_command prog_index_compact = {
     .noun = "index",
@@ -146,9 +153,12 @@ const prog_command prog_index_compact = {
     .summary = "give back the bytes of removed items",
     .text = "Writes the index again without its removed items, in as few files as possible. Items, ids and scores stay "
             "the same, and searches may run meanwhile. Needs disk space for a second copy. Does nothing if there is "
-            "nothing to gain.",
+            "nothing to gain.\n\nWith --recode the quantiser, all codes and the calibration are made from the items "
+            "that there are now, at about the cost of a build. That makes searches faster where the items have become "
+            "unlike those of the build: thresher index info compares the errors of codes. Kept vectors and ids stay "
+            "the same.",
     .arguments = compact_arguments,
-    .options = PROG_OPTIONS(no_options),
+    .options = PROG_OPTIONS(compact_options),
     .values_size = sizeof(compact_values),
     .examples = compact_examples,
     .run = run_compact,

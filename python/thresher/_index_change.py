@@ -139,10 +139,11 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
     return IndexChange(0, 0, change.n_removed, unknown.size, None, change.n_items, change.n_commits)
 
 
-def compact(handle: IndexHandle, directory: bytes, progress: Progress | None) -> IndexChange:
-    """thr_index_compact."""
+def compact(handle: IndexHandle, directory: bytes, recode: bool, progress: Progress | None) -> IndexChange:
+    """thr_index_compact, or thr_index_recode."""
     change = _abi.IndexChange()
+    function = lib.thr_index_recode if recode else lib.thr_index_compact
     with Job(progress) as job:
-        status = lib.thr_index_compact(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
+        status = function(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
         job.finish(status, files=True)
     return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_void_p
+from ctypes import byref, c_float, c_void_p
 from typing import NamedTuple
 
 from . import _abi, _errors
@@ -73,6 +73,11 @@ class IndexHandle(Handle):
     @property
     def threads(self) -> int:
         return int(lib.thr_context_threads(self._context.pointer))
+
+    def code_error(self) -> tuple[float, float]:
+        now, learned = c_float(), c_float()
+        _errors.call(lib.thr_index_code_error, self.pointer, byref(now), byref(learned), files=True)
+        return now.value, learned.value
 
     def info(self) -> IndexInfo:
         i = lib.thr_index_get_info(self.pointer).info

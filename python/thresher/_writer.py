@@ -129,10 +129,10 @@ class IndexWriter:
         """Turn the journal into a segment, so that its items are searched by codes. The writer does so now and then."""
         _errors.call(lib.thr_index_writer_flush, self._pointer().pointer, files=True)
 
-    def compact(self) -> IndexChange:
+    def compact(self, *, recode: bool = False) -> IndexChange:
         """Write the index again without its removed items (Index.compact)."""
         change, handle = _abi.IndexChange(), self._pointer()
-        _errors.call(lib.thr_index_writer_compact, handle.pointer, byref(change), files=True)
+        _errors.call(lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact, handle.pointer, byref(change), files=True)
         return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
 
     def close(self) -> None:

@@ -315,8 +315,8 @@ static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
 }
 
 /*
- * "commits N", "next ID", and "live FILE CHECKSUM" if not every row has an item: the lines of an index that was
- * changed.
+ * "commits N", "next ID", "error NUMBER" if the codes' error was measured when they were learned, and "live FILE
+ * CHECKSUM" if not every row has an item: the lines of an index that was changed.
  */
 static thr_status change_lines(parser *p, thr_manifest *m) {
     static const char expected[] = "'live', a file name and its checksum";
@@ -325,6 +325,11 @@ static thr_status change_lines(parser *p, thr_manifest *m) {
     const uint64_t least = m->version > 3 ? 0 : 1; /* an index that was created empty may have neither */
     THR_TRY(number_line(p, "commits", least, UINT64_MAX - 1, &m->n_commits));
     THR_TRY(number_line(p, "next", least, THR_NO_ID, &m->next_id));
+    if (take(p, "error ")) {
+        p->line++;
+        if (!take_range(p, &m->code_error) || !take(p, "\n"))
+            return wrong(p, "'error' and a number like 0x1.800000p-3");
+    }
     if (!take(p, "live "))
         return THR_OK;
     p->line++;
@@ -438,7 +443,7 @@ static thr_status check_keys(const parser *p) {
     static const char *const keys[] = {"metric",  "dims",   "bits",     "lead",     "keep",     "items",
                                        "ranges",  "centre", "rotation", "errors",   "tuning",   "recall",
                                        "ids",     "names",  "model",    "features", "segments", "segment",
-                                       "commits", "next",   "live",     "journal"};
+                                       "commits", "next",   "error",    "live",     "journal"};
     uint32_t number = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -637,6 +642,8 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
         add_hits(&out, &m->hits);
     if (m->version > 2)
         add(&out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
+    if (m->version > 2 && range_is_good(m->code_error))
+        add_numbers(&out, "error", &m->code_error, 1);
     if (m->live.there) {
         char name[THR_INDEX_LIVE_NAME_SIZE];
         thr_index_live_name_print(m->live.build, name);

@@ -12,7 +12,7 @@
 static thr_error error;
 static const char DIR_B[] = "index-faulty-start";
 static const char DIR_A[] = "index-faulty", OLD[] = "index-faulty.old";
-enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40 };
+enum { DIMS = 8, N = 640, OPERATIONS = 24, STEP = 40 };
 
 /* ------------------------------------------------------------------------------------------------ the changes */
 
@@ -42,12 +42,13 @@ static thr_status add_ids(thr_context *context, const char *dir, const uint64_t 
     return status;
 }
 
-/* Operation number i: additions, some of which replace, removals, and compactions. */
+/* Operation number i: additions, some of which replace, removals, compactions, and codes made anew. */
 static thr_status operate(thr_context *context, const char *dir, int i) {
     uint64_t ids[STEP];
     for (uint64_t j = 0; j < STEP; j++)
         ids[j] = i % 4 == 1 ? (uint64_t)i * 7 + 3 * j : N + (uint64_t)i * STEP + j - (i % 3 == 0 ? STEP / 2 : 0);
     return i % 8 == 7   ? thr_index_compact(context, dir, NULL, &error)
+           : i % 8 == 3 ? thr_index_recode(context, dir, NULL, &error)
            : i % 4 == 1 ? thr_index_remove(context, dir, ids, STEP, NULL, &error)
                         : add_ids(context, dir, ids, STEP);
 }

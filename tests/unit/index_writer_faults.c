@@ -14,7 +14,7 @@
 static thr_error error;
 static const char DIR_B[] = "index-journal-faulty-start";
 static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-faulty.old";
-enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40 };
+enum { DIMS = 8, N = 640, OPERATIONS = 24, STEP = 40 };
 
 /* ------------------------------------------------------------------------------------------------ the changes */
 
@@ -41,7 +41,7 @@ static thr_status open_writer(thr_context *context, const char *dir) {
     return writer != NULL ? THR_OK : thr_index_writer_open(context, dir, &options, &writer, &error);
 }
 
-/* Operation number i: additions, some of which replace, removals, flushes and compactions. */
+/* Operation number i: additions, some of which replace, removals, flushes, compactions, and codes made anew. */
 static thr_status operate(thr_context *context, const char *dir, int i) {
     uint64_t ids[STEP];
     float rows[STEP * DIMS];
@@ -53,6 +53,7 @@ static thr_status operate(thr_context *context, const char *dir, int i) {
         rows[j] = value_of(ids[j / DIMS], (int)(j % DIMS));
     return status != THR_OK ? status
            : i % 12 == 11   ? thr_index_writer_compact(writer, NULL, &error)
+           : i % 12 == 3    ? thr_index_writer_recode(writer, NULL, &error)
            : i % 12 == 6    ? thr_index_writer_flush(writer, &error)
            : i % 4 == 1     ? thr_index_writer_remove(writer, ids, STEP, NULL, &error)
                             : thr_index_writer_upsert(writer, &matrix, ids, NULL, NULL, &error);

@@ -2,6 +2,8 @@
 #include "index/build/segment_copy.h"
 
 #include "base/error.h"
+#include "base/progress.h"
+#include "code/encode.h"
 #include "index/build/gather_copy.h"
 #include "index/build/order_by_cells.h"
 
@@ -74,6 +76,58 @@ static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
     return THR_OK;
 }
 
+static thr_status copy_codes(thr_segment_copy *copy, thr_error *err) {
+    for (uint64_t i = 0; i < copy->n_rows; i++) {
+        const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, copy->rows[i])];
+        THR_TRY(
+            thr_index_gather_copy(&copy->stream->gather, segment, (uint32_t)(copy->rows[i] - segment->first_row), err));
+    }
+    thr_index_gather_copy_end(&copy->stream->gather);
+    return THR_OK;
+}
+
+/* Encode n rows from the i-th on; vectors has room for them. What belongs to the kept vectors is copied. */
+static thr_status recode_some(thr_segment_copy *copy, thr_slab *slab, uint64_t i, uint64_t n, float *vectors,
+                              thr_error *err) {
+    const thr_index *index = copy->index;
+    const uint32_t n_dims = index->manifest.quantiser.n_dims;
+    thr_gather *gather = &copy->stream->gather;
+    for (uint64_t j = 0; j < n; j++) {
+        const uint64_t row = copy->rows[i + j], at = slab->n_items + j;
+        const thr_segment *from = &index->segments[thr_index_segment_of(index, row)];
+        thr_index_row_vector(index, row, vectors + j * n_dims);
+        if (slab->scales != NULL)
+            slab->scales[at] = from->scales[row - from->first_row];
+        if (slab->inverse_norms != NULL)
+            slab->inverse_norms[at] = from->inverse_norms[row - from->first_row];
+    }
+    const thr_matrix rows = thr_matrix_f32(vectors, n, n_dims);
+    THR_TRY(thr_code_encode_blocks(index->context, &copy->stream->manifest->quantiser, &rows, i,
+                                   thr_index_gather_codes(gather, slab), &gather->measures, err));
+    thr_index_gather_add(gather, slab, n);
+    return THR_OK;
+}
+
+static thr_status recode(thr_segment_copy *copy, thr_error *err) {
+    thr_gather *gather = &copy->stream->gather;
+    thr_progress progress = thr_progress_start(gather->context, "recode", copy->n_rows);
+    float *vectors = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc(gather->context, (size_t)gather->chunk_items, gather->shape.n_dims * sizeof *vectors, &vectors,
+                      "rows", err));
+    for (uint64_t i = 0, n; i < copy->n_rows; i += n) {
+        thr_slab *slab;
+        THR_TRY_OUT(thr_index_gather_room(gather, &slab, &n, err));
+        n = n < copy->n_rows - i ? n : copy->n_rows - i;
+        THR_TRY_OUT(recode_some(copy, slab, i, n, vectors, err));
+        THR_TRY_OUT(thr_progress_step(&progress, i + n, err));
+    }
+    status = thr_progress_end(&progress, copy->n_rows, err);
+out:
+    thr_release(gather->context, vectors);
+    return status;
+}
+
 static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error *err) {
     thr_segment_stream *stream = copy->stream;
     take_ids(copy);
@@ -81,11 +135,7 @@ static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error 
     stream->gather.shape.has_ids = copy->ids.ids != NULL;
     THR_TRY(thr_index_segment_begin(stream, number, err));
     THR_TRY(write_vectors(copy, err));
-    for (uint64_t i = 0; i < copy->n_rows; i++) {
-        const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, copy->rows[i])];
-        THR_TRY(thr_index_gather_copy(&stream->gather, segment, (uint32_t)(copy->rows[i] - segment->first_row), err));
-    }
-    thr_index_gather_copy_end(&stream->gather);
+    THR_TRY(copy->recode ? recode(copy, err) : copy_codes(copy, err));
     THR_TRY(thr_index_segment_end(stream, number, (uint32_t)copy->n_rows, err));
     if (copy->ids.ids == NULL)
         stream->manifest->segments[stream->manifest->n_segments - 1].first_id =

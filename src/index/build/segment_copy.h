@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment_copy.h - writes rows of an open index as a new segment. Codes and vectors are copied, not made again, so
- * every score stays the same.
+ * segment_copy.h - writes rows of an open index as a new segment. Vectors are copied. Codes are, too, so every score
+ * stays the same; or they are made again by another quantiser.
  */
 #ifndef THR_INDEX_BUILD_SEGMENT_COPY_H
 #define THR_INDEX_BUILD_SEGMENT_COPY_H
@@ -13,6 +13,7 @@
 typedef struct thr_segment_copy {
     const thr_index *index;     /* has the rows */
     thr_segment_stream *stream; /* writes them; without a source, and its ids are this one's */
+    bool recode;                /* by the quantiser of the stream's manifest; index keeps vectors */
     uint32_t n_cells;           /* of the new segment, at most its rows; below 2: none */
     uint64_t *rows;             /* of the new segment, in any order; the caller fills it */
     uint64_t n_rows;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* append.c - encodes the rows of a source to segments of a commit, and learns the quantiser if there is none yet. */
 #include "base/error.h"
+#include "index/build/code_error.h"
 #include "index/build/learn.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"
@@ -20,10 +21,12 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
         thr_quantiser_free(c->context, &learned);
         return status;
     }
+    const thr_matrix sample = {source->sample, source->sample_rows, learned.n_dims, source->shape.dtype,
+                               source->row_bytes};
     m->quantiser = learned;
     m->centred = learned.centre != NULL;
     c->learned = true;
-    return THR_OK;
+    return thr_index_code_error_of(c->context, &m->quantiser, &sample, &m->code_error, err);
 }
 
 /* Ids that the index chooses follow all that it ever had. */

@@ -35,6 +35,8 @@ static thr_status copy_manifest(thr_commit *c, thr_error *err) {
     if (old->n_commits > 0)
         return THR_OK;
     m->next_id = old->n_rows;
+    if (old->keep != THR_DTYPE_NONE)
+        THR_TRY(thr_index_code_error(c->index, &m->code_error, &m->code_error, err));
     return old->has_ids ? find_next_id(c->index, &m->next_id, err) : THR_OK;
 }
 
@@ -106,6 +108,8 @@ thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     assert(c->folded || !thr_index_journal_has_changes(c->index));
     m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* what was copied from its files is right */
+    if (c->learned)
+        THR_TRY(thr_index_commit_calibrate(c, err));
     m->n_items = thr_select_bitmap_count_words(c->live, thr_bitmap_words(m->n_rows));
     m->has_ids = has_ids(m);
     m->live = (thr_manifest_live){0};

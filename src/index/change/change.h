@@ -85,15 +85,31 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
 void thr_index_commit_end(thr_commit *commit);
 
-/* In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. */
+/*
+ * In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. Codes and
+ * vectors are copied, so every score stays the same; but if the commit has learned a quantiser, the items, which must
+ * be all, are coded by it.
+ */
 thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t end, thr_error *err);
+
+/*
+ * In recode.c: learn a quantiser from the live items of all segments, and rewrite them. THR_EUNSUPPORTED without kept
+ * vectors.
+ */
+thr_status thr_index_commit_recode(thr_commit *commit, thr_error *err);
+
+/*
+ * In recalibrate.c: calibrate with the segments' own items, if each of their rows has one and there are enough.
+ * THR_ENOMEM; THR_ECANCELED.
+ */
+thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err);
 
 /* thr_index_remove with the lock that the caller has already, or NULL. */
 thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
                                  uint64_t n_ids, thr_index_change *change, thr_error *err);
 
-/* thr_index_compact with the lock that the caller has already, or NULL. */
-thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held,
+/* thr_index_compact, or thr_index_recode, with the lock that the caller has already, or NULL. */
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, bool recode,
                                   thr_index_change *change, thr_error *err);
 
 /* Fill in what the caller learns of the index after a change. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite.c - writes a run of segments again, with their live items only. Codes and vectors are copied, not made
- * again, so every score stays the same.
+ * rewrite.c - writes a run of segments again, with their live items only. Codes and vectors are copied, unless the
+ * commit has learned a quantiser.
  */
 #include "base/error.h"
 #include "index/build/segment_copy.h"
@@ -88,18 +88,19 @@ thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t
     rewriter w = {.commit = commit, .index = index};
     w.row = index->segments[first].first_row;
     w.end = index->segments[end - 1].first_row + index->segments[end - 1].n_items;
-    w.written = index->manifest;
-    w.written.version = commit->manifest.version;
+    w.written = commit->manifest;
     w.written.segments = NULL;
     w.written.n_segments = 0;
     w.written.n_items = w.written.n_rows = 0;
     w.stream =
         (thr_segment_stream){.context = context, .title = "compact", .dir = &commit->dir, .manifest = &w.written};
-    w.copy = (thr_segment_copy){.index = index, .stream = &w.stream};
+    w.copy = (thr_segment_copy){.index = index, .stream = &w.stream, .recode = commit->learned};
     count_cells(&w, first, end);
     thr_status status = write_run(&w, first, err);
     if (status == THR_OK)
         status = replace(&w, first, end, err);
+    if (commit->learned)
+        commit->manifest.errors = w.stream.gather.errors;
     thr_index_segment_copy_close(&w.copy);
     thr_release(context, w.written.segments);
     return status;

@@ -206,9 +206,17 @@ thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err) {
     return run(writer, &write, NULL, err);
 }
 
-thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err) {
+static thr_status compact(thr_index_writer *writer, bool recode, thr_index_change *change, thr_error *err) {
     if (writer == NULL)
         return thr_fail(err, THR_EINVAL, "compacting an index needs a writer");
-    thr_write write = {.kind = THR_WRITE_COMPACT};
+    thr_write write = {.kind = recode ? THR_WRITE_RECODE : THR_WRITE_COMPACT};
     return run(writer, &write, change, err);
+}
+
+thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err) {
+    return compact(writer, false, change, err);
+}
+
+thr_status thr_index_writer_recode(thr_index_writer *writer, thr_index_change *change, thr_error *err) {
+    return compact(writer, true, change, err);
 }

@@ -17,7 +17,7 @@
 #include <thresher/index_writer.h>
 
 typedef struct thr_write {
-    enum { THR_WRITE_ADD, THR_WRITE_REMOVE, THR_WRITE_FLUSH, THR_WRITE_COMPACT } kind;
+    enum { THR_WRITE_ADD, THR_WRITE_REMOVE, THR_WRITE_FLUSH, THR_WRITE_COMPACT, THR_WRITE_RECODE } kind;
     bool replace;
     const float *vectors; /* of n rows to add */
     uint64_t n;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compact.c - thr_index_compact and thr_index_recode. */
+#include "base/error.h"
+#include "index/build/segment_stream.h"
+#include "index/change/change.h"
+#include "index/journal/snapshot.h"
+
+/* Whether the segments could be fewer, or smaller. */
+static bool can_gain(const thr_commit *commit) {
+    const thr_manifest *m = &commit->manifest;
+    const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
+    return m->n_items > 0 && (m->live.there || m->n_segments > (m->n_items + most - 1) / most);
+}
+
+static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error *err) {
+    *done = false;
+    if (c->index->hits != NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be compacted: build it again",
+                        c->index->dir);
+    if (recode)
+        THR_TRY(thr_index_commit_recode(c, err));
+    else if (!thr_index_journal_has_changes(c->index) && can_gain(c))
+        THR_TRY(thr_index_commit_rewrite(c, 0, c->manifest.n_segments, err));
+    else
+        return THR_OK;
+    *done = !recode || c->learned;
+    return *done ? thr_index_commit_publish(c, err) : THR_OK;
+}
+
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, bool recode,
+                                  thr_index_change *change, thr_error *err) {
+    thr_commit commit;
+    bool done = false;
+    *change = (thr_index_change){0};
+    THR_TRY(thr_index_flush(context, dir, held, false, err));
+    thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
+    if (status == THR_OK)
+        status = rewrite_all(&commit, recode, &done, err);
+    if (status == THR_OK && !done)
+        commit.manifest.n_commits--;
+    if (status == THR_OK)
+        thr_index_commit_report(&commit, change);
+    thr_index_commit_end(&commit);
+    return status;
+}
+
+static thr_status compact(thr_context *context, const char *dir, bool recode, thr_index_change *change,
+                          thr_error *err) {
+    thr_index_change unused;
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "compacting an index needs a context");
+    return thr_index_compact_held(context, dir, NULL, recode, change != NULL ? change : &unused, err);
+}
+
+thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
+    return compact(context, dir, false, change, err);
+}
+
+thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
+    return compact(context, dir, true, change, err);
+}

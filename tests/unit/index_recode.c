@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Codes that are made anew: the same items, ids and exact scores, smaller errors, and the promised recall. */
+#include "index_support.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-recode", NAMES_A[] = "index-recode.txt";
+enum { DIMS = 24, OLD = 300, NEW = 2400, N = OLD + NEW, QUERIES = 40, K = 10 };
+
+/* Items around the origin, then others that are shifted away from it. */
+static float *shifted_rows(void) {
+    float *rows = random_rows(N, DIMS, 5), *shift = random_rows(1, DIMS, 6);
+    for (uint64_t i = OLD * DIMS; i < N * DIMS; i++)
+        rows[i] += 3 * shift[i % DIMS];
+    free(shift);
+    return rows;
+}
+
+typedef struct answers {
+    uint64_t ids[QUERIES * K];
+    float scores[QUERIES * K];
+} answers;
+
+static void search(thr_index *index, const float *rows, bool exact, answers *out) {
+    const thr_matrix queries = thr_matrix_f32(rows + (N - QUERIES) * DIMS, QUERIES, DIMS);
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = exact;
+    expect_ok(thr_index_search(index, &queries, K, &options, out->ids, out->scores, &error));
+}
+
+/* The share of the exact answers' scores that other answers reach. */
+static double recall_of(const answers *exact, const answers *found) {
+    size_t n = 0;
+    for (size_t q = 0; q < QUERIES; q++)
+        for (size_t i = 0; i < K; i++)
+            n += found->scores[q * K + i] >= exact->scores[q * K + K - 1];
+    return (double)n / (QUERIES * K);
+}
+
+static void write_names(uint64_t first, uint64_t end) {
+    FILE *file = fopen(NAMES_A, "w");
+    assert_non_null(file);
+    for (uint64_t i = first; i < end; i++)
+        assert_true(fprintf(file, "item %d\n", (int)(i * 7)) > 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Build with the old items, add the new ones, and remove a few of both. */
+static void make(thr_context *context, const float *rows, thr_index_build_options *options, bool names) {
+    thr_reader *reader = NULL;
+    thr_index_add_options add;
+    uint64_t gone[30];
+    const thr_matrix more = thr_matrix_f32(rows + OLD * DIMS, NEW, DIMS);
+    test_remove_directory(DIR_A);
+    write_names(0, OLD);
+    options->ids_path = names ? NAMES_A : NULL;
+    expect_ok(build_rows(context, DIR_A, rows, OLD, DIMS, options, &error));
+    write_names(OLD, N);
+    thr_index_add_options_init(&add);
+    add.ids_path = options->ids_path;
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
+    expect_ok(thr_index_add(context, DIR_A, reader, &add, NULL, &error));
+    thr_reader_free(reader);
+    for (uint64_t i = 0; i < 30; i++)
+        gone[i] = 80 * i;
+    expect_ok(thr_index_remove(context, DIR_A, gone, 30, NULL, &error));
+}
+
+static void expect_recoded(thr_context *context, const float *rows, bool names) {
+    thr_index *before = NULL, *after = NULL;
+    thr_index_change change;
+    answers exact[2], found;
+    float now[2], learned[2], vectors[2][DIMS];
+    uint64_t id;
+    expect_ok(thr_index_open(context, DIR_A, &before, &error));
+    expect_ok(thr_index_code_error(before, &now[0], &learned[0], &error));
+    search(before, rows, true, &exact[0]);
+    expect_ok(thr_index_recode(context, DIR_A, &change, &error));
+    assert_int_equal(change.n_items, N - 30);
+    search(before, rows, true, &exact[1]); /* a snapshot whose files are gone */
+    assert_memory_equal(&exact[0], &exact[1], sizeof exact[0]);
+    expect_ok(thr_index_refresh(before, &after, &error));
+    assert_non_null(after);
+    expect_ok(thr_index_verify(after, &error));
+    search(after, rows, true, &exact[1]);
+    assert_memory_equal(exact[0].scores, exact[1].scores, sizeof exact[0].scores);
+    search(after, rows, false, &found);
+    assert_true(recall_of(&exact[1], &found) >= .985);
+    expect_ok(thr_index_code_error(after, &now[1], &learned[1], &error));
+    assert_true(now[0] > learned[0] && now[1] < now[0]);
+    assert_true(fabsf(now[1] / learned[1] - 1) < .05f);
+    assert_true(thr_index_get_info(after).tuned_queries > 0);
+    for (id = 1; id < N; id += 80) {
+        expect_ok(thr_index_vector(before, id, vectors[0], &error));
+        expect_ok(thr_index_vector(after, id, vectors[1], &error));
+        assert_memory_equal(vectors[0], vectors[1], sizeof vectors[0]);
+        if (names)
+            assert_string_equal(thr_index_name(before, id), thr_index_name(after, id));
+    }
+    if (names)
+        expect_ok(thr_index_find(after, "item 700", &id, &error));
+    assert_true(!names || id == 100);
+    thr_index_free(before);
+    thr_index_free(after);
+}
+
+static void items_and_scores_stay_the_same(void **state) {
+    static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+    float *rows = shifted_rows();
+    for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
+        for (uint32_t bits = 1; bits <= 4; bits += 3)
+            for (uint32_t i = 0; i < 3; i++) {
+                thr_index_build_options options = build_options((thr_metric)metric, KEEPS[i], bits);
+                options.cells = i == 1 ? 12 : 0;
+                make(*state, rows, &options, i == 2);
+                expect_recoded(*state, rows, i == 2);
+            }
+    free(rows);
+}
+
+static void codes_need_vectors(void **state) {
+    float *rows = shifted_rows(), now, learned;
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
+    thr_index *index = NULL;
+    make(*state, rows, &options, false);
+    expect_status(thr_index_recode(*state, DIR_A, NULL, &error), THR_EUNSUPPORTED);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_code_error(index, &now, &learned, &error));
+    assert_true(now == 0 && learned == 0);
+    thr_index_free(index);
+    free(rows);
+}
+
+/* An index that began empty: scored exactly, then by codes, of which a calibration chooses the counts. */
+static void an_index_that_began_empty_keeps_its_promise(void **state) {
+    float *rows = random_rows(N, DIMS, 9), now, learned;
+    thr_index_create_options options;
+    thr_index_writer *writer = NULL;
+    thr_index *index = NULL;
+    answers exact, found;
+    thr_index_create_options_init(&options);
+    options.n_dims = DIMS;
+    options.replace = true;
+    test_remove_directory(DIR_A);
+    expect_ok(thr_index_create(*state, DIR_A, &options, &error));
+    expect_ok(thr_index_recode(*state, DIR_A, NULL, &error)); /* nothing to code */
+    expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+    for (uint64_t first = 0; first < N; first += 300) {
+        const thr_matrix some = thr_matrix_f32(rows + first * DIMS, 300, DIMS);
+        expect_ok(thr_index_writer_add(writer, &some, NULL, NULL, NULL, &error));
+        if (first == 900)
+            expect_ok(thr_index_writer_flush(writer, &error));
+        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+        assert_int_equal(thr_index_get_info(index).n_segments, first < 900 ? 0 : 1);
+        assert_true(first < 900 || thr_index_get_info(index).tuned_queries > 0);
+        expect_ok(thr_index_code_error(index, &now, &learned, &error));
+        assert_true((learned > 0) == (first >= 900));
+        if (first + 300 == N) {
+            search(index, rows, true, &exact);
+            search(index, rows, false, &found);
+            assert_true(recall_of(&exact, &found) >= .985);
+        }
+        thr_index_free(index);
+    }
+    expect_ok(thr_index_writer_recode(writer, NULL, &error));
+    thr_index_writer_free(writer);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    assert_int_equal(thr_index_get_info(index).n_items, N);
+    search(index, rows, false, &found);
+    assert_true(recall_of(&exact, &found) >= .985);
+    thr_index_free(index);
+    free(rows);
+}
+
+static int setup(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    test_remove_directory(DIR_A);
+    (void)unlink(NAMES_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(items_and_scores_stay_the_same),
+        cmocka_unit_test(codes_need_vectors),
+        cmocka_unit_test(an_index_that_began_empty_keeps_its_promise),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
