@@ -195,18 +195,12 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench filter", "thresher-bench filter --items 200000", NULL};
-
 const prog_command bench_filter_command = {
-    .noun = "filter",
+    PROG_COMMAND("filter", NULL, bench_scan_values, bench_no_arguments, options, run_filter),
     .summary = "measure searches with filters on this machine",
     .text =
         "Prints the part of thresher-bench scan that is about filters: the time of a query when half of the rows, a "
         "hundredth or a ten-thousandth of them pass, over the time without a filter, with one thread and every "
         "answer checked.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_scan_values),
-    .examples = examples,
-    .run = run_filter,
+    .examples = PROG_EXAMPLES("thresher-bench filter", "thresher-bench filter --items 200000"),
 };

@@ -297,11 +297,8 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench head", "thresher-bench head --share 5",
-                                       "thresher-bench head --weights model.safetensors --states states.npy", NULL};
-
 const prog_command bench_head_command = {
-    .noun = "head",
+    PROG_COMMAND("head", NULL, head_values, bench_no_arguments, options, run_head),
     .summary = "measure output layers over large vocabularies on this machine",
     .text =
         "Asks heads for the best 12 words of states: all words, those that winner-take-all hashes choose, and those "
@@ -309,9 +306,6 @@ const prog_command bench_head_command = {
         "WTA-LSH paper, on a CPU), speed-ups with recall, and which screen is the fastest for 128,000 and 256,000 "
         "words and 1 to 64 states, and which one auto takes: one thread. ./run bench head --model translates a test "
         "set with each screen instead.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(head_values),
-    .examples = examples,
-    .run = run_head,
+    .examples = PROG_EXAMPLES("thresher-bench head", "thresher-bench head --share 5",
+                              "thresher-bench head --weights model.safetensors --states states.npy"),
 };

@@ -278,10 +278,8 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench hits", "thresher-bench hits --items 200000", NULL};
-
 const prog_command bench_hits_command = {
-    .noun = "hits",
+    PROG_COMMAND("hits", NULL, bench_scan_values, bench_no_arguments, options, run_hits),
     .summary = "measure posting lists on this machine",
     .text =
         "Builds posting lists of a synthetic catalogue, and prints their bytes, the time of a build, and the time of a "
@@ -292,9 +290,5 @@ const prog_command bench_hits_command = {
         "are searched in one pass; items are added and removed, a thousand at a time; and 64 threads search while "
         "lists "
         "are built again and swapped.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_scan_values),
-    .examples = examples,
-    .run = run_hits,
+    .examples = PROG_EXAMPLES("thresher-bench hits", "thresher-bench hits --items 200000"),
 };

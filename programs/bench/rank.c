@@ -262,18 +262,12 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench rank", "thresher-bench rank --share 5",
-                                       "thresher-bench rank --convergence curves", NULL};
-
 const prog_command bench_rank_command = {
-    .noun = "rank",
+    PROG_COMMAND("rank", NULL, bench_scan_values, bench_no_arguments, options, run_rank),
     .summary = "measure learning to rank on this machine",
     .text = "Makes examples of the shapes of MQ2007-list and MSLR-WEB30K, reads them from text and from the cache, and "
             "learns a linear RankSVM of them, beside the classic way to do it: one thread, the same file, and the same "
             "objective at the end.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_scan_values),
-    .examples = examples,
-    .run = run_rank,
+    .examples = PROG_EXAMPLES("thresher-bench rank", "thresher-bench rank --share 5",
+                              "thresher-bench rank --convergence curves"),
 };

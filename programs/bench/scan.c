@@ -34,8 +34,6 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench scan", "thresher-bench scan --json", NULL};
-
 /* ------------------------------------------------------------------------------------- full-plane scans */
 
 static const struct { uint32_t n_dims, bits; } SHAPES[] = {{64, 2}, {96, 3}, {200, 3}};
@@ -270,7 +268,7 @@ static int bench_scan(program *run, const void *values) {
 }
 
 const prog_command bench_scan_command = {
-    .noun = "scan",
+    PROG_COMMAND("scan", NULL, bench_scan_values, bench_no_arguments, options, bench_scan),
     .summary = "measure builds, scans and searches on this machine",
     .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, searches with "
             "filters, full-plane scans over the plain read bandwidth, and search over the exact float scan of the same "
@@ -278,9 +276,5 @@ const prog_command bench_scan_command = {
             "thread and every answer checked.\n\n"
             "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "
             "of scratch space.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_scan_values),
-    .examples = examples,
-    .run = bench_scan,
+    .examples = PROG_EXAMPLES("thresher-bench scan", "thresher-bench scan --json"),
 };

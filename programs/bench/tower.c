@@ -273,22 +273,15 @@ static const prog_option options[] = {
 };
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(bench_tower_values, common.data),
-                   "files of pairs: query, item and label in three columns"),
-     .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(bench_tower_values, common.data),
+                   "files of pairs: query, item and label in three columns")},
     {.name = NULL},
 };
-static const char *const examples[] = {"thresher-bench tower pairs --sets debian,tldr", NULL};
-
 const prog_command bench_tower_command = {
-    .noun = "tower",
+    PROG_COMMAND("tower", NULL, bench_tower_values, arguments, options, run_tower),
     .summary = "measure how fast codes of text are learned, made and searched",
     .text = "Learns rbe* of the RBE paper from pairs of texts, encodes all of them, and searches a million codes, and "
             "then as many random ones as there is room for. ./run bench tower writes the pairs, and has the paper's "
             "tables, Faiss and PyTorch beside it.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_tower_values),
-    .examples = examples,
-    .run = run_tower,
+    .examples = PROG_EXAMPLES("thresher-bench tower pairs --sets debian,tldr"),
 };

@@ -253,18 +253,11 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const char *const examples[] = {"thresher-bench writer", "thresher-bench writer --items 200000 --scratch .",
-                                       NULL};
-
 const prog_command bench_writer_command = {
-    .noun = "writer",
+    PROG_COMMAND("writer", NULL, bench_scan_values, bench_no_arguments, options, run_writer),
     .summary = "measure changes of an index on this machine",
     .text =
         "Prints durable adds a second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
         "thousand over a build, and the time of a refresh. The disk is that of the scratch directory.",
-    .arguments = bench_no_arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bench_scan_values),
-    .examples = examples,
-    .run = run_writer,
+    .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."),
 };

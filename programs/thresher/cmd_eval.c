@@ -21,12 +21,10 @@ typedef struct recall_values {
 } recall_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("TRUTH", PROG_NAMES_FILE, offsetof(recall_values, truth),
-                   "the true ids, nearest first: .ivecs .ibin .npy .hdf5:neighbors .jsonl"),
-     .required = true},
-    {PROG_ARGUMENT("RESULT", PROG_NAMES_FILE, offsetof(recall_values, result),
-                   "the ids that were found, in the same formats"),
-     .required = true},
+    {PROG_REQUIRED("TRUTH", PROG_NAMES_FILE, offsetof(recall_values, truth),
+                   "the true ids, nearest first: .ivecs .ibin .npy .hdf5:neighbors .jsonl")},
+    {PROG_REQUIRED("RESULT", PROG_NAMES_FILE, offsetof(recall_values, result),
+                   "the ids that were found, in the same formats")},
     {.name = NULL},
 };
 
@@ -183,23 +181,13 @@ static int run_recall(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher eval recall truth.ivecs result.ivecs -k 10",
-    "thresher eval recall groundtruth.ibin result.jsonl -k 10 --json",
-    "thresher eval recall ids.npy result.ivecs -k 9 --truth-distances distances.npy",
-    NULL,
-};
-
 const prog_command prog_eval_recall = {
-    .noun = "eval",
-    .verb = "recall",
+    PROG_COMMAND("eval", "recall", recall_values, arguments, options, run_recall),
     .summary = "measure the share of the true nearest items that was found",
     .text = "recall@k is the share of the first k true ids that are among the first k ids found, "
             "mean over queries. If distances of the true ids are known, an id that is as near as the "
             "k-th true one counts as found too.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(recall_values),
-    .examples = examples,
-    .run = run_recall,
+    .examples = PROG_EXAMPLES("thresher eval recall truth.ivecs result.ivecs -k 10",
+                              "thresher eval recall groundtruth.ibin result.jsonl -k 10 --json",
+                              "thresher eval recall ids.npy result.ivecs -k 9 --truth-distances distances.npy"),
 };

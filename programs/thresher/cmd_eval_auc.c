@@ -18,10 +18,9 @@ typedef struct auc_values {
 } auc_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(auc_values, scores),
+    {PROG_REQUIRED("SCORES", PROG_NAMES_FILE, offsetof(auc_values, scores),
                    "a score and a label, 0 or 1, a line: the first two columns of .tsv or .csv, others as "
-                   "in X.tsv:3,5 or X.csv:score,label, or .txt with a blank between"),
-     .required = true},
+                   "in X.tsv:3,5 or X.csv:score,label, or .txt with a blank between")},
     {.name = NULL},
 };
 
@@ -143,23 +142,12 @@ static int run_auc(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher eval auc scores.tsv",
-    "thresher eval auc judged.csv.gz:score,clicked --json",
-    "paste scores.txt labels.txt | thresher eval auc -.tsv",
-    NULL,
-};
-
 const prog_command prog_eval_auc = {
-    .noun = "eval",
-    .verb = "auc",
+    PROG_COMMAND("eval", "auc", auc_values, arguments, options, run_auc),
     .summary = "measure how well scores separate positives from negatives",
     .text = "The area under the ROC curve: the probability that a random positive (label 1) scores "
             "higher than a random negative (label 0); equal scores count half. Scores are read as "
             "float32.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(auc_values),
-    .examples = examples,
-    .run = run_auc,
+    .examples = PROG_EXAMPLES("thresher eval auc scores.tsv", "thresher eval auc judged.csv.gz:score,clicked --json",
+                              "paste scores.txt labels.txt | thresher eval auc -.tsv"),
 };

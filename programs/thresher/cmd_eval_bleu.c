@@ -22,10 +22,9 @@ typedef struct bleu_values {
 } bleu_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("HYP", PROG_NAMES_FILE, offsetof(bleu_values, hypotheses),
+    {PROG_REQUIRED("HYP", PROG_NAMES_FILE, offsetof(bleu_values, hypotheses),
                    "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in "
-                   "X.tsv:2, each also .gz or .xz; files of other names are lines of text"),
-     .required = true},
+                   "X.tsv:2, each also .gz or .xz; files of other names are lines of text")},
     {PROG_ARGUMENT("REF...", PROG_NAMES_FILE, offsetof(bleu_values, references),
                    "the references: one file, or several with a reference each for every sentence"),
      .required = true, .many = true},
@@ -284,25 +283,15 @@ static int run_bleu(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher eval bleu translated.txt reference.txt",
-    "thresher eval bleu translated.txt reference1.txt reference2.txt --lower-case --json",
-    "thresher eval bleu translated.txt pairs.tsv:2 --sentences --effective-order",
-    NULL,
-};
-
 const prog_command prog_eval_bleu = {
-    .noun = "eval",
-    .verb = "bleu",
+    PROG_COMMAND("eval", "bleu", bleu_values, arguments, options, run_bleu),
     .summary = "measure translations against references: BLEU, with the digits of sacreBLEU",
     .text = "BLEU is the geometric mean of the n-gram precisions, n = 1 to 4, times a penalty for "
             "translations that are shorter than their references. The command prints sacreBLEU's "
             "line: the signature of the settings, the score, the four precisions, the brevity "
             "penalty (BP), and lengths in tokens. The figures are those of sacreBLEU 2.6 with the "
             "same signature. Pass plain text, not tokens, unless with --tokenise none.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(bleu_values),
-    .examples = examples,
-    .run = run_bleu,
+    .examples = PROG_EXAMPLES("thresher eval bleu translated.txt reference.txt",
+                              "thresher eval bleu translated.txt reference1.txt reference2.txt --lower-case --json",
+                              "thresher eval bleu translated.txt pairs.tsv:2 --sentences --effective-order"),
 };

@@ -20,14 +20,12 @@ typedef struct ndcg_values {
 } ndcg_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(ndcg_values, scores),
+    {PROG_REQUIRED("SCORES", PROG_NAMES_FILE, offsetof(ndcg_values, scores),
                    "a score a row of FILE, in its order: .txt, a column of .tsv or .csv as in X.tsv:3, or "
-                   "rows of one number, .npy .fvecs"),
-     .required = true},
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(ndcg_values, file),
+                   "rows of one number, .npy .fvecs")},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(ndcg_values, file),
                    "labels and queries: lines of \"label qid:N index:value ...\", or without qid and "
-                   "FILE.query beside it; also .gz and .xz"),
-     .required = true},
+                   "FILE.query beside it; also .gz and .xz")},
     {.name = NULL},
 };
 
@@ -64,16 +62,8 @@ static int run_ndcg(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher eval ndcg scores.txt test.svm -k 10",
-    "thresher eval ndcg scores.npy mq2007.svm.xz --convention letor --json",
-    "thresher eval ndcg predictions.tsv:2 test.svm --gain linear --ties right",
-    NULL,
-};
-
 const prog_command prog_eval_ndcg = {
-    .noun = "eval",
-    .verb = "ndcg",
+    PROG_COMMAND("eval", "ndcg", ndcg_values, arguments, options, run_ndcg),
     .summary = "measure how well scores rank the rows of queries: NDCG, MAP, MRR, ERR, precision, pairs",
     .text = "Rows are ranked within their query by descending score, equal ones in the order of "
             "FILE. NDCG@k is the sum of gain x discount over the first k ranks, divided by the best "
@@ -84,9 +74,7 @@ const prog_command prog_eval_ndcg = {
             "relevant. ERR@k is the expected reciprocal rank of Chapelle and others. Pairwise "
             "accuracy is the share of pairs of rows of one query with different labels whose larger "
             "label has the larger score.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(ndcg_values),
-    .examples = examples,
-    .run = run_ndcg,
+    .examples = PROG_EXAMPLES("thresher eval ndcg scores.txt test.svm -k 10",
+                              "thresher eval ndcg scores.npy mq2007.svm.xz --convention letor --json",
+                              "thresher eval ndcg predictions.tsv:2 test.svm --gain linear --ties right"),
 };

@@ -15,11 +15,9 @@ typedef struct align_values {
 } align_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("SOURCE", PROG_NAMES_FILE, offsetof(align_values, source),
-                   "a text a line: a file of any name, or a column of a table"),
-     .required = true},
-    {PROG_ARGUMENT("TARGET", PROG_NAMES_FILE, offsetof(align_values, target), "their translations, a line each"),
-     .required = true},
+    {PROG_REQUIRED("SOURCE", PROG_NAMES_FILE, offsetof(align_values, source),
+                   "a text a line: a file of any name, or a column of a table")},
+    {PROG_REQUIRED("TARGET", PROG_NAMES_FILE, offsetof(align_values, target), "their translations, a line each")},
     {.name = NULL},
 };
 
@@ -80,23 +78,13 @@ static int run_align(program *run, const void *all_values) {
     return PROG_DONE;
 }
 
-static const char *const examples[] = {
-    "thresher head align news.fr news.en -o fr-en.lex",
-    "thresher head align pairs.tsv.xz:1 pairs.tsv.xz:2 -o fr-en.lex --best 50",
-    NULL,
-};
-
 const prog_command prog_head_align = {
-    .noun = "head",
-    .verb = "align",
+    PROG_COMMAND("head", "align", align_values, arguments, options, run_align),
     .summary = "learn which words translate which, from parallel text",
     .text = "Learns the probability of each target word for each source word by IBM model 1, and writes the most "
             "probable ones, a line each:\n\n    house haus 0.72\n\nthresher translate --screen align --alignment FILE "
             "scores only the most frequent words and the translations of a text's words. Tables of fast_align, eflomal "
             "and GIZA++ have such lines, too. Lines are lower-cased and tokenised as in thresher translate.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(align_values),
-    .examples = examples,
-    .run = run_align,
+    .examples = PROG_EXAMPLES("thresher head align news.fr news.en -o fr-en.lex",
+                              "thresher head align pairs.tsv.xz:1 pairs.tsv.xz:2 -o fr-en.lex --best 50"),
 };

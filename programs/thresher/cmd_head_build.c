@@ -21,9 +21,8 @@ typedef struct build_values {
 static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("WEIGHTS", PROG_NAMES_FILE, offsetof(build_values, weights),
-                   "a row a word: .safetensors, .gguf, .npy or another file of rows"),
-     .required = true},
+    {PROG_REQUIRED("WEIGHTS", PROG_NAMES_FILE, offsetof(build_values, weights),
+                   "a row a word: .safetensors, .gguf, .npy or another file of rows")},
     {.name = NULL},
 };
 
@@ -144,26 +143,17 @@ static int run_build(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher head build model.safetensors -o model.head",
-    "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
-    "thresher head build model.gguf -o small.head --keep i8",
-    "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200",
-    NULL,
-};
-
 const prog_command prog_head_build = {
-    .noun = "head",
-    .verb = "build",
+    PROG_COMMAND("head", "build", build_values, arguments, options, run_build),
     .summary = "build a head from the output layer of a model",
     .text = "A head is an output layer that gives every word of a vocabulary its logit: weights, a "
             "row a word, and a bias or none. The file also stores the words' order by frequency, "
             "plane codes and winner-take-all hashes, so that a query finds the best words of a state "
             "without reading all weights.\n\nMore hashes a band make lists shorter and hits rarer; "
             "more bands find more words, in more time.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(build_values),
-    .examples = examples,
-    .run = run_build,
+    .examples = PROG_EXAMPLES(
+        "thresher head build model.safetensors -o model.head",
+        "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
+        "thresher head build model.gguf -o small.head --keep i8",
+        "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200"),
 };

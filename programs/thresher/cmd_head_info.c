@@ -18,8 +18,7 @@ typedef struct head_values {
 } head_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(head_values, path), "a head that thresher head build wrote"),
-     .required = true},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(head_values, path), "a head that thresher head build wrote")},
     {.name = NULL},
 };
 
@@ -96,19 +95,12 @@ static int run_info(program *run, const void *values) {
     return prog_print_head(run, ((const head_values *)values)->path);
 }
 
-static const char *const info_examples[] = {"thresher head info model.head", NULL};
-
 const prog_command prog_head_info = {
-    .noun = "head",
-    .verb = "info",
+    PROG_COMMAND("head", "info", head_values, arguments, no_options, run_info),
     .summary = "describe a head",
     .text = "Shows words and dimensions, the type of the weights, the hashes and codes, and their "
             "sizes.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(head_values),
-    .examples = info_examples,
-    .run = run_info,
+    .examples = PROG_EXAMPLES("thresher head info model.head"),
 };
 
 /* ------------------------------------------------------------------------------------------------ verify */
@@ -131,17 +123,10 @@ out:
     return rc;
 }
 
-static const char *const verify_examples[] = {"thresher head verify model.head", NULL};
-
 const prog_command prog_head_verify = {
-    .noun = "head",
-    .verb = "verify",
+    PROG_COMMAND("head", "verify", head_values, arguments, no_options, run_verify),
     .summary = "read every byte of a head and check it",
     .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
             "damaged; the message names the section.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(head_values),
-    .examples = verify_examples,
-    .run = run_verify,
+    .examples = PROG_EXAMPLES("thresher head verify model.head"),
 };

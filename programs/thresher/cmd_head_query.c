@@ -27,11 +27,9 @@ static const char *const over[] = {"the candidates", "all words", "all words, by
 static const char *const combines[] = {"largest", "sum", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(query_values, path), "a head that thresher head build wrote"),
-     .required = true},
-    {PROG_ARGUMENT("STATES", PROG_NAMES_FILE, offsetof(query_values, states),
-                   "a row a state: .npy or another file of rows"),
-     .required = true},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(query_values, path), "a head that thresher head build wrote")},
+    {PROG_REQUIRED("STATES", PROG_NAMES_FILE, offsetof(query_values, states),
+                   "a row a state: .npy or another file of rows")},
     {.name = NULL},
 };
 
@@ -323,19 +321,8 @@ static int run_query(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher head query model.head states.npy -k 12",
-    "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
-    "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
-    "thresher head query model.head states.npy -k 12 --screen wta --measure",
-    "thresher head query model.head states.npy -k 12 --screen planes --certify",
-    "thresher head query small.head states.npy -k 12 --against model.head",
-    NULL,
-};
-
 const prog_command prog_head_query = {
-    .noun = "head",
-    .verb = "query",
+    PROG_COMMAND("head", "query", query_values, arguments, options, run_query),
     .summary = "find the best words of every state",
     .text = "Prints, for every state, the words with the largest logits among its candidates, with "
             "logits and log-probabilities. The screen chooses the candidates; logits are exact and "
@@ -345,9 +332,10 @@ const prog_command prog_head_query = {
             "head, at its cost; sampled estimates them cheaply.\n\nWithout -o the command prints a "
             "table, with --json an object a state: query, ids, scores (logits), log_probs, "
             "normaliser, candidates, and with --certify certified.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(query_values),
-    .examples = examples,
-    .run = run_query,
+    .examples = PROG_EXAMPLES("thresher head query model.head states.npy -k 12",
+                              "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
+                              "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
+                              "thresher head query model.head states.npy -k 12 --screen wta --measure",
+                              "thresher head query model.head states.npy -k 12 --screen planes --certify",
+                              "thresher head query small.head states.npy -k 12 --against model.head"),
 };

@@ -17,10 +17,9 @@ typedef struct build_values {
 } build_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("ITEM_FEATURES", PROG_NAMES_FILE, offsetof(build_values, table),
+    {PROG_REQUIRED("ITEM_FEATURES", PROG_NAMES_FILE, offsetof(build_values, table),
                    "an item a line, as 'a7<TAB>category=12 brand=7': its name or id, a tab, and features "
-                   "separated by spaces: .tsv, also .gz and .xz"),
-     .required = true},
+                   "separated by spaces: .tsv, also .gz and .xz")},
     {.name = NULL},
 };
 
@@ -102,24 +101,14 @@ static int run_build(program *run, const void *all_values) {
     return tell(run, values, n_repeated, start);
 }
 
-static const char *const examples[] = {
-    "thresher hits build ads.tsv -o ads.hits",
-    "thresher hits build ads.tsv.xz -o ads.hits --force --json",
-    "thresher hits build ads.tsv -o ads.hits --model ads.safetensors",
-    NULL,
-};
-
 const prog_command prog_hits_build = {
-    .noun = "hits",
-    .verb = "build",
+    PROG_COMMAND("hits", "build", build_values, arguments, options, run_build),
     .summary = "build posting lists of items' features",
     .text = "Builds for every feature the list of the items that have it, compressed: blocks of 256 "
             "items as bytes, runs or bits, whichever is shortest. Features are words such as "
             "category=12, or all are whole numbers; names that are all whole numbers are ids.\n\nThe "
             "file appears when it is complete. A build that fails or is stopped changes nothing.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(build_values),
-    .examples = examples,
-    .run = run_build,
+    .examples = PROG_EXAMPLES("thresher hits build ads.tsv -o ads.hits",
+                              "thresher hits build ads.tsv.xz -o ads.hits --force --json",
+                              "thresher hits build ads.tsv -o ads.hits --model ads.safetensors"),
 };

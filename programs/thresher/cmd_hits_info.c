@@ -18,9 +18,8 @@ typedef struct hits_values {
 } hits_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(hits_values, path),
-                   "posting lists that thresher hits build wrote"),
-     .required = true},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(hits_values, path),
+                   "posting lists that thresher hits build wrote")},
     {.name = NULL},
 };
 
@@ -113,19 +112,12 @@ static int run_info(program *run, const void *values) {
     return prog_print_hits(run, ((const hits_values *)values)->path);
 }
 
-static const char *const info_examples[] = {"thresher hits info ads.hits", NULL};
-
 const prog_command prog_hits_info = {
-    .noun = "hits",
-    .verb = "info",
+    PROG_COMMAND("hits", "info", hits_values, arguments, no_options, run_info),
     .summary = "describe posting lists",
     .text = "Shows the numbers of items, features and postings, the forms in which their blocks are "
             "stored, and their sizes.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(hits_values),
-    .examples = info_examples,
-    .run = run_info,
+    .examples = PROG_EXAMPLES("thresher hits info ads.hits"),
 };
 
 /* ------------------------------------------------------------------------------------------------ verify */
@@ -148,17 +140,10 @@ out:
     return rc;
 }
 
-static const char *const verify_examples[] = {"thresher hits verify ads.hits", NULL};
-
 const prog_command prog_hits_verify = {
-    .noun = "hits",
-    .verb = "verify",
+    PROG_COMMAND("hits", "verify", hits_values, arguments, no_options, run_verify),
     .summary = "read every byte of posting lists and check it",
     .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
             "damaged; the message names the section.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(hits_values),
-    .examples = verify_examples,
-    .run = run_verify,
+    .examples = PROG_EXAMPLES("thresher hits verify ads.hits"),
 };

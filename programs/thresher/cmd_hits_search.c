@@ -18,9 +18,8 @@ typedef struct search_values {
 } search_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(search_values, path),
-                   "posting lists that thresher hits build wrote"),
-     .required = true},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(search_values, path),
+                   "posting lists that thresher hits build wrote")},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(search_values, queries),
                    "a query a line, as 'category=12:1.5 brand=7': features with a weight after the last "
                    "colon, or 1: .txt, or FILE.tsv:COLUMN; or --features")},
@@ -149,17 +148,8 @@ static int run_search(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher hits search ads.hits --features 'category=12:1.5 brand=7' -k 5 --explain",
-    "thresher hits search ads.hits queries.txt -k 100 --multipliers bids.tsv --value sigmoid -o result.jsonl",
-    "thresher hits search ads.hits queries.txt --target 'country=fr AND NOT adult'",
-    "thresher hits search ads.hits queries.txt --with new.tsv --without ended.txt",
-    NULL,
-};
-
 const prog_command prog_hits_search = {
-    .noun = "hits",
-    .verb = "search",
+    PROG_COMMAND("hits", "search", search_values, arguments, options, run_search),
     .summary = "find the best k items of every query by their features",
     .text = "Sums, for every item, the weights of the query's features that it has, and prints the "
             "best items. Items without a hit have the sum 0 and are ranked with the others. Equal "
@@ -171,9 +161,9 @@ const prog_command prog_hits_search = {
             "model refuse the query.\n\nWithout -o the command prints a table, with --json an object "
             "a query: query, ids, scores, names if items have them, unknown features, and with "
             "--explain matches, an object an item with features and their weights.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(search_values),
-    .examples = examples,
-    .run = run_search,
+    .examples = PROG_EXAMPLES(
+        "thresher hits search ads.hits --features 'category=12:1.5 brand=7' -k 5 --explain",
+        "thresher hits search ads.hits queries.txt -k 100 --multipliers bids.tsv --value sigmoid -o result.jsonl",
+        "thresher hits search ads.hits queries.txt --target 'country=fr AND NOT adult'",
+        "thresher hits search ads.hits queries.txt --with new.tsv --without ended.txt"),
 };

@@ -14,12 +14,11 @@ typedef struct add_values {
 } add_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(add_values, dir), "an index"), .required = true},
-    {PROG_ARGUMENT("VECTORS", PROG_NAMES_FILE, offsetof(add_values, vectors),
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(add_values, dir), "an index")},
+    {PROG_REQUIRED("VECTORS", PROG_NAMES_FILE, offsetof(add_values, vectors),
                    "the new items, in any format that thresher index build reads; -.fvecs and the like read "
                    "standard input. Where the index has a model also texts, a line an item: .txt, or a column "
-                   "of a table, FILE.tsv:COLUMN"),
-     .required = true},
+                   "of a table, FILE.tsv:COLUMN")},
     {.name = NULL},
 };
 
@@ -95,43 +94,23 @@ static int run_upsert(program *run, const void *values) {
     return run_any(run, values, PROG_UPSERTED);
 }
 
-static const char *const add_examples[] = {
-    "thresher index add words.index new.npy --ids new.txt",
-    "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
-    "thresher index add p.index packages.tsv:long --ids packages.tsv:name",
-    NULL,
-};
-
 const prog_command prog_index_add = {
-    .noun = "index",
-    .verb = "add",
+    PROG_COMMAND("index", "add", add_values, arguments, add_options, run_add),
     .summary = "add items to an index",
     .text = "Adds items in one commit. It is on the disk when the command ends; if the command fails or is stopped, "
             "the index is as before. Searches may run meanwhile: an index that is open keeps its items.\n\nAn id or "
             "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
             "files, so add many items at once. Small files are merged now and then, and one command at a time "
             "changes an index.\n\nAn index with features cannot be added to: build it again.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(add_options),
-    .values_size = sizeof(add_values),
-    .examples = add_examples,
-    .run = run_add,
-};
-
-static const char *const upsert_examples[] = {
-    "thresher index upsert words.index changed.npy --ids changed.txt",
-    NULL,
+    .examples = PROG_EXAMPLES("thresher index add words.index new.npy --ids new.txt",
+                              "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
+                              "thresher index add p.index packages.tsv:long --ids packages.tsv:name"),
 };
 
 const prog_command prog_index_upsert = {
-    .noun = "index",
-    .verb = "upsert",
+    PROG_COMMAND("index", "upsert", add_values, arguments, upsert_options, run_upsert),
     .summary = "add items to an index, replacing those with the same ids or names",
     .text = "Like thresher index add, but an item whose id or name the index has already takes the place of that item, "
             "in the same commit: a search finds the old one or the new one, never both or neither.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(upsert_options),
-    .values_size = sizeof(add_values),
-    .examples = upsert_examples,
-    .run = run_upsert,
+    .examples = PROG_EXAMPLES("thresher index upsert words.index changed.npy --ids changed.txt"),
 };

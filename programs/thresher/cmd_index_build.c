@@ -34,11 +34,10 @@ typedef struct build_values {
 enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("VECTORS", PROG_NAMES_FILE, offsetof(build_values, vectors),
+    {PROG_REQUIRED("VECTORS", PROG_NAMES_FILE, offsetof(build_values, vectors),
                    "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also "
                    "with .gz or .xz appended; -.fvecs and the like read standard input. With --model also "
-                   "texts, a line an item: .txt, or a column of a table, FILE.tsv:COLUMN"),
-     .required = true},
+                   "texts, a line an item: .txt, or a column of a table, FILE.tsv:COLUMN")},
     {.name = NULL},
 };
 
@@ -239,19 +238,8 @@ out:
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher index build vectors.fvecs -o vectors.index",
-    "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
-    "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
-    "thresher index build packages.tsv.xz:long --model p.safetensors -o p.index",
-    "thresher index build ads.fvecs --metric ip --features ads.tsv -o ads.index",
-    "thresher index build ads.tsv:2 --model m.safetensors --features ads.tsv -o ads",
-    NULL,
-};
-
 const prog_command prog_index_build = {
-    .noun = "index",
-    .verb = "build",
+    PROG_COMMAND("index", "build", build_values, arguments, options, run_build),
     .summary = "build an index of vectors, or of texts",
     .text = "Encodes every row with a few bits a dimension, without training, and stores the vectors "
             "beside the codes for exact scores. Rows are streamed, so the file may be larger than "
@@ -263,9 +251,10 @@ const prog_command prog_index_build = {
             "multiply it by a bid, and select items by their features.\n\nThe index appears when it "
             "is complete. A build that fails or is stopped (SIGINT, SIGTERM) leaves an existing "
             "index as it was.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(build_values),
-    .examples = examples,
-    .run = run_build,
+    .examples = PROG_EXAMPLES("thresher index build vectors.fvecs -o vectors.index",
+                              "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
+                              "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
+                              "thresher index build packages.tsv.xz:long --model p.safetensors -o p.index",
+                              "thresher index build ads.fvecs --metric ip --features ads.tsv -o ads.index",
+                              "thresher index build ads.tsv:2 --model m.safetensors --features ads.tsv -o ads"),
 };

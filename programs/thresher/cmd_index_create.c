@@ -18,7 +18,7 @@ typedef struct create_values {
 } create_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(create_values, dir), "the index to create"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(create_values, dir), "the index to create")},
     {.name = NULL},
 };
 
@@ -77,22 +77,12 @@ static int run_create(program *run, const void *all_values) {
     return PROG_DONE;
 }
 
-static const char *const examples[] = {
-    "thresher index create docs.index --dims 384",
-    "thresher index create words.index --dims 100 --metric ip --names",
-    NULL,
-};
-
 const prog_command prog_index_create = {
-    .noun = "index",
-    .verb = "create",
+    PROG_COMMAND("index", "create", create_values, arguments, options, run_create),
     .summary = "create an empty index",
     .text = "The index has no items until thresher index add. Its codes are learned from the first items that are at "
             "least 256 together; fewer are scored exactly. An index whose items are there already is better built: "
             "thresher index build also calibrates it.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(create_values),
-    .examples = examples,
-    .run = run_create,
+    .examples = PROG_EXAMPLES("thresher index create docs.index --dims 384",
+                              "thresher index create words.index --dims 100 --metric ip --names"),
 };

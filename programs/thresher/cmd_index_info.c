@@ -19,7 +19,7 @@ typedef struct index_values {
 } index_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(index_values, dir), "an index"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(index_values, dir), "an index")},
     {.name = NULL},
 };
 
@@ -181,20 +181,12 @@ static int run_info(program *run, const void *values) {
     return prog_print_index(run, ((const index_values *)values)->dir);
 }
 
-static const char *const info_examples[] = {"thresher index info words.index", "thresher index info words.index --json",
-                                            NULL};
-
 const prog_command prog_index_info = {
-    .noun = "index",
-    .verb = "info",
+    PROG_COMMAND("index", "info", index_values, arguments, no_options, run_info),
     .summary = "describe an index",
     .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
             "vectors, to measure the error of their codes; thresher index verify reads everything.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(index_values),
-    .examples = info_examples,
-    .run = run_info,
+    .examples = PROG_EXAMPLES("thresher index info words.index", "thresher index info words.index --json"),
 };
 
 /* ------------------------------------------------------------------------------------------------ verify */
@@ -217,17 +209,10 @@ out:
     return rc;
 }
 
-static const char *const verify_examples[] = {"thresher index verify words.index", NULL};
-
 const prog_command prog_index_verify = {
-    .noun = "index",
-    .verb = "verify",
+    PROG_COMMAND("index", "verify", index_values, arguments, no_options, run_verify),
     .summary = "read every byte of an index and check it",
     .text = "Reads all files of an index and compares all checksums. Exit code 1: the index is "
             "damaged; the message names the file, the section and the offset.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(index_values),
-    .examples = verify_examples,
-    .run = run_verify,
+    .examples = PROG_EXAMPLES("thresher index verify words.index"),
 };

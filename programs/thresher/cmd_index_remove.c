@@ -17,7 +17,7 @@ typedef struct remove_values {
 } remove_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(remove_values, dir), "an index"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(remove_values, dir), "an index")},
     {PROG_ARGUMENT("IDS", PROG_NAMES_FILE, offsetof(remove_values, ids_file),
                    "the items to remove: ids (.npy .ibin .ivecs), or a text of an id a line, or of a name a line where "
                    "items have names (.txt .tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
@@ -78,27 +78,17 @@ static int run_remove(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const remove_examples[] = {
-    "thresher index remove words.index gone.txt",
-    "thresher index remove words.index --name apple --name pear --strict",
-    "thresher index remove sift.index --id 17",
-    NULL,
-};
-
 const prog_command prog_index_remove = {
-    .noun = "index",
-    .verb = "remove",
+    PROG_COMMAND("index", "remove", remove_values, arguments, options, run_remove),
     .summary = "remove items from an index",
     .text =
         "Removes items in one commit, which is on the disk when the command ends. Ids and names that no item has are "
         "counted and skipped. Ids are never used again by thresher index add.\n\nThe bytes of removed items stay in "
         "the files until thresher index compact, or until a later change merges the files: a file of which more "
         "than a sixth was removed is written again.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(remove_values),
-    .examples = remove_examples,
-    .run = run_remove,
+    .examples = PROG_EXAMPLES("thresher index remove words.index gone.txt",
+                              "thresher index remove words.index --name apple --name pear --strict",
+                              "thresher index remove sift.index --id 17"),
 };
 
 /* ------------------------------------------------------------------------------------------------ compact */
@@ -109,7 +99,7 @@ typedef struct compact_values {
 } compact_values;
 
 static const prog_argument compact_arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(compact_values, dir), "an index"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(compact_values, dir), "an index")},
     {.name = NULL},
 };
 
@@ -144,12 +134,8 @@ static int run_compact(program *run, const void *values) {
     return PROG_DONE;
 }
 
-static const char *const compact_examples[] = {"thresher index compact words.index",
-                                               "thresher index compact words.index --recode", NULL};
-
 const prog_command prog_index_compact = {
-    .noun = "index",
-    .verb = "compact",
+    PROG_COMMAND("index", "compact", compact_values, compact_arguments, compact_options, run_compact),
     .summary = "give back the bytes of removed items",
     .text = "Writes the index again without its removed items, in as few files as possible. Items, ids and scores stay "
             "the same, and searches may run meanwhile. Needs disk space for a second copy. Does nothing if there is "
@@ -157,9 +143,5 @@ const prog_command prog_index_compact = {
             "that there are now, at about the cost of a build. That makes searches faster where the items have become "
             "unlike those of the build: thresher index info compares the errors of codes. Kept vectors and ids stay "
             "the same.",
-    .arguments = compact_arguments,
-    .options = PROG_OPTIONS(compact_options),
-    .values_size = sizeof(compact_values),
-    .examples = compact_examples,
-    .run = run_compact,
+    .examples = PROG_EXAMPLES("thresher index compact words.index", "thresher index compact words.index --recode"),
 };

@@ -16,7 +16,7 @@
 enum { GROUP_CANDIDATES = 1, GROUP_WANTED };
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, dir), "an index"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, dir), "an index")},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(prog_index_values, queries),
                    "rows of numbers, in any format that thresher index build reads; for an index with a "
                    "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")},
@@ -200,21 +200,8 @@ static int run_search(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher index search words.index --like king --like queen -k 5",
-    "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
-    "thresher index search vectors.index queries.npy -k 100 --exact --json",
-    "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
-    "thresher index search p.index --text 'edit pdf files' -k 10",
-    "thresher index search ads.index users.fvecs --features users.txt -k 100 --json",
-    "thresher index search p.index queries.txt -k 10 --rank m --rank-columns score",
-    "tail -f new.txt | thresher index search p.index -.txt -k 10 --follow",
-    NULL,
-};
-
 const prog_command prog_index_search = {
-    .noun = "index",
-    .verb = "search",
+    PROG_COMMAND("index", "search", prog_index_values, arguments, options, run_search),
     .summary = "find the k nearest items of every query, or all within a radius",
     .text = "Scores every item by its code, takes the best candidates, and ranks those by their "
             "exact scores. Larger scores are better: the cosine, the inner product, or minus the "
@@ -227,9 +214,12 @@ const prog_command prog_index_search = {
             "a query: query, ids, scores, names if the index has them, unknown features, and "
             "certified: whether the answer is proven to be the exact one, given the largest error of "
             "any code. A result file appears when it is complete.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(prog_index_values),
-    .examples = examples,
-    .run = run_search,
+    .examples = PROG_EXAMPLES("thresher index search words.index --like king --like queen -k 5",
+                              "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
+                              "thresher index search vectors.index queries.npy -k 100 --exact --json",
+                              "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
+                              "thresher index search p.index --text 'edit pdf files' -k 10",
+                              "thresher index search ads.index users.fvecs --features users.txt -k 100 --json",
+                              "thresher index search p.index queries.txt -k 10 --rank m --rank-columns score",
+                              "tail -f new.txt | thresher index search p.index -.txt -k 10 --follow"),
 };

@@ -19,7 +19,7 @@ typedef struct tune_values {
 } tune_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(tune_values, dir), "an index"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(tune_values, dir), "an index")},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(tune_values, queries),
                    "a sample of expected queries, in any format that thresher index build reads; without "
                    "it, items of the index")},
@@ -73,12 +73,8 @@ static int run_tune(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {"thresher index tune words.index yesterday.npy",
-                                       "thresher index tune words.index", NULL};
-
 const prog_command prog_index_tune = {
-    .noun = "index",
-    .verb = "tune",
+    PROG_COMMAND("index", "tune", tune_values, arguments, options, run_tune),
     .summary = "calibrate an index for your own queries",
     .text = "Searches the index exactly for every query, and measures how many candidates each "
             "recall of thresher index search --recall requires. A build does the same with some of "
@@ -86,9 +82,5 @@ const prog_command prog_index_tune = {
             "own. Their recall needs it only with features, without kept vectors, and for flat cosine codes "
             "without a centre.\n\nThe calibration is stored in the index. It takes at least 30 queries; a "
             "thousand are better.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(tune_values),
-    .examples = examples,
-    .run = run_tune,
+    .examples = PROG_EXAMPLES("thresher index tune words.index yesterday.npy", "thresher index tune words.index"),
 };

@@ -218,20 +218,13 @@ static const prog_argument arguments[] = {
 
 static const prog_option no_options[] = {PROG_OPTIONS_END};
 
-static const char *const examples[] = {"thresher info", "thresher info vectors.fvecs",
-                                       "thresher info words.index --json", NULL};
-
 const prog_command prog_info = {
-    .noun = "info",
+    PROG_COMMAND("info", NULL, info_values, arguments, no_options, run_info),
     .summary = "show this build and machine, or describe a file",
     .text = "Without an argument: the version, the CPU level in use and those available, the "
             "threads, the GPUs or the reason why there are none, the optional formats of this build, "
             "and the speed of each method to compute distances. With a file: its rows, dimensions "
             "and type of values; for a model its sides or languages; for examples to rank queries, "
             "pairs and labels. For an index, as thresher index info.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(info_values),
-    .examples = examples,
-    .run = run_info,
+    .examples = PROG_EXAMPLES("thresher info", "thresher info vectors.fvecs", "thresher info words.index --json"),
 };

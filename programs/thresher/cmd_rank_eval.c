@@ -15,12 +15,10 @@ typedef struct eval_values {
 } eval_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model),
-                   "a model that thresher rank train or LIBLINEAR wrote"),
-     .required = true},
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(eval_values, file),
-                   "labelled rows, as in rank train: .svm, also .gz and .xz"),
-     .required = true},
+    {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model),
+                   "a model that thresher rank train or LIBLINEAR wrote")},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(eval_values, file),
+                   "labelled rows, as in rank train: .svm, also .gz and .xz")},
     {.name = NULL},
 };
 
@@ -58,22 +56,12 @@ static int run_eval(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher rank eval ranker.safetensors test.svm",
-    "thresher rank eval ranker.model test.svm.xz --convention letor -k 5 --json",
-    NULL,
-};
-
 const prog_command prog_rank_eval = {
-    .noun = "rank",
-    .verb = "eval",
+    PROG_COMMAND("rank", "eval", eval_values, arguments, options, run_eval),
     .summary = "measure how well a model ranks labelled rows",
     .text = "Scores the rows as rank predict does and evaluates them as eval ndcg does: NDCG, MAP, "
             "MRR, ERR, precision, and the share of pairs in the right order. Rows of equal scores "
             "rank in FILE's order.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(eval_values),
-    .examples = examples,
-    .run = run_eval,
+    .examples = PROG_EXAMPLES("thresher rank eval ranker.safetensors test.svm",
+                              "thresher rank eval ranker.model test.svm.xz --convention letor -k 5 --json"),
 };

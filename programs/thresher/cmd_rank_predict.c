@@ -19,12 +19,10 @@ typedef struct predict_values {
 } predict_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(predict_values, model),
-                   "a model that thresher rank train or LIBLINEAR wrote"),
-     .required = true},
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(predict_values, file),
-                   "rows to score, as in rank train: .svm, also .gz and .xz; labels are ignored"),
-     .required = true},
+    {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(predict_values, model),
+                   "a model that thresher rank train or LIBLINEAR wrote")},
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(predict_values, file),
+                   "rows to score, as in rank train: .svm, also .gz and .xz; labels are ignored")},
     {.name = NULL},
 };
 
@@ -161,23 +159,13 @@ static int run_predict(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher rank predict ranker.safetensors test.svm -o scores.txt",
-    "thresher rank predict ranker.model test.svm.xz -o run.trec",
-    NULL,
-};
-
 const prog_command prog_rank_predict = {
-    .noun = "rank",
-    .verb = "predict",
+    PROG_COMMAND("rank", "predict", predict_values, arguments, options, run_predict),
     .summary = "score rows of features by a model",
     .text = "Writes a score a line, in the order of FILE's rows, with enough digits to restore every "
             "bit. A run (-o X.trec) lists the rows of each query by descending score, equal ones in "
             "FILE's order. A row's name is the comment's \"docid = NAME\" or first word, else its "
             "number from 0. Features of the model that FILE lacks are 0.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(predict_values),
-    .examples = examples,
-    .run = run_predict,
+    .examples = PROG_EXAMPLES("thresher rank predict ranker.safetensors test.svm -o scores.txt",
+                              "thresher rank predict ranker.model test.svm.xz -o run.trec"),
 };

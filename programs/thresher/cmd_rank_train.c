@@ -29,10 +29,9 @@ static const char *const methods[] = {"line-search", "trust-region", "sweep", NU
 static const char *const scales[] = {"pair", "query", "mean", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(train_values, file),
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(train_values, file),
                    "rows to train on, a line each, as \"2 qid:1 1:0.5 7:-3\" (label, query, features): "
-                   ".svm, also .gz and .xz"),
-     .required = true},
+                   ".svm, also .gz and .xz")},
     {.name = NULL},
 };
 
@@ -315,15 +314,8 @@ static int run_train(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher rank train train.svm.xz -o ranker.safetensors",
-    "thresher rank train train.svm -c 0.001,0.01,0.1,1 --folds 5 -o ranker.model",
-    NULL,
-};
-
 const prog_command prog_rank_train = {
-    .noun = "rank",
-    .verb = "train",
+    PROG_COMMAND("rank", "train", train_values, arguments, options, run_train),
     .summary = "train a model that ranks rows of features, on labelled queries",
     .text = "Trains a linear RankSVM: weights of features whose scores order the rows of a query. It "
             "minimises half the squared norm of the weights, plus C times the squared hinge loss "
@@ -332,9 +324,6 @@ const prog_command prog_rank_train = {
             "same model, to the bit, with any number of threads and on a GPU (--device). "
             "-v prints every step. SIGINT writes the best model so far. Values "
             "are read as float32; sums are double.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(train_values),
-    .examples = examples,
-    .run = run_train,
+    .examples = PROG_EXAMPLES("thresher rank train train.svm.xz -o ranker.safetensors",
+                              "thresher rank train train.svm -c 0.001,0.01,0.1,1 --folds 5 -o ranker.model"),
 };

@@ -15,7 +15,7 @@ typedef struct shards_values {
 } shards_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(shards_values, dir), "a collection of shards"), .required = true},
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(shards_values, dir), "a collection of shards")},
     {.name = NULL},
 };
 
@@ -107,20 +107,12 @@ static int run_info(program *run, const void *values) {
     return rc;
 }
 
-static const char *const info_examples[] = {"thresher shards info my.shards", "thresher shards info my.shards --json",
-                                            NULL};
-
 const prog_command prog_shards_info = {
-    .noun = "shards",
-    .verb = "info",
+    PROG_COMMAND("shards", "info", shards_values, arguments, no_options, run_info),
     .summary = "describe a collection of shards",
     .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks that every shard is "
             "there and the one that shards.json names. Reads only headers; thresher shards verify reads everything.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(shards_values),
-    .examples = info_examples,
-    .run = run_info,
+    .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
 };
 
 /* ------------------------------------------------------------------------------------------------ verify */
@@ -140,19 +132,12 @@ static int run_verify(program *run, const void *values) {
     return rc;
 }
 
-static const char *const verify_examples[] = {"thresher shards verify my.shards", NULL};
-
 const prog_command prog_shards_verify = {
-    .noun = "shards",
-    .verb = "verify",
+    PROG_COMMAND("shards", "verify", shards_values, arguments, no_options, run_verify),
     .summary = "read every byte of all shards and check it",
     .text =
         "Reads all files of one shard after the other, compares all checksums, and checks that the shards are those "
         "that shards.json names. It does not compare the given ids of shards with each other; "
         "thresher.shards.verify in Python does. Exit code 1: the message names the shard, the file and the place.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(no_options),
-    .values_size = sizeof(shards_values),
-    .examples = verify_examples,
-    .run = run_verify,
+    .examples = PROG_EXAMPLES("thresher shards verify my.shards"),
 };

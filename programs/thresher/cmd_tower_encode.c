@@ -25,12 +25,11 @@ typedef struct encode_values {
 static const char *const sides[] = {"query", "item", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(encode_values, model), "a model that thresher tower train wrote"),
-     .required = true},
-    {PROG_ARGUMENT("TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
+    {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(encode_values, model),
+                   "a model that thresher tower train wrote")},
+    {PROG_REQUIRED("TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
                    "a text a line: .txt; or a column of a table: packages.tsv:4; for a dual tower requests "
-                   "or items, .tsv; for a model of vectors rows of numbers, .npy .fvecs .fbin ..."),
-     .required = true},
+                   "or items, .tsv; for a model of vectors rows of numbers, .npy .fvecs .fbin ...")},
     {.name = NULL},
 };
 
@@ -210,26 +209,17 @@ static int run_encode(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher tower encode p.safetensors packages.tsv.xz:long -o codes.npy --packed",
-    "thresher tower encode p.safetensors questions.txt --side query -o questions.fvecs",
-    "thresher tower encode p.safetensors packages.tsv.xz:long --ids packages.tsv.xz:package -o p.index",
-    "thresher tower encode ads.safetensors requests.tsv --side query -o users.fvecs --hits hits.txt",
-    NULL,
-};
-
 const prog_command prog_tower_encode = {
-    .noun = "tower",
-    .verb = "encode",
+    PROG_COMMAND("tower", "encode", encode_values, arguments, options, run_encode),
     .summary = "encode texts or vectors with a model",
     .text = "Writes the embedding of every text to a file, or builds an index of them, which stores "
             "the model and can be searched by text, as thresher index build TEXTS --model MODEL "
             "does.\n\nFor a dual tower TEXTS are users, column 1 of requests, or items, column 2 of "
             "--items (see tower train). The score of a user and an item is the inner product of "
             "their vectors, plus the weights of the words of --hits that the item has.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(encode_values),
-    .examples = examples,
-    .run = run_encode,
+    .examples = PROG_EXAMPLES(
+        "thresher tower encode p.safetensors packages.tsv.xz:long -o codes.npy --packed",
+        "thresher tower encode p.safetensors questions.txt --side query -o questions.fvecs",
+        "thresher tower encode p.safetensors packages.tsv.xz:long --ids packages.tsv.xz:package -o p.index",
+        "thresher tower encode ads.safetensors requests.tsv --side query -o users.fvecs --hits hits.txt"),
 };

@@ -17,11 +17,9 @@ typedef struct eval_values {
 } eval_values;
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model), "a model that thresher tower train wrote"),
-     .required = true},
-    {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(eval_values, pairs),
-                   "a query and an item in every row: .tsv .csv, also .gz and .xz; for a dual tower requests"),
-     .required = true},
+    {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model), "a model that thresher tower train wrote")},
+    {PROG_REQUIRED("PAIRS", PROG_NAMES_FILE, offsetof(eval_values, pairs),
+                   "a query and an item in every row: .tsv .csv, also .gz and .xz; for a dual tower requests")},
     {.name = NULL},
 };
 
@@ -83,25 +81,16 @@ static int run_eval(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher tower eval clicks.safetensors tomorrow.tsv",
-    "thresher tower eval shop.safetensors judged.csv --header --label-column 3 --least-label 2",
-    "thresher tower eval ads.safetensors tomorrow.tsv --items items.tsv",
-    NULL,
-};
-
 const prog_command prog_tower_eval = {
-    .noun = "tower",
-    .verb = "eval",
+    PROG_COMMAND("tower", "eval", eval_values, arguments, options, run_eval),
     .summary = "measure how well a model separates good pairs from bad ones",
     .text = "Prints the area under the ROC curve of the cosines, good pairs against bad ones. Bad "
             "pairs are those with a low label if --label-column is given, else every query with 10 "
             "items of other pairs.\n\nFor a dual tower PAIRS are requests, as in tower train. The "
             "command prints GAUC, the mean AUC of a request's best ads against the others, and how "
             "often the best ad ranks in the first 5 and 10, unweighted and weighted by value.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(eval_values),
-    .examples = examples,
-    .run = run_eval,
+    .examples =
+        PROG_EXAMPLES("thresher tower eval clicks.safetensors tomorrow.tsv",
+                      "thresher tower eval shop.safetensors judged.csv --header --label-column 3 --least-label 2",
+                      "thresher tower eval ads.safetensors tomorrow.tsv --items items.tsv"),
 };

@@ -43,11 +43,10 @@ static const char *const optimisers[] = {"adam", "ftrl", NULL};
 static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
+    {PROG_REQUIRED("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
                    "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --model "
                    "dual requests, see above; with --vectors vectors of queries, or of items if ITEMS is "
-                   "left out: .npy .fvecs .fbin ..., as in thresher index build"),
-     .required = true},
+                   "left out: .npy .fvecs .fbin ..., as in thresher index build")},
     {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
                    "with --vectors: vectors of items, row by row those of the queries")},
     {.name = NULL},
@@ -432,18 +431,8 @@ static int run_train(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher tower train clicks.tsv -o clicks.safetensors",
-    "thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 --shared-words -o p.safetensors",
-    "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
-    "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
-    "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors",
-    NULL,
-};
-
 const prog_command prog_tower_train = {
-    .noun = "tower",
-    .verb = "train",
+    PROG_COMMAND("tower", "train", train_values, arguments, options, run_train),
     .summary = "train a model that encodes texts or vectors, on pairs of a query and an item",
     .text = "Trains a model of two towers, CDSSM with Recurrent Binary Embedding, which encode "
             "queries and items so that the codes of matching pairs have a large cosine. Texts are "
@@ -463,9 +452,10 @@ const prog_command prog_tower_train = {
             "if absent. click.category=12:3 is history: 3 clicks on items with the word category=12. "
             "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
             "good as the one before it. A line of --items has an ID, a tab and the words of the item.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(train_values),
-    .examples = examples,
-    .run = run_train,
+    .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
+                              "thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
+                              "--shared-words -o p.safetensors",
+                              "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
+                              "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
+                              "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors"),
 };

@@ -35,9 +35,8 @@ static const thr_head_screen of_screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCRE
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
-    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
-                   "a translation model, .safetensors (docs/translate.md)"),
-     .required = true},
+    {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
+                   "a translation model, .safetensors (docs/translate.md)")},
     {PROG_ARGUMENT("TEXT", PROG_NAMES_FILE, offsetof(translate_values, text),
                    "a text a line: a file of any name, a column of a table, or - for standard input "
                    "(default)")},
@@ -395,17 +394,8 @@ static int run_translate(program *run, const void *all_values) {
     return rc;
 }
 
-static const char *const examples[] = {
-    "thresher translate fr-en.safetensors news.fr -o news.en",
-    "echo \"le chat dort.\" | thresher translate fr-en.safetensors",
-    "thresher translate fr-en.safetensors news.fr --screen planes --beam 12 --n-best 5",
-    "thresher translate fr-en.safetensors news.fr --screen align --alignment fr-en.lex",
-    "thresher translate fr-en.safetensors news.fr --screen wta --group 0 --normaliser exact --json",
-    NULL,
-};
-
 const prog_command prog_translate = {
-    .noun = "translate",
+    PROG_COMMAND("translate", NULL, translate_values, arguments, options, run_translate),
     .summary = "translate text by an LSTM model and beam search",
     .text = "Translates a text a line with an LSTM model, with or without attention, and prints a translation a "
             "line, in the same order; an empty line gives an empty line. Lines are lower-cased and "
@@ -415,9 +405,10 @@ const prog_command prog_translate = {
             "lines, the batch, the threads or the CPU.\n\nWith --n-best there are up to N lines a "
             "text, number ||| text ||| log_prob= L ||| score, numbered from 0; with --json an object "
             "a text: query, and translations with text, score, log_prob, n_words, ended.",
-    .arguments = arguments,
-    .options = PROG_OPTIONS(options),
-    .values_size = sizeof(translate_values),
-    .examples = examples,
-    .run = run_translate,
+    .examples =
+        PROG_EXAMPLES("thresher translate fr-en.safetensors news.fr -o news.en",
+                      "echo \"le chat dort.\" | thresher translate fr-en.safetensors",
+                      "thresher translate fr-en.safetensors news.fr --screen planes --beam 12 --n-best 5",
+                      "thresher translate fr-en.safetensors news.fr --screen align --alignment fr-en.lex",
+                      "thresher translate fr-en.safetensors news.fr --screen wta --group 0 --normaliser exact --json"),
 };

@@ -138,6 +138,7 @@ typedef struct prog_argument {
 
 #define PROG_ARGUMENT(spelt, what_names, place, what)                                                                  \
     .name = (spelt), .names = (what_names), .help = (what), .offset = (place)
+#define PROG_REQUIRED(spelt, what_names, place, what) PROG_ARGUMENT(spelt, what_names, place, what), .required = true
 
 /* ------------------------------------------------------------------------------------------------ use */
 

@@ -49,6 +49,16 @@ typedef struct prog_command {
     int (*run)(struct program *program, const void *values);
 } prog_command;
 
+#define PROG_EXAMPLES(...)                                                                                             \
+    (const char *const[]) {                                                                                            \
+        __VA_ARGS__, NULL                                                                                              \
+    }
+
+/* Everything but the words for people: the tables' offsets point into a struct of type values_type. */
+#define PROG_COMMAND(its_noun, its_verb, values_type, its_arguments, its_options, run_it)                              \
+    .noun = (its_noun), .verb = (its_verb), .arguments = (its_arguments), .options = PROG_OPTIONS(its_options),        \
+    .values_size = sizeof(values_type), .run = (run_it)
+
 /* One run: the parsed command line, and the context. */
 typedef struct program {
     prog_globals globals;
