@@ -120,6 +120,24 @@ static void draw_lists(drawn_lists *lists, uint32_t n_words, uint64_t *rng) {
     lists->view = (thr_head_word_lists){STATES, lists->starts, lists->words};
 }
 
+/* Options of every kind: screens, normalisers and combinations in turn, numbers at random. */
+static thr_head_query_options draw_options(const head_case *shape, int round, uint64_t *rng) {
+    static const thr_head_screen screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT, THR_HEAD_SCREEN_ALIGN,
+                                              THR_HEAD_SCREEN_WTA, THR_HEAD_SCREEN_PLANES};
+    const uint32_t n = shape->n_words;
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = screens[round % (shape->n_bands > 0 ? 5 : 3)];
+    o.normaliser = (thr_head_normaliser)(round / 4 % 3);
+    o.combine = (thr_head_combine)(round / 8 % 2);
+    o.n_shortlist = 1 + (uint32_t)thr_rng_below(rng, n < 40 ? n : 40);
+    o.n_frequent = (uint32_t)thr_rng_below(rng, n / 8 + 1);
+    o.threshold = 1 + (uint32_t)thr_rng_below(rng, 4);
+    o.group = (uint64_t)(round / 2) % 6;
+    o.n_always = (uint64_t)round % 5;
+    return o;
+}
+
 static void answers_are_the_naive_ones(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -136,22 +154,11 @@ static void answers_are_the_naive_ones(void **state) {
             const int rounds = n > 500 ? 8 : 24; /* the naive model is slow */
             for (int round = 0; round < rounds; round++) {
                 char what[80];
-                thr_head_query_options o;
-                thr_head_query_options_init(&o);
-                const thr_head_screen screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT,
-                                                   THR_HEAD_SCREEN_ALIGN, THR_HEAD_SCREEN_WTA, THR_HEAD_SCREEN_PLANES};
                 drawn_lists lists;
                 draw_lists(&lists, n, &rng);
+                thr_head_query_options o = draw_options(&CASES[i], round, &rng);
                 o.lists = &lists.view;
-                o.screen = screens[round % (CASES[i].n_bands > 0 ? 5 : 3)];
-                o.normaliser = (thr_head_normaliser)(round / 4 % 3);
-                o.combine = (thr_head_combine)(round / 8 % 2);
-                o.n_shortlist = 1 + (uint32_t)thr_rng_below(&rng, n < 40 ? n : 40);
-                o.n_frequent = (uint32_t)thr_rng_below(&rng, n / 8 + 1);
-                o.threshold = 1 + (uint32_t)thr_rng_below(&rng, 4);
-                o.group = (uint64_t)(round / 2) % 6;
                 o.always = always;
-                o.n_always = (uint64_t)round % 5;
                 const uint32_t most = n < 12 ? n : 12,
                                k = round == rounds - 1 ? n : 1 + (uint32_t)thr_rng_below(&rng, most);
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
@@ -237,6 +244,20 @@ static void words_without_a_logit_hide_no_others(void **state) {
     head_drawn_free(&h);
 }
 
+/* Count the words that two answers of 5 words a state share; returns the fewest of any state. */
+static size_t count_common(const answer *a, const answer *b, size_t *found) {
+    size_t worst = 5;
+    *found = 0;
+    for (size_t i = 0; i < STATES; i++) {
+        size_t n = 0;
+        for (size_t j = 0; j < 25; j++)
+            n += a->words[i * 5 + j / 5] == b->words[i * 5 + j % 5];
+        *found += n;
+        worst = n < worst ? n : worst;
+    }
+    return worst;
+}
+
 static void recall_is_counted_against_all_words(void **state) {
     uint64_t rng = test_seed() + 2;
     head_drawn h = head_draw(&CASES[4], &rng, false);
@@ -260,15 +281,10 @@ static void recall_is_counted_against_all_words(void **state) {
     assert_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err), &err);
     assert_true(times.screen >= 0 && times.choose > 0 && times.score > 0 && times.exact == 0);
     answer a = ask(head, states, STATES, 5, &full), b = ask(head, states, STATES, 5, &o);
-    size_t found = 0, worst = 5;
-    for (size_t i = 0; i < STATES; i++) {
-        size_t n = 0;
-        for (size_t j = 0; j < 25; j++)
-            n += a.words[i * 5 + j / 5] == b.words[i * 5 + j % 5];
-        found += n;
-        worst = n < worst ? n : worst;
+    size_t found;
+    const size_t worst = count_common(&a, &b, &found);
+    for (size_t i = 0; i < STATES; i++)
         assert_int_equal(counts[i], 700);
-    }
     assert_true(found > 0 && found < 5 * STATES);
     assert_true(fabs(recall.recall - (double)found / (5 * STATES)) < 1e-9);
     assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);

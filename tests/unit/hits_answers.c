@@ -243,6 +243,24 @@ static void queries_of_another_model_are_refused(void **state) {
     hits_free(&c);
 }
 
+/* List all pairs of an item and a feature in random order. */
+static void draw_pairs(const world *w, uint64_t *rng, uint32_t *rows, uint32_t *features) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < N; i++)
+        for (uint64_t e = w->c.offsets[i]; e < w->c.offsets[i + 1]; e++, n++) {
+            rows[n] = i;
+            features[n] = w->c.features[e];
+        }
+    for (uint64_t e = n; e > 1; e--) {
+        const uint64_t j = thr_rng_below(rng, e);
+        const uint32_t row = rows[e - 1], feature = features[e - 1];
+        rows[e - 1] = rows[j];
+        features[e - 1] = features[j];
+        rows[j] = row;
+        features[j] = feature;
+    }
+}
+
 static void pairs_build_the_same_file(void **state) {
     uint64_t rng = test_seed() + 7;
     thr_error err;
@@ -250,20 +268,7 @@ static void pairs_build_the_same_file(void **state) {
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, false, &rng);
     const uint64_t n = w->c.offsets[N];
     uint32_t *rows = test_array(n, sizeof *rows), *features = test_array(n, sizeof *features);
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < N; i++)
-        for (uint64_t e = w->c.offsets[i]; e < w->c.offsets[i + 1]; e++, at++) {
-            rows[at] = i;
-            features[at] = w->c.features[e];
-        }
-    for (uint64_t e = n; e > 1; e--) { /* any order */
-        const uint64_t j = thr_rng_below(&rng, e);
-        const uint32_t row = rows[e - 1], feature = features[e - 1];
-        rows[e - 1] = rows[j];
-        features[e - 1] = features[j];
-        rows[j] = row;
-        features[j] = feature;
-    }
+    draw_pairs(w, &rng, rows, features);
     thr_hits_build_options_init(&options);
     options.replace = true;
     thr_hits *again = NULL;

@@ -44,34 +44,35 @@ static void files_keep_every_bit(void **state) {
     thr_context_free(context);
 }
 
+static const struct {
+    const char *text;
+    thr_status status;
+    const char *part; /* NULL: weights 1 and -2 */
+} texts[] = {
+    {"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias -1\nw\n1 \n-2 \n", THR_OK, NULL},
+    {"solver_type L2R_L2LOSS_RANKSVM\r\nnr_class 2\r\nnr_feature 2\r\nbias -1\r\nw\r\n1\r\n-2", THR_OK, NULL},
+    {"", THR_EFORMAT, "is empty"},
+    {"hello\n", THR_EFORMAT, "line 1 is 'hello', not the first line"},
+    {"w\n1\n", THR_EFORMAT, "line 1 is 'w'"},
+    {"solver_type A\nnr_feature 2\nbananas 3\nw\n1\n2\n", THR_EFORMAT, "line 3 is 'bananas 3'"},
+    {"solver_type A\nnr_feature two\nw\n1\n2\n", THR_EFORMAT, "line 2 is 'nr_feature two'"},
+    {"solver_type A\nnr_feature 2\n", THR_EFORMAT, "before the line 'w'"},
+    {"solver_type A\nnr_feature 0\nw\n", THR_EFORMAT, "a model of 0 features"},
+    {"solver_type A\nnr_feature 2.5\nw\n1\n2\n3\n", THR_EFORMAT, "a model of 2.5 features"},
+    {"solver_type A\nnr_feature 1e300\nw\n1\n", THR_EFORMAT, "a model of 1e+300 features"},
+    {"solver_type A\nnr_feature 2000000000\nw\n1\n", THR_ECORRUPT, "cut short"},
+    {"solver_type A\nnr_feature 3\nw\n1\n2\n", THR_ECORRUPT, "it ends after 2 of 3 weights"},
+    {"solver_type A\nnr_feature 2\nw\n1\n2\n3\n", THR_EFORMAT, "line 6 is '3', not the end"},
+    {"solver_type A\nnr_feature 2\nw\n1\nx\n", THR_EFORMAT, "line 5 is 'x', not a weight"},
+    {"solver_type A\nnr_feature 2\nw\n1 2\n3\n", THR_EFORMAT, "line 4 is '1 2', not a weight"},
+    {"solver_type A\nnr_feature 2\nw\n1\n1e999\n", THR_ERANGE, "the weight of feature 2 is inf"},
+    {"solver_type A\nnr_class 3\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "a model of 3 classes"},
+    {"solver_type A\nlabel 1 -1\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "line 2 has labels"},
+    {"solver_type A\nnr_feature 2\nbias 1\nw\n1\n1\n1\n", THR_EUNSUPPORTED, "a bias of 1"},
+};
+
 static void texts_are_models_or_refused_with_a_reason(void **state) {
     (void)state;
-    static const struct {
-        const char *text;
-        thr_status status;
-        const char *part; /* NULL: weights 1 and -2 */
-    } texts[] = {
-        {"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias -1\nw\n1 \n-2 \n", THR_OK, NULL},
-        {"solver_type L2R_L2LOSS_RANKSVM\r\nnr_class 2\r\nnr_feature 2\r\nbias -1\r\nw\r\n1\r\n-2", THR_OK, NULL},
-        {"", THR_EFORMAT, "is empty"},
-        {"hello\n", THR_EFORMAT, "line 1 is 'hello', not the first line"},
-        {"w\n1\n", THR_EFORMAT, "line 1 is 'w'"},
-        {"solver_type A\nnr_feature 2\nbananas 3\nw\n1\n2\n", THR_EFORMAT, "line 3 is 'bananas 3'"},
-        {"solver_type A\nnr_feature two\nw\n1\n2\n", THR_EFORMAT, "line 2 is 'nr_feature two'"},
-        {"solver_type A\nnr_feature 2\n", THR_EFORMAT, "before the line 'w'"},
-        {"solver_type A\nnr_feature 0\nw\n", THR_EFORMAT, "a model of 0 features"},
-        {"solver_type A\nnr_feature 2.5\nw\n1\n2\n3\n", THR_EFORMAT, "a model of 2.5 features"},
-        {"solver_type A\nnr_feature 1e300\nw\n1\n", THR_EFORMAT, "a model of 1e+300 features"},
-        {"solver_type A\nnr_feature 2000000000\nw\n1\n", THR_ECORRUPT, "cut short"},
-        {"solver_type A\nnr_feature 3\nw\n1\n2\n", THR_ECORRUPT, "it ends after 2 of 3 weights"},
-        {"solver_type A\nnr_feature 2\nw\n1\n2\n3\n", THR_EFORMAT, "line 6 is '3', not the end"},
-        {"solver_type A\nnr_feature 2\nw\n1\nx\n", THR_EFORMAT, "line 5 is 'x', not a weight"},
-        {"solver_type A\nnr_feature 2\nw\n1 2\n3\n", THR_EFORMAT, "line 4 is '1 2', not a weight"},
-        {"solver_type A\nnr_feature 2\nw\n1\n1e999\n", THR_ERANGE, "the weight of feature 2 is inf"},
-        {"solver_type A\nnr_class 3\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "a model of 3 classes"},
-        {"solver_type A\nlabel 1 -1\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "line 2 has labels"},
-        {"solver_type A\nnr_feature 2\nbias 1\nw\n1\n1\n1\n", THR_EUNSUPPORTED, "a bias of 1"},
-    };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         thr_rank_model *model = NULL;
@@ -223,9 +224,24 @@ static void naive_order(const uint64_t *ids, const double *scores, size_t n, siz
     free(taken);
 }
 
+enum { MOST_CANDIDATES = 70, FEATURES = 11 };
+
+/* The scores of n rows, by a prediction. */
+static void predict(const thr_rank_model *model, thr_context *context, const float *features, size_t n,
+                    double *scores) {
+    double labels[MOST_CANDIDATES + 1] = {0};
+    const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
+    thr_ranking *ranking = NULL;
+    thr_error err;
+    if (n == 0)
+        return;
+    assert_ok(thr_ranking_from_matrix(context, &rows, labels, NULL, &ranking, &err), &err);
+    assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
+    thr_ranking_free(ranking);
+}
+
 static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
     (void)state;
-    enum { MOST_CANDIDATES = 70, FEATURES = 11 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (size_t n = 0; n <= MOST_CANDIDATES; n++) {
@@ -235,7 +251,6 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
         size_t order[MOST_CANDIDATES + 1], places[MOST_CANDIDATES + 1];
         const uint64_t n_values = n % 3 == 0 ? 1 : 3; /* many equal scores */
         thr_rank_model *model = NULL;
-        thr_ranking *ranking = NULL;
         thr_error err;
         for (size_t f = 0; f < FEATURES; f++)
             weights[f] = (double)thr_rng_below(&rng, 1000) / 300 - 1.5;
@@ -245,13 +260,7 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
                 features[i * FEATURES + f] = (float)thr_rng_below(&rng, n_values);
         }
         assert_ok(thr_rank_model_from_weights(context, weights, FEATURES, &model, &err), &err);
-        if (n > 0) { /* the scores are a prediction's */
-            double labels[MOST_CANDIDATES + 1] = {0};
-            const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
-            assert_ok(thr_ranking_from_matrix(context, &rows, labels, NULL, &ranking, &err), &err);
-            assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
-            thr_ranking_free(ranking);
-        }
+        predict(model, context, features, n, scores);
         naive_order(before, scores, n, order);
         assert_ok(thr_rank_model_rerank(model,
                                         &(thr_matrix){features, n, FEATURES, THR_DTYPE_F32, (FEATURES) * sizeof(float)},

@@ -96,7 +96,16 @@ static float factor_of(const test_target *target, uint64_t row) {
     return target->shape.bits > 4 ? target->factors[row] : target->factors[row] * (1 + 0x1p-8f);
 }
 
-/* Every item's own exact score, and so the bound at its tightest. */
+static void assert_bound(const bench *b, uint32_t query_bits, const char *what, uint32_t row, const char *kind,
+                         double estimate, double bound) {
+    assert_case(estimate >= bound,
+                "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u: its %s estimate "
+                "%.9g is below the bound %.9g",
+                what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits,
+                thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), row, kind, estimate, bound);
+}
+
+/* The bounds for each item's own exact score, where they are tightest. */
 static void check_bounds(bench *b, const float *vector, uint32_t query_bits, const char *what) {
     thr_scan *scan = NULL;
     thr_error err;
@@ -121,21 +130,11 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
         const float score = test_exact(target, &naive, i);
         const double screened = thr_scan_least_screened(&query, score, job.kept_error);
         const float estimate = nested ? test_lead_estimate(target, &naive, i) : test_estimate(target, &naive, i);
-        assert_case((double)estimate >= screened,
-                    "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
-                    "its estimate %.9g is below the bound %.9g",
-                    what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits,
-                    thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), i, (double)score, (double)estimate,
-                    screened);
+        assert_bound(b, query_bits, what, i, "screened", (double)estimate, screened);
         if (!nested)
             continue;
         const double rescored = thr_scan_least_rescored(&query, score, job.kept_error, (double)factor_of(target, i));
-        assert_case((double)test_estimate(target, &naive, i) >= rescored,
-                    "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
-                    "its rescored estimate %.9g is below the bound %.9g",
-                    what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits,
-                    thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), i, (double)score,
-                    (double)test_estimate(target, &naive, i), rescored);
+        assert_bound(b, query_bits, what, i, "rescored", (double)test_estimate(target, &naive, i), rescored);
     }
     test_query_free(&naive);
     thr_scan_free(scan);
@@ -281,44 +280,50 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     return certified;
 }
 
+enum { CERTAIN_ITEMS = 1000, CERTAIN_DIMS = 20 };
+
+/* Every way to leave nothing out, and with codes of one bit that 8 candidates are not enough. */
+static void check_certain(bench *b, float *query, bool one_bit) {
+    enum { ITEMS = CERTAIN_ITEMS };
+    uint64_t filter[(ITEMS + 63) / 64] = {0};
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = 0; /* the counts decide */
+    options.n_candidates = options.n_survivors = 8;
+    if (one_bit)
+        assert_int_equal(certified_one(b, query, &options), 0);
+    options.n_candidates = options.n_survivors = ITEMS;
+    assert_int_equal(certified_one(b, query, &options), 1);
+    options.n_candidates = options.n_survivors = 8;
+    options.extra = INFINITY;
+    assert_int_equal(certified_one(b, query, &options), 1);
+    options.extra = -1;
+    options.exact = true;
+    assert_int_equal(certified_one(b, query, &options), 1);
+    options.exact = false;
+    options.filter = filter;
+    options.filter_bits = ITEMS;
+    assert_int_equal(certified_one(b, query, &options), 1); /* nothing is allowed */
+    filter[3] = 0x111;                                      /* so few that their vectors are scored */
+    assert_int_equal(certified_one(b, query, &options), 1);
+    memset(filter, 0xff, sizeof filter);
+    if (one_bit)
+        assert_int_equal(certified_one(b, query, &options), 0);
+    memset(query, 0, CERTAIN_DIMS * sizeof *query);
+    if (b->shape.metric != THR_METRIC_L2)
+        assert_int_equal(certified_one(b, query, &options), 1); /* all scores are 0 */
+}
+
 static void searches_that_leave_nothing_out_are_certain(void **state) {
     (void)state;
-    enum { ITEMS = 1000, DIMS = 20 };
     bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
     for (size_t m = 0; m < 3; m++)
         for (size_t code = 0; code < N_CODES; code++) {
-            float query[DIMS];
-            uint64_t filter[(ITEMS + 63) / 64] = {0};
-            test_gaussian(&b.rng, query, DIMS);
+            float query[CERTAIN_DIMS];
+            test_gaussian(&b.rng, query, CERTAIN_DIMS);
             b.shape = (test_shape){.metric = METRICS[m], .keep = THR_DTYPE_F32};
-            open_bench(&b, GAUSSIAN, ITEMS, DIMS, code);
-            thr_search_options options;
-            thr_search_options_init(&options);
-            options.recall = 0; /* the counts decide */
-            options.n_candidates = options.n_survivors = 8;
-            const bool one_bit = CODES[code].bits == 1 || CODES[code].lead == 1;
-            if (one_bit)
-                assert_int_equal(certified_one(&b, query, &options), 0);
-            options.n_candidates = options.n_survivors = ITEMS;
-            assert_int_equal(certified_one(&b, query, &options), 1);
-            options.n_candidates = options.n_survivors = 8;
-            options.extra = INFINITY;
-            assert_int_equal(certified_one(&b, query, &options), 1);
-            options.extra = -1;
-            options.exact = true;
-            assert_int_equal(certified_one(&b, query, &options), 1);
-            options.exact = false;
-            options.filter = filter;
-            options.filter_bits = ITEMS;
-            assert_int_equal(certified_one(&b, query, &options), 1); /* nothing is allowed */
-            filter[3] = 0x111;                                       /* so few that their vectors are scored */
-            assert_int_equal(certified_one(&b, query, &options), 1);
-            memset(filter, 0xff, sizeof filter);
-            if (one_bit)
-                assert_int_equal(certified_one(&b, query, &options), 0);
-            memset(query, 0, sizeof query);
-            if (b.shape.metric != THR_METRIC_L2)
-                assert_int_equal(certified_one(&b, query, &options), 1); /* all scores are 0 */
+            open_bench(&b, GAUSSIAN, CERTAIN_ITEMS, CERTAIN_DIMS, code);
+            check_certain(&b, query, CODES[code].bits == 1 || CODES[code].lead == 1);
             close_bench(&b);
         }
     thr_context_free(b.context);

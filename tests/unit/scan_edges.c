@@ -211,6 +211,32 @@ static const int32_t *no_hits(void *arg, size_t lane, uint32_t window) {
     return hits->sums;
 }
 
+/* A search whose lists fail, the same search without a failure, and one with a value that is not finite. */
+static void search_failing(const test_target *target, failing_hits *hits, const thr_matrix *queries, float *bad_query,
+                           float *multiplier_7, uint32_t n_threads) {
+    enum { MOST = 70, BAD = 37 };
+    const thr_search_options options = defaults();
+    thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
+    thr_scan *scan = NULL;
+    thr_error err;
+    uint64_t found[MOST];
+    const thr_answers answers = {.k = 1, .ids = found};
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    hits->first_bad = BAD;
+    assert_error(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), THR_EMISMATCH, &err,
+                 "query 37 has no lists");
+    hits->first_bad = MOST;
+    assert_ok(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), &err);
+    *bad_query = 1e9f; /* scores of -1e18 and, times the multiplier, of no number */
+    *multiplier_7 = -1e30f;
+    assert_error(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), THR_ERANGE, &err,
+                 "query 37: the value of row 7 is not finite");
+    *bad_query = 1;
+    *multiplier_7 = 1;
+    thr_scan_free(scan);
+    thr_context_free(context);
+}
+
 static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     (void)state;
     enum { ITEMS = 300, DIMS = 8, QUERIES = 70, BAD = 37 };
@@ -219,7 +245,6 @@ static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     float *multipliers = test_array(THR_BLOCK_ITEMS * (ITEMS / THR_BLOCK_ITEMS + 1), sizeof *multipliers);
     failing_hits *hits = test_array(1, sizeof *hits);
     const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
-    const thr_search_options options = defaults();
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (size_t i = 0; i < ITEMS; i++)
         multipliers[i] = 1;
@@ -228,27 +253,8 @@ static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     const thr_scan_hits scan_hits = {
         .arg = hits, .begin = begin_or_fail, .window = no_hits, .multipliers = multipliers};
     target.scan.hits = &scan_hits;
-    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
-        thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
-        thr_scan *scan = NULL;
-        thr_error err;
-        uint64_t found[QUERIES];
-        const thr_answers answers = {.k = 1, .ids = found};
-        assert_ok(thr_scan_create(context, &scan, NULL), NULL);
-        hits->first_bad = BAD;
-        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), THR_EMISMATCH, &err,
-                     "query 37 has no lists");
-        hits->first_bad = QUERIES;
-        assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), &err);
-        queries[BAD * DIMS] = 1e9f; /* scores of -1e18 and, times the multiplier, of no number */
-        multipliers[7] = -1e30f;
-        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), THR_ERANGE, &err,
-                     "query 37: the value of row 7 is not finite");
-        queries[BAD * DIMS] = 1;
-        multipliers[7] = 1;
-        thr_scan_free(scan);
-        thr_context_free(context);
-    }
+    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2)
+        search_failing(&target, hits, &matrix, &queries[BAD * DIMS], &multipliers[7], n_threads);
     test_target_free(&target);
     free(rows);
     free(queries);
@@ -279,9 +285,36 @@ static void search_all(const test_target *target, const float *queries, uint32_t
     thr_context_free(context);
 }
 
+enum { SAME_PLACES = SAME_K * SAME_QUERIES };
+
+typedef struct same_answers {
+    uint64_t found[SAME_PLACES];
+    float scores[SAME_PLACES];
+    bool known;
+} same_answers;
+
+/* Search with all levels and several numbers of threads; all answers are *wanted, which the first search sets. */
+static void check_same(const test_target *target, const float *queries, same_answers *wanted) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa);
+             n_threads += n_threads < 3 ? 1 : 5)
+            for (int alone = 0; alone < 2; alone++) {
+                same_answers got = {.known = true};
+                search_all(target, queries, n_threads, (thr_isa)isa, alone ? 1 : SAME_QUERIES, got.found, got.scores);
+                if (!wanted->known)
+                    *wanted = got;
+                assert_case(memcmp(got.found, wanted->found, sizeof got.found) == 0 &&
+                                memcmp(got.scores, wanted->scores, sizeof got.scores) == 0,
+                            "seed %llu: metric %s, centre %d, keep %s, segments of %u, %s, %u threads, queries alone "
+                            "%d: another answer",
+                            (unsigned long long)test_seed(), thr_metric_name(target->shape.metric),
+                            target->shape.centre, thr_dtype_name(target->shape.keep), target->shape.segment_items,
+                            thr_isa_name((thr_isa)isa), n_threads, alone);
+            }
+}
+
 static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
     (void)state;
-    enum { PLACES = SAME_K * SAME_QUERIES };
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[SAME_QUERIES * SAME_DIMS];
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
@@ -292,33 +325,13 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
             const int centre = (c + (int)m) % 2;
             const thr_dtype keep = KEEPS[(m + (size_t)centre) % 4];
             const uint32_t segments[] = {0, 64, 70016};
-            uint64_t wanted[PLACES], found[PLACES];
-            float wanted_scores[PLACES], scores[PLACES];
-            bool first = true;
+            same_answers wanted = {.known = false};
             for (size_t s = 0; s < 3; s++) {
                 const test_shape shape = {SAME_ITEMS,  SAME_DIMS,   3, METRICS[m], keep,
                                           segments[s], centre != 0, 0, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
-                for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-                    for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa);
-                         n_threads += n_threads < 3 ? 1 : 5)
-                        for (int alone = 0; alone < 2; alone++) {
-                            search_all(&target, queries, n_threads, (thr_isa)isa, alone ? 1 : SAME_QUERIES, found,
-                                       scores);
-                            if (first) {
-                                memcpy(wanted, found, sizeof found);
-                                memcpy(wanted_scores, scores, sizeof scores);
-                                first = false;
-                            }
-                            assert_case(memcmp(found, wanted, sizeof found) == 0 &&
-                                            memcmp(scores, wanted_scores, sizeof scores) == 0,
-                                        "seed %llu: metric %s, centre %d, keep %s, segments of %u, %s, %u threads, "
-                                        "queries alone %d: another answer",
-                                        (unsigned long long)test_seed(), thr_metric_name(METRICS[m]), centre,
-                                        thr_dtype_name(keep), segments[s], thr_isa_name((thr_isa)isa), n_threads,
-                                        alone);
-                        }
+                check_same(&target, queries, &wanted);
                 test_target_free(&target);
             }
         }

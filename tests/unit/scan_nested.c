@@ -201,10 +201,27 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
 
 /* ---------------------------------------------------------------------------------------- what records are for */
 
+enum { RECALL_K = 10, RECALL_QUERIES = 30 };
+
+/* The recall of a search with these numbers of survivors and candidates. */
+static double recall_of(thr_scan *scan, const test_target *target, const thr_matrix *queries, const uint64_t *truth,
+                        uint64_t survivors, uint64_t candidates) {
+    uint64_t found[RECALL_QUERIES * RECALL_K];
+    const thr_recall_rows true_rows = {truth, NULL, RECALL_K}, found_rows = {found, NULL, RECALL_K};
+    const thr_search_options options = defaults(survivors, candidates);
+    thr_error err;
+    double recall = 0;
+    assert_ok(
+        thr_scan_search(scan, &target->scan, queries, &options, &(thr_answers){.k = RECALL_K, .ids = found}, &err),
+        &err);
+    assert_ok(thr_recall(&true_rows, &found_rows, RECALL_QUERIES, RECALL_K, &recall, &err), &err);
+    return recall;
+}
+
 /* More survivors find more, far more than the first plane finds alone. */
 static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     contexts *c = *state;
-    enum { ITEMS = 3000, DIMS = 40, K = 10, QUERIES = 30 };
+    enum { ITEMS = 3000, DIMS = 40, K = RECALL_K, QUERIES = RECALL_QUERIES };
     uint64_t rng = test_seed();
     float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows),
           *queries = test_array(QUERIES * DIMS, sizeof *queries);
@@ -217,28 +234,20 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(next(c), &scan, &err), &err);
-    uint64_t truth[QUERIES * K], found[QUERIES * K];
-    const thr_recall_rows true_rows = {truth, NULL, K}, found_rows = {found, NULL, K};
+    uint64_t truth[QUERIES * K];
     thr_search_options options = defaults(0, 0);
     options.exact = true;
     assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err), &err);
     double before = 0;
     for (uint64_t survivors = 20; survivors <= 2000; survivors *= 10) {
-        double recall = 0;
-        options = defaults(survivors, 20);
-        assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
-                  &err);
-        assert_ok(thr_recall(&true_rows, &found_rows, QUERIES, K, &recall, &err), &err);
+        const double recall = recall_of(scan, &target, &matrix, truth, survivors, 20);
         assert_case(recall >= before, "seed %llu: %llu survivors have recall %g, a tenth of them %g",
                     (unsigned long long)test_seed(), (unsigned long long)survivors, recall, before);
         before = recall;
     }
     /* 20 of 3,000 by four planes hold nearly all of the best 10; by the first plane alone they would not. */
     assert_case(before > 0.9, "seed %llu: recall %g", (unsigned long long)test_seed(), before);
-    options = defaults(20, 20);
-    assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err), &err);
-    double alone = 0;
-    assert_ok(thr_recall(&true_rows, &found_rows, QUERIES, K, &alone, &err), &err);
+    const double alone = recall_of(scan, &target, &matrix, truth, 20, 20);
     assert_case(alone < 0.8, "seed %llu: recall %g of the first plane alone", (unsigned long long)test_seed(), alone);
     thr_scan_free(scan);
     test_target_free(&target);

@@ -156,9 +156,29 @@ static void check_answers(thr_context *context, const test_target *target, const
     free(certified);
 }
 
+/* Check certain searches of drawn rows, whose number the shape has, with all rows and with a filter. */
+static void check_certain(thr_context *context, uint64_t *rng, const test_shape *shape, const uint64_t *filter,
+                          const char *name) {
+    enum { QUERIES = 4 };
+    float *rows = make_rows(rng, shape->n_items, shape->n_dims, 8, 0.1f);
+    float *queries = make_queries(rng, rows, shape->n_items, shape->n_dims, QUERIES);
+    memset(queries + (size_t)(QUERIES - 1) * shape->n_dims, 0, shape->n_dims * sizeof *queries);
+    test_target target;
+    test_target_make(&target, shape, rows);
+    thr_search_options options = options_of(1, NULL);
+    check_answers(context, &target, queries, QUERIES, &options, "all rows");
+    options.filter = filter;
+    options.filter_bits = shape->n_items;
+    if (filter != NULL)
+        check_answers(context, &target, queries, QUERIES, &options, name);
+    test_target_free(&target);
+    free(rows);
+    free(queries);
+}
+
 static void a_certain_search_finds_just_the_rows_within_the_radius(void **state) {
     (void)state;
-    enum { ITEMS = 350, QUERIES = 4, WORDS = (ITEMS + 63) / 64 };
+    enum { ITEMS = 350, WORDS = (ITEMS + 63) / 64 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed(), half[WORDS], few[WORDS] = {1, 0, 1}, none[WORDS] = {0};
     for (size_t i = 0; i < WORDS; i++)
@@ -179,21 +199,8 @@ static void a_certain_search_finds_just_the_rows_within_the_radius(void **state)
                                               .segment_items = 192,
                                               .centre = centre,
                                               .rotate = code % 2 == 0};
-                    float *rows = make_rows(&rng, ITEMS, n_dims, 8, 0.1f);
-                    float *queries = make_queries(&rng, rows, ITEMS, n_dims, QUERIES);
-                    memset(queries + (size_t)(QUERIES - 1) * n_dims, 0, n_dims * sizeof *queries);
-                    test_target target;
-                    test_target_make(&target, &shape, rows);
                     const size_t f = (m + keep + code + (size_t)centre) % 4;
-                    thr_search_options options = options_of(1, NULL);
-                    check_answers(context, &target, queries, QUERIES, &options, names[0]);
-                    options.filter = filters[f];
-                    options.filter_bits = ITEMS;
-                    if (f > 0)
-                        check_answers(context, &target, queries, QUERIES, &options, names[f]);
-                    test_target_free(&target);
-                    free(rows);
-                    free(queries);
+                    check_certain(context, &rng, &shape, filters[f], names[f]);
                 }
     thr_context_free(context);
 }
