@@ -40,7 +40,7 @@ file(RELATIVE_PATH up_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
 set_target_properties(thresher_program PROPERTIES INSTALL_RPATH "$ORIGIN/${up_to_lib}")
 install(TARGETS thresher_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# The program knows its own options, so it writes its manual and its completion.
+# The program generates its manual and its completion from its own table of options.
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     message(STATUS "Manual and completion are left out: the program cannot run here")
     return()

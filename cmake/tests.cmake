@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tests, found by where they stand:
+# The tests, found by their paths:
 #
 #   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names
 #   tests/kcheck/*.c         kcheck.LEVEL   every kernel against the scalar one
@@ -19,7 +19,7 @@
 set(support_dir ${PROJECT_SOURCE_DIR}/tests/support)
 set(work_dir ${PROJECT_BINARY_DIR}/tests/work)
 
-# thr_sources(variable prefix pattern): the files whose tests, prefixNAME, are among those that THR_TESTS asks for.
+# thr_sources(variable prefix pattern): the files whose tests, prefixNAME, match THR_TESTS.
 function(thr_sources variable prefix pattern)
     file(GLOB sources CONFIGURE_DEPENDS ${pattern})
     set(wanted "")
@@ -41,7 +41,7 @@ function(thr_test name)
                          ENVIRONMENT "THR_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# Some tests need to know what was built in, or want to be smaller under a sanitizer or in an emulator.
+# Some tests depend on optional parts, or are smaller under a sanitizer or in an emulator.
 set(test_definitions "THR_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 if(THR_SANITIZE OR THR_FUZZ OR CMAKE_CROSSCOMPILING)
     list(APPEND test_definitions THR_SANITIZED=1)
@@ -57,7 +57,7 @@ add_library(thresher_test_needs INTERFACE)
 target_include_directories(thresher_test_needs INTERFACE ${support_dir} ${PROJECT_SOURCE_DIR}/tests)
 target_compile_definitions(thresher_test_needs INTERFACE ${test_definitions})
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # gcc does not know that a failed assertion of cmocka does not come back, nor how long a test's paths are.
+    # gcc cannot see that a failed assertion of cmocka does not return, nor how long a test's paths are.
     target_compile_options(thresher_test_needs INTERFACE -Wno-maybe-uninitialized -Wno-format-truncation)
 endif()
 target_link_libraries(thresher_test_needs INTERFACE thresher_internal)
@@ -96,7 +96,7 @@ endif()
 thr_sources(unit_sources unit. tests/unit/*.c)
 foreach(source IN LISTS unit_sources)
     get_filename_component(name ${source} NAME_WE)
-    file(READ ${source} text) # what has contexts of one thread alone tells ThreadSanitizer nothing
+    file(READ ${source} text) # tests with one thread only are useless under ThreadSanitizer
     if(THR_SANITIZE MATCHES "thread" AND text MATCHES "test_context\\(1," AND
        NOT text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread" AND
        NOT text MATCHES "test_run_in_directory\\(tests, [^1]")
@@ -145,8 +145,8 @@ endforeach()
 
 # -------------------------------------------------------------------------------------------------------- simt
 
-# The emulator of GPUs. ThreadSanitizer is not told of its fibers, a cross compiler for C++ is not asked for, and who wants
-# no CUDA (THR_WITH_CUDA=OFF) wants no emulated CUDA either.
+# The emulator of GPUs. ThreadSanitizer does not support its fibers, no cross compiler for C++ is needed elsewhere,
+# and a build without CUDA (THR_WITH_CUDA=OFF) has no emulated CUDA either.
 set(with_simt OFF)
 if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "thread" AND THR_WITH_CUDA)
     include(CheckLanguage)
@@ -221,7 +221,7 @@ if(with_simt)
     add_library(thresher_cuda_emulated MODULE ${emulated} src/base/error.c src/base/text/printable.c src/base/text/utf8.c)
     target_include_directories(thresher_cuda_emulated PRIVATE include src)
     target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt ${CMAKE_DL_LIBS})
-    # Loops that nvcc has to unroll need not be here: gcc does not know the word, and clang would take minutes.
+    # Loops that nvcc has to unroll need not be here: gcc ignores the pragma, and clang would take minutes.
     target_compile_options(thresher_cuda_emulated PRIVATE
                            -Wno-unknown-pragmas
                            "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -pragma-unroll-threshold=1 -Wno-pass-failed>")

@@ -12,7 +12,7 @@ static const uint32_t corpus[] = {END, END, THE, CAT, SAT, ON,  THE, MAT, END, E
                                   CAT, END, END, THE, CAT, RAN, TO,  THE, MAT, END, END, THE, DOG, SAT, ON,
                                   THE, MAT, END, END, THE, CAT, SAT, END, END, THE, DOG, RAN, END, END};
 
-/* The decoder: what it knows of each row, and a state for the head, here the logits themselves. */
+/* The decoder: its data for each row, and a state for the head, here the logits themselves. */
 typedef struct trigrams {
     uint32_t before[MOST_ROWS], last[MOST_ROWS];
     float logits[WORDS][WORDS][WORDS];

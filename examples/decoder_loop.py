@@ -55,7 +55,7 @@ def beams(best: Best) -> list[tuple[float, list[int]]]:
 
 
 def main() -> int:
-    # The change: the output layer becomes a head, and the decoder is given a function that asks it.
+    # The change: the output layer becomes a head, and the decoder gets a function that queries it.
     head = thresher.Head.build(output, bias=bias)
 
     def with_all_words(states: Any, k: int) -> tuple[Any, Any]:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search only some of the items: a bitmap with one bit a row says which. */
+/* Search only some of the items: a bitmap with one bit per row selects them. */
 #include <stdio.h>
 
 #include <thresher/thresher.h>

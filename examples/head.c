@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Make a head of a decoder's output layer, ask it for the best words of states, and see what a shortlist keeps. */
+/* Make a head of a decoder's output layer, find the best words of states, and see what a shortlist keeps. */
 #include <stdio.h>
 
 #include <thresher/thresher.h>

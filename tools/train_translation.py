@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train an LSTM translator, with attention or without, for `thresher translate` (docs/translate.md says what the model is).
+"""Train an LSTM translator, with attention or without, for `thresher translate` (docs/translate.md describes the model).
 
 Wants torch, numpy, safetensors and the package thresher. Each data file has lines "source TAB target", may be packed
 by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. What is written to --out:
@@ -8,7 +8,7 @@ by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. Wha
     model.safetensors   the best epoch by loss on held-out sentences
     test.source, test.target
                         held-out sentences, which nothing was learned or chosen from
-    checkpoint.pt       where the training stands; the same command goes on from there
+    checkpoint.pt       the training's state; the same command resumes it
     log.tsv             epoch, learning rate, validation loss a word
 
 The output layer is trained over a sample of words: the sum of all words' exponentials is estimated from --negatives

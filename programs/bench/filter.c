@@ -115,7 +115,7 @@ static void prepare(filter_bench *b) {
     }
 }
 
-/* In turns, because the memory is shared with who knows whom. */
+/* In turns, because other processes share the memory bandwidth. */
 static void measure(filter_bench *b) {
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < N_FILTERS; i++) {

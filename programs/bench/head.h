@@ -15,7 +15,7 @@ typedef struct bench_head_shape {
     uint64_t seed;
 } bench_head_shape;
 
-/* What `thresher-bench head` asks: a head, and more states than one query takes. */
+/* The input of `thresher-bench head`: a head, and more states than one query takes. */
 typedef struct bench_head {
     thr_head *head;
     float *states;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_peers.c - programs of others read the same matrix and queries, and say how long they took. */
+/* hits_peers.c - other programs read the same matrix and queries, and print their times. */
 #define _GNU_SOURCE /* popen */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -103,7 +103,7 @@ static void report(updates_bench *b, int n_sizes) {
     static const struct {
         const char *what;
         int batch;
-    } rows[] = {{"the first update, which also notes where the file's rows stand", 0},
+    } rows[] = {{"the first update, which also indexes the file's rows", 0},
                 {"the second", 1},
                 {"the tenth, 9,000 added and 9,000 removed before it", BATCHES - 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -80,7 +80,7 @@ static void bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     thr_search_options_init(&search);
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
-    /* In turns, because the memory is shared with who knows whom. */
+    /* In turns, because other processes share the memory bandwidth. */
     double read = 0, took = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
         read = fmax(read, bench_read_bandwidth(file, size));

@@ -50,7 +50,7 @@ static uint64_t how_many(const bench_scan_run *run, const bench_tower_values *va
     return most < (double)QUICK_CODES ? QUICK_CODES : (uint64_t)most;
 }
 
-/* In turns, because the memory is shared with who knows whom. */
+/* In turns, because other processes share the memory bandwidth. */
 static void measure(bench_scan_run *run, const char *dir, thr_index *index) {
     static uint64_t ids[K];
     static float scores[K];

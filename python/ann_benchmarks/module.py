@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresher for ann-benchmarks: asked for a recall, nothing else. README.md says where these files go."""
+"""Thresher for ann-benchmarks: configured by a recall, nothing else. README.md has the places of these files."""
 
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ class Thresher(BaseANN):
 
     def __init__(self, metric, parameters):
         if metric not in METRICS:
-            raise ValueError(f"thresher knows no metric {metric}: one of {', '.join(METRICS)} is wanted")
+            raise ValueError(f"thresher has no metric {metric}: one of {', '.join(METRICS)} is wanted")
         self._metric = METRICS[metric]
         self._bits = parameters["bits"]
         self._keep = parameters["keep"]

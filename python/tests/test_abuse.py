@@ -42,7 +42,7 @@ def setUpModule() -> None:
 
 
 class Things:
-    """One of every kind, in a directory; opened by whoever wants them."""
+    """One of every kind, in a directory; opened by the tests that need them."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -336,7 +336,7 @@ class Doors(Case):
             for call in (lambda m: t.hits.search([1], K, filter=m), lambda m: Filter(N, m), t.plain.filter_ids):
                 with self.assertRaisesRegex(ValueError, r"integers of 0 and 1.*mask\.astype\(bool\)"):
                     call(m.astype(int))
-        # Row numbers that stand once each, or have one above 1 among them, are meant.
+        # Row numbers are meant if none repeats, or if one is above 1.
         self.assertEqual(len(Filter(N, [0, 1, 1, 2])), 3)
         self.assertEqual(len(Filter(N, [1, 0])), 2)
         self.assertEqual(len(Filter(2, [0, 1])), 2)

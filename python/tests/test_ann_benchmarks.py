@@ -78,7 +78,7 @@ class AnnBenchmarks(Case):
         self.assertEqual({len(answer) for answer in algorithm.get_batch_results()}, {4})
 
     def test_an_unknown_metric(self) -> None:
-        with self.assertRaisesRegex(ValueError, "thresher knows no metric hamming"):
+        with self.assertRaisesRegex(ValueError, "thresher has no metric hamming"):
             self.make("hamming", {"bits": 2, "keep": "float32"})
 
     def test_every_combination_of_the_configuration(self) -> None:

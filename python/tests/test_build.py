@@ -84,7 +84,7 @@ class Build(Case):
         self.assert_same_answers(iter(v))
 
     def test_a_long_iterable(self) -> None:
-        n, dims = 50, 1000  # chunks, larger and smaller than the library asks for at once
+        n, dims = 50, 1000  # chunks, larger and smaller than the library requests at once
         chunks = [random_vectors(100 * (1 + i % 7), dims, seed=i) for i in range(n)]
         with Index.build(self.path(), iter(chunks), bits=1, keep="float16", calibration_queries=0) as index:
             self.assertEqual(len(index), sum(map(len, chunks)))

@@ -23,7 +23,7 @@ def roaring(rows: list[int]) -> bytes:
 
 
 class Serializable:
-    """An object that is a Roaring bitmap to those who ask it for its bytes."""
+    """An object that is a Roaring bitmap for callers of its serialize method."""
 
     def __init__(self, octets: bytes) -> None:
         self.octets = octets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening, verifying and closing; what the library says as exceptions; recall; info."""
+"""Opening, verifying and closing; errors as exceptions; recall; info."""
 
 from __future__ import annotations
 

@@ -550,7 +550,7 @@ class Index(Opened):
 
     def remove(self, ids: Any = None, *, names: Any = None, strict: bool = False) -> IndexChange:
         """
-        Remove items by ids, integers [m], or by names, a sequence of str, in one commit. What is not there is counted;
+        Remove items by ids, integers [m], or by names, a sequence of str, in one commit. Unknown items are counted;
         with strict it raises NotFoundError, and nothing is removed. The bytes come back with compact(), or when files
         are merged.
 

@@ -9,8 +9,7 @@ Collections of shards on a Dask cluster: built from a Dask collection, searched 
     with dask.build("/shared/my.shards", array, metric="cosine") as collection:  # a shard a chunk of rows
         ids, scores = collection.search(queries, k=10)
 
-The directory is on storage that the client and all workers see. What is written is a collection of thresher.shards,
-which that module searches too. Needs dask and distributed 2025.4 or newer.
+The directory is on storage that the client and all workers see. The result is a collection of thresher.shards, which that module searches too. Needs dask and distributed 2025.4 or newer.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ typedef struct thr_file_kind {
     const char *remedy; /* the end of messages about damaged files */
 } thr_file_kind;
 
-/* A section to write. Text follows the data where the rule asks for at least a size. */
+/* A section to write. Text follows the data if the rule is a least size. */
 typedef struct thr_section_data {
     const void *data, *text;
     size_t n_text;

@@ -11,7 +11,7 @@
 typedef struct merge {
     thr_context *context;
     uint64_t *rows, *one_rows;
-    float *scores, *one_scores, *all_scores; /* all_scores: of the segments, if the caller wants no scores */
+    float *scores, *one_scores, *all_scores; /* all_scores: of the segments, if the caller takes no scores */
     size_t capacity, one_capacity, all_capacity;
     size_t scores_capacity, one_scores_capacity;
 } merge;

@@ -110,7 +110,7 @@ typedef struct thr_segment_view {
 
 /*
  * Check a file of untrusted bytes against its line of the manifest, and find its sections. data is 64-byte aligned.
- * shape has no cells; the header says whether the segment has. Reads the header, the table and the cells' numbers only.
+ * shape has no cells; the segment's header does. Reads the header, the table and the cells' numbers only.
  * THR_ECORRUPT; THR_EVERSION.
  */
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,

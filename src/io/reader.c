@@ -135,7 +135,7 @@ thr_status thr_reader_next(thr_reader *reader, uint64_t max_rows, thr_matrix *ro
         return thr_fail(err, THR_EINVAL, "%s: is a text of lines, not rows of numbers: give a file of vectors",
                         reader->name);
     if (max_rows == 0)
-        return thr_fail(err, THR_EINVAL, "%s: 0 rows were asked for: ask for at least 1", reader->name);
+        return thr_fail(err, THR_EINVAL, "%s: 0 rows requested: request at least 1", reader->name);
     if (reader->broken != THR_OK)
         return fail_broken(reader, err);
     reader->broken = reader->ops->next(reader, max_rows, rows, err);

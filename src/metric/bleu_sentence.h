@@ -48,7 +48,7 @@ typedef struct thr_bleu_counts {
 bool thr_metric_bleu_reserve(thr_bleu_bytes *bytes, size_t length);
 
 /*
- * Write the text to out as it is before splitting: lower-cased if the options ask for it, with the tokeniser's
+ * Write the text to out as it is before splitting: lower-cased if the options request it, with the tokeniser's
  * replacements. THR_ENOMEM; THR_EFORMAT with *bad the first byte that is not UTF-8.
  */
 thr_status thr_metric_bleu_normalise(const thr_bleu_options *options, const char *text, size_t length,

@@ -2,7 +2,7 @@
 /*
  * workspace.h - the memory of searches on a part's device.
  *
- * Codes are placed before searches ask for memory, and leave some free. If a search needs more, fewer codes stay
+ * Codes are placed before searches allocate memory, and leave some free. If a search needs more, fewer codes stay
  * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
  * chunks, but it does not fail.
  */

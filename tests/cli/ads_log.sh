@@ -54,11 +54,11 @@ awk -F'\t' '{
         if (index($1, "click.item=" ads[i] ":")) { print "line " NR " offers what is there: " ads[i]; exit 1 }
     }
 }' log/train.tsv log/valid.tsv log/test.tsv >bad || die "$(cat bad)"
-# Of what is tested with nothing is a best ad or in a history of the training; the validation has no last purchase.
+# No test purchase is a best ad or in a history of the training; the validation has no last purchase.
 awk -F'\t' '{ split($2, ads, ":"); if (ads[1] >= 100 || $1 ~ /item=[12][0-9][0-9]:/) exit 1 }' log/train.tsv ||
-    die "the training knows of the test"
+    die "the training has purchases of the test"
 awk -F'\t' '{ split($2, ads, ":"); if (ads[1] >= 200 || $1 ~ /item=[12][0-9][0-9]:/) exit 1 }' log/valid.tsv ||
-    die "the validation knows of the test"
+    die "the validation has purchases of the test"
 
 works "$THRESHER" tower train log/train.tsv --model dual --items log/items.tsv --valid log/valid.tsv --batch 16 \
     --epochs 1 -o m.safetensors -q

@@ -20,7 +20,7 @@ sed 's/,"certified".*//' out >exact
 
 works "$THRESHER" index search base.index queries.fvecs -k 3 --candidates 200 --query-bits 8 -o result.jsonl
 is_json result.jsonl
-[ "$(grep -c '"certified":\(true\|false\)}$' result.jsonl)" -eq 40 ] || die "not all answers say whether they are certified"
+[ "$(grep -c '"certified":\(true\|false\)}$' result.jsonl)" -eq 40 ] || die "not all answers have a flag of certification"
 says 'of 40 answers certified exact' err
 sed 's/,"certified".*//' result.jsonl | paste -d '\n' - exact |
     awk 'NR % 2 { found = $0; next } found == $0 { n++ } END { exit n < 36 }' || die "most answers are not exact"

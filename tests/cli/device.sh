@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --device: what is done and said where there is no GPU, where GPUs are broken, and with those of this machine.
+# --device: results and messages without a GPU, with broken GPUs, and with those of this machine.
 set -eu
 . "$(dirname "$0")/lib.inc"
 : "${source_dir:?}" "${cli_dir:?}"
@@ -11,7 +11,7 @@ THR_CUDA_LIBRARY=$PWD/no-such-library.so
 export THR_CUDA_LIBRARY
 why='no GPU can be used: .*/no-such-library.so could not be loaded'
 
-# What is asked for by name and not there is a failure; which words are wrong is tested in words.sh.
+# A device that is named but missing is a failure; which words are wrong is tested in words.sh.
 for words in cuda cuda:0 cuda:1,0; do
     fails 1 "$why" "$THRESHER" info --device $words
     fails 1 "$why" "$THRESHER" index info nothing --device=$words
@@ -21,7 +21,7 @@ done
 
 works "$THRESHER" info
 says "^device *cpu; $why" out
-[ ! -s err ] || die "a machine without a GPU is told so"
+[ ! -s err ] || die "the missing GPU is noted"
 works "$THRESHER" info --device cpu
 says '^device *cpu; GPUs are not looked for' out
 works "$THRESHER" info --json
@@ -117,7 +117,7 @@ says 'codes are screened by the CPU$' err
 # auto, where there is no GPU: nothing is said of it in ordinary use
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs
 same auto.ivecs cpu.ivecs
-[ "$(wc -l <err)" -eq 1 ] || die "a machine without a GPU is told so"
+[ "$(wc -l <err)" -eq 1 ] || die "the missing GPU is noted"
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto -v
 says "codes are screened by the CPU; $why" err
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q --json
@@ -203,7 +203,7 @@ says '"no_gpus_why":null' out
 works "$THRESHER" info --device cpu --json
 says '"gpus":\[\],"no_gpus_why":"GPUs are not' out
 
-# a GPU that was wanted and could not be used is told once, in two batches of queries
+# a GPU that could not be used is noted once, in two batches of queries
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto
 same auto.ivecs cpu.ivecs
 [ "$(grep -c 'the CPU did the work instead of a GPU: cuda:0: this GPU is broken' err)" -eq 1 ] || die "not told once"

@@ -41,7 +41,7 @@ says '"n_requests":700,"n_valid":100,"n_items":40,' out
 says '<svg ' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
 works train --epochs 4 -o again.safetensors --valid valid.tsv -q --threads 1
-[ ! -s err ] && [ ! -s out ] || die "-q says something"
+[ ! -s err ] && [ ! -s out ] || die "-q prints something"
 same m.safetensors again.safetensors
 for flags in --no-ipnn --no-hits '--no-ipnn --no-hits' '--loss product' '--loss sum --value difference' \
     '--embedding-optimiser ftrl --l1 0.01 --l2 0.1' '--min-count 30' '--seed 2'; do

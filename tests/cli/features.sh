@@ -40,7 +40,7 @@ for how in "" --exact "--candidates 300 --survivors 300" "--threads 1"; do
     same names expected
 done
 
-# Bids and offsets of a search take the place of those that were built in; a target and an explanation.
+# Bids and offsets of a search replace the ones that were built in; a target and an explanation.
 awk '{ print "ad" NR "\t1" }' items.txt >ones.tsv
 works "$THRESHER" index search ads.index queries.fvecs --features users.txt --multipliers ones.tsv -k 5 --value sigmoid \
     --target 'adult AND NOT category=2' --explain --json

@@ -8,7 +8,7 @@ set -eu
 for what in man markdown bash-completion zsh-completion fish-completion; do
     works "$THRESHER" --generate "$what"
     [ -s out ] || die "--generate $what writes nothing"
-    [ ! -s err ] || die "--generate $what says something"
+    [ ! -s err ] || die "--generate $what prints something"
     cp out "$what"
     for option in query-bits segment-items truth-distances; do
         tr -d '\\' <out | grep -q -- "$option" || die "--$option is not in $what"

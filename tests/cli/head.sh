@@ -82,7 +82,7 @@ works "$THRESHER" head query upper.head states.fbin -k 2 -q -o best.ivecs
 printf '2 1\n3 1\n' | to_ivecs >expected
 same best.ivecs expected
 
-# larger, at random: with many hits to be had the screen finds what all words give, to the bit; --measure says so
+# larger, at random: with many hits to be had the screen finds what all words give, to the bit, as --measure shows
 random_rows 300 24 1 | to_fbin >weights.fbin
 random_rows 20 24 2 | to_fbin >states.fbin
 works "$THRESHER" head build weights.fbin -o head --places 8 --bands 100 --hashes 1 --seed 7 -q

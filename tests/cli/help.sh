@@ -8,14 +8,14 @@ for words in "" index eval info "index build" "index search" "index info" "index
     for help in --help -h; do
         # shellcheck disable=SC2086 # the words are words
         works "$THRESHER" $words $help
-        [ ! -s err ] || die "help of '$words' says something on standard error"
+        [ ! -s err ] || die "help of '$words' writes to standard error"
         says "^Usage: thresher" out
         [ -z "$(awk 'length($0) > 80' out)" ] || die "help of '$words' is wider than 80 columns"
         [ -z "$(grep ' $' out)" ] || die "help of '$words' has blanks at the end of a line"
     done
 done
 
-# Help wins over what is missing, wherever it stands, and names what there is.
+# --help wins over missing arguments, at any position, and lists the choices.
 works "$THRESHER" index search --help -k 3
 says '-k N' out
 says '--like NAME|ID' out

@@ -47,13 +47,13 @@ END
 same out expected
 says '^thresher: no item has 1 of their features$' err
 
-# a feature that stands twice is explained once, by the sum of its weights
+# a repeated feature is explained once, by the sum of its weights
 works "$THRESHER" hits search ads.hits --features 'brand=7:2 kind=chair brand=7:0.5' -k 1 --explain
 says '^                    brand=7 2.5, kind=chair 1$' out
 works "$THRESHER" hits search ads.hits --features 'brand=7:2 kind=chair brand=7:0.5' -k 1 --explain --json
 says '"matches":\[{"brand=7":2.5,"kind=chair":1}\]}$' out
 
-# a weight behind an item's feature is none: it is a word, which is noted; time=12:30 may be meant
+# a weight after an item's feature is none: it is a word, which is noted; time=12:30 may be meant
 printf 'a\tw=x\nb\tw=x w=y:3\nc\ttime=12:30 w=y:3 z:x\n' >weighed.tsv
 works "$THRESHER" hits build weighed.tsv -o weighed.hits
 says '^thresher: weighed.tsv: line 3: item features have no weights, so time=12:30 is one feature, number included; to match it, write time=12:30:1 in a query (2 such features)$' err
@@ -250,7 +250,7 @@ fails 1 'character 9: write AND$' "$THRESHER" hits search ads.hits --features co
 works "$THRESHER" hits search ads.hits --features '' -k 1
 says '^thresher: query 0: it has no features, so nothing matches$' err
 works "$THRESHER" hits search ads.hits --features '' -k 1 -q
-[ ! -s err ] || die "-q says something"
+[ ! -s err ] || die "-q prints something"
 
 # text after a feature's colon that is no number was meant as a weight; other words with colons are features
 printf 'a\tcategory=1 time=12:x\nb\tcategory=2\n' >colons.tsv

@@ -75,12 +75,12 @@ is_json out
 says '^{"query":0,"text":"edit pdf","ids":\[' out
 says '"names":\["package' out
 
-# texts of which the model knows nothing
+# texts without a word of the model
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'ωω' --text '' -k 5
 says '^thresher: query 1: the model knows no word of the text, so its answer is meaningless$' err
 [ "$(grep -c 'knows no word' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
 works "$THRESHER" index search codes.index --text 'ωω' -k 5 -q
-[ ! -s err ] || die "-q says something"
+[ ! -s err ] || die "-q prints something"
 
 # by --text, of a text file, of a table's column, and as vectors: the same answers
 printf 'edit pdf\nplay music\n' >queries.txt

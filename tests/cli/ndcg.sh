@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-# Query 7 is ranked 0 2 1, query 3 has equal labels only, query 9 nothing relevant; rows of 7 stand apart.
+# Query 7 is ranked 0 2 1, query 3 has equal labels only, query 9 nothing relevant; rows of 7 are not adjacent.
 cat >judged.svm <<'END'
 # label qid:N index:value
 1 qid:7 1:0.5 # third

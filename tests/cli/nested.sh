@@ -104,7 +104,7 @@ for index in nested shifted codes; do
     same alone some
 done
 
-# Old indexes are of format 1, and say so.
+# Old indexes are of format 1, as info shows.
 works "$THRESHER" index info "${source_dir:?}/tests/golden/v1/cosine-f32-centred"
 says '^codes *3 bits a dimension, [0-9.]* [kM]*B' out
 says '^centre *yes' out

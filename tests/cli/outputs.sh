@@ -22,7 +22,7 @@ awk 'BEGIN {
     for (i = 0; i < 60; i++) print "colour=" i % 7 >"asked.txt"
 }'
 
-# Each writes to what -o says; the arguments behind it are a variant's.
+# Each writes to the file of -o; the arguments after it are a variant's.
 small="--dims 8 --pooled 8 --batch 16 --negatives 4 --epochs 1 -q"
 dual="--model dual --items ads.tsv --embedding 4 --hidden 4 --dims 4 --products 2 --batch 16 --epochs 1 -q"
 index() { "$THRESHER" index build rows.fbin -q "$@"; }
@@ -248,14 +248,14 @@ leaves_nothing
 
 # ---------------------------------------------------------------------------------------------------------- caches
 
-# Nothing needs a cache: where it cannot be written a note says so, and the answer is the same.
+# Nothing needs a cache: if it cannot be written there is a note, and the answer is the same.
 rm rows.svm.thr-cache
 mkdir rows.svm.thr-cache
 works "$THRESHER" rank predict x.model rows.svm --cache
 same out wanted
 says '^thresher: no cache was written: rows.svm.thr-cache: is a directory' err
 works scores --cache
-[ ! -s err ] || die "-q says something"
+[ ! -s err ] || die "-q prints something"
 rmdir rows.svm.thr-cache
 # shellcheck disable=SC2016 # the inner shell expands
 works sh -c '(ulimit -f 1 && exec "$THRESHER" rank predict x.model rows.svm --cache) | cat'
@@ -295,7 +295,7 @@ grep -q '^thresher: cut.safetensors: changed since it was opened (.*): it was tr
     die "another message"
 leaves_nothing
 
-# So is a file that is cut where nobody looks: only a signal tells.
+# So is a file that is cut elsewhere: only a signal shows it.
 works scores --cache
 mkfifo weights.txt
 "$THRESHER" rank train rows.svm --cache --weights weights.txt -o cut.model >out 2>err &

@@ -13,7 +13,7 @@ head -5 pair.model >start.txt
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n' >expected
 same start.txt expected
 
-# 12 queries of rows whose first feature is the label but for noise; queries stand mixed
+# 12 queries of rows whose first feature is the label but for noise; queries are mixed
 random_rows 240 4 3 | awk '{
     label = NR % 5 == 0 ? 2 : NR % 3 == 0
     printf "%d qid:%d 1:%.6f 2:%s 3:%s 4:%s # docid = D%d inc = 1\n", label, NR % 12, label + 0.7 * $1, $2, $3, $4, NR
@@ -27,7 +27,7 @@ says '^model *linear ranking, [0-9]* features$' out
 works "$THRESHER" info m.safetensors --json
 says '"kind":"ranking model"' out
 works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
-[ ! -s err ] || die "-q says something"
+[ ! -s err ] || die "-q prints something"
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
@@ -107,7 +107,7 @@ same warm.txt line.txt
 works "$THRESHER" rank train train.svm -o mean.txt --scale mean
 works "$THRESHER" rank train train.svm -o query.txt --scale query
 
-# weights: a row that is there twice, and one that is not, wherever the rows of its query stand
+# weights: a row that is there twice, and one that is not, wherever the rows of its query are
 awk '{ print NR % 7 == 0 ? 2 : NR % 11 == 0 ? 0 : 1 }' train.svm >weights.txt
 awk 'NR % 7 == 0 { print } NR % 7 == 0 || NR % 11 != 0 { print }' train.svm >copies.svm
 works "$THRESHER" rank train train.svm -o weighted.txt --weights weights.txt -e 1e-9

@@ -24,7 +24,7 @@ awk 'FILENAME == "items.tsv" { if (FNR > 1) { clicks[$2] = $1; price[$2] = $3 } 
             (f[2] - price[item]) ^ 2 > 1e-12 || (f[6] - clicks[item]) ^ 2 > 1e-12) { print FNR ": " $0; exit 1 } }
     END { exit FNR != 400 }' items.tsv run.trec found.svm || die "found.svm is not what was found"
 
-# rows by the items that a column says, in any order and with others between, are the same
+# rows by the items of a column, in any order and with others between, are the same
 (head -1 items.tsv && printf '1\tsomething else\t2\t3\n' && tail -n +2 items.tsv | sort) >mixed.tsv
 works "$THRESHER" index search named.index queries.fvecs -k 20 --exact --rank-columns price,score,clicks \
     --rank-features mixed.tsv --rank-items id -o again.svm

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ./run says in a sentence what is wrong with its words or with the machine; ./run test counts, and fails as it counts.
+# ./run prints one sentence on what is wrong with its arguments or the machine; ./run test counts, and fails as it counts.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -35,7 +35,7 @@ refused 2 'no command "tets": did you mean test?' tets
 refused 2 'no command "xyzzy": the commands are demo test' xyzzy
 refused 2 'test takes nothing, or the word all, not "foo": ./run test, or ./run test all' test foo
 refused 2 'not "all foo"' test all foo
-refused 2 'install knows only --prefix DIR, not --perfix' install --perfix /tmp
+refused 2 'install has only the option --prefix DIR, not --perfix' install --perfix /tmp
 refused 2 '--prefix needs a directory' install --prefix
 refused 2 'no bench "serch": did you mean search? the benches are scan' bench serch
 refused 2 'no bench "xyzzy": the benches are' bench xyzzy
@@ -76,7 +76,7 @@ run env -i PATH="$scratch/bin" CC=no-such-cc sh "$tree/run" demo
 [ "$code" -eq 1 ] || die "exit $code for CC=no-such-cc"
 says 'please install a C compiler by hand' err
 
-# Counting: tests that pass, fail and are skipped, in both builds; output of those that fail.
+# Counting: tests that pass, fail and are skipped, in both builds; output of failed tests.
 fake_tool cc </dev/null
 fake_tool ctest <<'END'
 cat <<'LINES'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Build, look at, verify and search an index; every way to ask and to write the answer; recall against the exact scan.
+# Build, look at, verify and search an index; all options of queries and of answers; recall against the exact scan.
 set -eu
 . "$(dirname "$0")/lib.inc"
 

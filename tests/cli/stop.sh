@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-# 250 kB: more than a pipe holds, so that whoever wrote it all knows that the program is reading.
+# 250 kB: more than a pipe holds, so once all is written, the program is reading.
 random_rows 500 128 1 | to_fvecs >base.fvecs
 random_rows 100 128 4 | to_fvecs >small.fvecs
 mkfifo pipe

@@ -40,7 +40,7 @@ works "$THRESHER" info "$wild.index"
 says '^index           a?]0;x?2J?b.index$' out
 plain out
 
-# info of what has a name that says nothing
+# info of files whose names have no known ending
 printf '1 qid:1 1:0.5\n0 qid:1 2:0.25\n' >rows.data
 works "$THRESHER" info rows.data
 says '^rows        2$' out

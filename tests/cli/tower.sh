@@ -39,7 +39,7 @@ says '<svg ' curve.svg
 says 'Learning curve' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
 works train --epochs 3 -o again.safetensors -q --threads 1
-[ ! -s err ] && [ ! -s out ] || die "-q says something"
+[ ! -s err ] && [ ! -s out ] || die "-q prints something"
 same m.safetensors again.safetensors
 works train --epochs 3 -o other.safetensors -q --seed 2
 ! cmp -s m.safetensors other.safetensors || die "another seed gives the same model"

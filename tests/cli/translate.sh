@@ -24,7 +24,7 @@ same out expected
 says '^thresher: translated 7 lines, 5 words to 5, in ' err
 works "$THRESHER" translate small.safetensors text.fr -q --batch 1 --threads 2
 same out expected
-[ ! -s err ] || die "-q says something"
+[ ! -s err ] || die "-q prints something"
 works "$THRESHER" translate small.safetensors text.fr -q -o text.en
 same text.en expected
 [ ! -s out ] || die "-o leaves something else"
@@ -48,7 +48,7 @@ works "$THRESHER" translate small.safetensors plain -q --words --unk
 printf '<unk>\n<unk>\n' >expected
 same out expected
 
-# every screen that lets all words by says the same, and a head that was made before
+# every screen that passes all words gives the same text, and a head that was made before
 printf 'chat\n.\n' >text.fr
 works "$THRESHER" translate small.safetensors text.fr -q --words
 printf 'cat\n\357\277\255.\n' >expected

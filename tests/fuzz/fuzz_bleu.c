@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_bleu.c - bytes judged as sentences: what is no UTF-8 is refused, all others have scores that make sense.
+ * fuzz_bleu.c - bytes judged as sentences: invalid UTF-8 is refused, all others have scores that make sense.
  *
  * The first byte holds the options; NUL bytes separate the texts, a hypothesis and two references in turn.
  */

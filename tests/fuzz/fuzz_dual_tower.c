@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_dual_tower.c - bytes read as a dual tower's file, and as a table of items with one of requests behind an empty
+ * fuzz_dual_tower.c - bytes read as a dual tower's file, and as a table of items with one of requests after an empty
  * line: what is kept of them names only items and words that are there, best ads first.
  */
 #include "fuzz/io_fuzz.h"

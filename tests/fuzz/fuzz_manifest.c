@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static thr_context *context;
 
-/* What is accepted is printed to the same bytes. */
+/* An accepted manifest is printed to the same bytes. */
 static void parse(const char *text, size_t size) {
     thr_manifest manifest;
     thr_error err;

@@ -2,7 +2,7 @@
 /*
  * RankSVM on a GPU against the CPU with all its threads, from the same problem, to the same least: the same weights, to
  * the bit, by trees over levels, and the same objective, within 1e-10, by the reference, RankSVM's algorithm 2. Sparse
- * rows are the same rows with one number in ten. What is timed is solving, without reading and without what is made
+ * rows are the same rows with one number in ten. The time is that of solving, without reading and without what is made
  * once: trees, and the copy to the device, which has a time of its own. The full size is the shape of MSLR-WEB30K.
  */
 #include "gcheck.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# tables.sh - tables.awk says what figures say, and what they do not: targets met, missed, of another size, not compared,
+# tables.sh - tables.awk prints only what the figures support: targets met, missed, of another size, not compared,
 # not measured; and tools/gpu-check, run on the emulator, writes such tables to a copy of docs/gpu.md.
 #
 # usage: tables.sh [BUILD_DIRECTORY BACKEND]     (in a directory of its own)
@@ -14,7 +14,7 @@ tables() { awk -f "$source/tests/gcheck/tables.awk" "$@"; }
 # has FILE TEXT: a line of the file holds the text.
 has() {
     grep -qF -e "$2" "$1" || {
-        echo "$1 does not say: $2"
+        echo "$1 lacks: $2"
         cat "$1"
         exit 1
     }
@@ -23,12 +23,12 @@ has() {
 # lacks FILE PATTERN: no line does.
 lacks() {
     if grep -e "$2" "$1"; then
-        echo "$1 should not say so"
+        echo "$1 should not have this"
         exit 1
     fi
 }
 
-# Nothing measured: every figure says so, as docs/gpu.md does where nobody had a GPU.
+# Nothing measured: every figure is marked so, as in docs/gpu.md without a GPU.
 tables /dev/null >none
 [ "$(grep -c 'not yet measured' none)" -ge 40 ]
 lacks none 'yes\|\*\*no\*\*\|other size'

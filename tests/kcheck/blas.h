@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas.h - the comparison of matmul with a BLAS behind the table of docs/kernels.md. */
+/* blas.h - compares matmul with a BLAS, for the table of docs/kernels.md. */
 #ifndef KCHECK_BLAS_H
 #define KCHECK_BLAS_H
 

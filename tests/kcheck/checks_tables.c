@@ -12,7 +12,7 @@ typedef struct tables_input {
     thr_query_part parts[MOST_PARTS];
     const uint8_t *blocks;
     size_t n_parts, n_blocks;
-    size_t n_calls; /* one behind the other, all writing to the same places as in a scan */
+    size_t n_calls; /* one after the other, all writing to the same places as in a scan */
     size_t turn;    /* part i writes to place (i + turn) % n_parts */
 } tables_input;
 

@@ -14,7 +14,7 @@ typedef struct tile_input {
     thr_query_tile tile;
     const uint8_t *blocks;
     size_t n_blocks, stride;
-    size_t n_calls; /* one behind the other, all writing to the same places as in a scan */
+    size_t n_calls; /* one after the other, all writing to the same places as in a scan */
 } tile_input;
 
 static void run_tile(const thr_kernels *kernels, void *out, void *arg) {

@@ -16,7 +16,7 @@ typedef struct kcheck kcheck;
 /* Run one slot with the input in arg, writing at most out_size bytes to out. */
 typedef void (*kcheck_run)(const thr_kernels *kernels, void *out, void *arg);
 
-/* A buffer whose last byte stands right before (or, in turn, first byte right after) a page that may not be touched. */
+/* A buffer whose last byte is right before (or, in turn, first byte right after) a page that may not be touched. */
 void *kcheck_buffer(kcheck *check, size_t size);
 
 /* Random numbers of this round. */

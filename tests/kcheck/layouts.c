@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kcheck --layouts: the same codes laid out in three ways, each scanned by the kernel that suits it. The first is the
- * library's; the others are what docs/kernels.md says they lose. All three must give the same sum of distances.
+ * library's; docs/kernels.md has the costs of the others. All three must give the same sum of distances.
  */
 #include "layouts.h"
 
@@ -22,7 +22,7 @@ enum { DIMS = 200, PLANES = 3, QUERY_BITS = 4, ROWS = 25, WORDS = 4, ITEMS = 64,
 
 typedef struct layouts_input {
     size_t n_blocks;
-    uint8_t *together, *apart; /* byte rows, planes of a row side by side or of a block behind each other */
+    uint8_t *together, *apart; /* byte rows, planes of a row side by side, or of a block one after the other */
     uint64_t *words;           /* 8 items' 64-bit words side by side, 256 bits a plane */
     uint8_t nibbles[ROWS * 32] __attribute__((aligned(64)));
     uint64_t query_words[QUERY_BITS][WORDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layouts.h - the comparison behind the table of layouts in docs/kernels.md. */
+/* layouts.h - the comparison in the table of layouts of docs/kernels.md. */
 #ifndef KCHECK_LAYOUTS_H
 #define KCHECK_LAYOUTS_H
 

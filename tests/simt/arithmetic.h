@@ -2,7 +2,7 @@
 /*
  * arithmetic.h - CUDA's intrinsics of one thread: bits, products, conversions, correctly rounded operations, loads.
  *
- * Plain code that says what each of them is; the overloads are CUDA's, not templates, so that arguments convert alike.
+ * Plain code that specifies each of them; the overloads are CUDA's, not templates, so that arguments convert alike.
  * The _rn operations need -ffp-contract=off, which the build has for all.
  */
 #ifndef SIMT_ARITHMETIC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control.cc - failures that tests ask for, errors that are remembered, seeds.
+ * control.cc - failures that tests request, errors that are remembered, seeds.
  */
 #include "simt_control.h"
 

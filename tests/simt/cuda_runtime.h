@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_runtime.h - stands in for NVIDIA's header, so that .cu files compile as plain C++17 and run on the CPU.
+ * cuda_runtime.h - replaces NVIDIA's header, so that .cu files compile as plain C++17 and run on the CPU.
  *
  * See README.md for what is checked. Compile with -x c++ -std=c++17 -ffp-contract=off and this folder before others.
  */

@@ -130,7 +130,7 @@ Fiber *fiber_take() {
         pool.first = fiber->next;
         return fiber;
     }
-    /* A page below that nobody may touch tells of a stack that was too small. */
+    /* An inaccessible page below reports a stack that was too small. */
     const size_t page = page_size(), size = stack_size();
     void *all = mmap(nullptr, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED || mprotect(all, page, PROT_NONE) != 0) {

@@ -18,7 +18,7 @@
 #endif
 #endif
 
-/* Elsewhere, or where somebody wants to try it here: slower by a system call. */
+/* On other machines, or here on request: slower by a system call. */
 #if !defined(__x86_64__) && !defined(SIMT_UCONTEXT)
 #define SIMT_UCONTEXT 1
 #endif

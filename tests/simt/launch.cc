@@ -72,7 +72,7 @@ void launch(const Launch &what) {
         (void)remember(error);
         return;
     }
-    if (fails_launch()) /* only what comes after it tells */
+    if (fails_launch()) /* only what comes after it shows */
         return;
     const std::lock_guard<std::mutex> guard(machine_lock);
     running.kernel = what.kernel;

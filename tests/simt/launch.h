@@ -2,8 +2,8 @@
 /*
  * launch.h - THR_LAUNCH(kernel, n_blocks, n_threads, stream, arguments...), the kernel<<<...>>>(...) of this dialect.
  *
- * n_blocks and n_threads are unsigned or dim3. A kernel that is an instance of a template stands in parentheses. The
- * arguments are converted and copied once, as for a GPU. What goes wrong is what cudaGetLastError says afterwards.
+ * n_blocks and n_threads are unsigned or dim3. Write an instance of a template in parentheses. The
+ * arguments are converted and copied once, as for a GPU. cudaGetLastError returns errors afterwards.
  */
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H

@@ -2,8 +2,8 @@
 /*
  * memory.cc - device and pinned memory with margins around it, and copies.
  *
- * Margins hold a pattern that is looked at after every launch and when memory is given back; AddressSanitizer is told
- * not to let anybody touch them. What is inside has another pattern at first, which is no number one would hope for.
+ * Margins hold a pattern that is looked at after every launch and when memory is given back; they are poisoned for
+ * AddressSanitizer. What is inside has another pattern at first, which is no number one would hope for.
  */
 #include "state.h"
 
@@ -49,7 +49,7 @@ uintptr_t address(const void *p) {
     return reinterpret_cast<uintptr_t>(p);
 }
 
-/* The allocation that an address lies in, or just behind; NULL for none. */
+/* The allocation that an address lies in, or just after; NULL for none. */
 std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
     auto after = allocations.upper_bound(at);
     if (after == allocations.begin())
@@ -74,7 +74,7 @@ void guard_margins(uintptr_t at, size_t size, bool on) {
     guard(at + size, margin, on);
 }
 
-/* Device memory is for kernels and copies; a host that reads or writes it otherwise is told. */
+/* Device memory is for kernels and copies; other reads and writes by the host are reported. */
 void open(uintptr_t at, Allocation &allocation) {
     if (allocation.kind == Kind::device && allocation.n_users++ == 0)
         guard(at, allocation.size, false);
@@ -101,7 +101,7 @@ const char *kind_text(Kind kind) {
     return kind == Kind::device ? "device" : "pinned";
 }
 
-/* Reports damage, with the margin mended first so that it is told once. */
+/* Reports damage, once: the margin is restored first. */
 bool check_one(uintptr_t at, const Allocation &allocation, const char *when) {
     const ptrdiff_t distance = damage(at, allocation.size);
     if (distance == 0)
@@ -377,7 +377,7 @@ cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int f
     return cudaSuccess;
 }
 
-/* A copy that waits tells that it lost the device. */
+/* A copy that waits reports that it lost the device. */
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind) {
     const cudaError_t error = simt::copy("cudaMemcpy", dst, src, count, kind);
     return remember(error ? error : simt::usable());

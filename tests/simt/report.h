@@ -23,7 +23,7 @@ std::string thread_text(unsigned number);
  */
 [[noreturn]] void kernel_report(Place place, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Report what a finished launch left behind, or what host code did. Comes back where a handler took the report. */
+/* Report the faults of a finished launch, or of host code. Returns if a handler took the report. */
 void host_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The bottom of a fiber catches this; nothing else does. */

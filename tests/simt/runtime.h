@@ -2,7 +2,7 @@
 /*
  * runtime.h - as much of the CUDA runtime's API as host code of this dialect uses, with NVIDIA's names and numbers.
  *
- * Streams do at once what they are told, so everything is done when a call returns; the statuses are those of CUDA 13.
+ * Streams are synchronous, so everything is done when a call returns; the statuses are those of CUDA 13.
  */
 #ifndef SIMT_RUNTIME_H
 #define SIMT_RUNTIME_H
@@ -139,7 +139,7 @@ enum cudaFuncAttribute {
 #define cudaEventDisableTiming     0x02
 #define cudaEventWaitDefault       0x00
 
-/* As many of CUDA 13's fields as say something here; its clock rates are attributes now. */
+/* Those of CUDA 13's fields that apply here; its clock rates are attributes now. */
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock, totalConstMem, sharedMemPerMultiprocessor, sharedMemPerBlockOptin;

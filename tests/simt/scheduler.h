@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scheduler.h - what launches and meetings of warps ask of the machine.
+ * scheduler.h - the machine's services for launches and warp barriers.
  */
 #ifndef SIMT_SCHEDULER_H
 #define SIMT_SCHEDULER_H

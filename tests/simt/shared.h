@@ -3,8 +3,8 @@
  * shared.h - shared memory whose every access is checked: bounds, values nobody wrote, races.
  *
  * THR_SHARED(type, name, count) declares an array that is used like type name[count], with these limits, which the
- * compiler tells: an element is read or written as a whole (read a uint4, then take its .x); `auto x = name[i]` needs
- * the type spelled out; &name[i] is a pointer that atomics take, not a type *.
+ * compiler enforces: an element is read or written as a whole (read a uint4, then take its .x); `auto x = name[i]`
+ * needs the type spelled out; &name[i] is a pointer that atomics take, not a type *.
  */
 #ifndef SIMT_SHARED_H
 #define SIMT_SHARED_H
@@ -108,7 +108,7 @@ template <typename T> class SharedElement {
     Place place_;
 };
 
-/* An index, and the place where it stands between brackets. */
+/* An index, and its place in the source. */
 struct Index {
     template <typename I, std::enable_if_t<std::is_integral_v<I> || std::is_enum_v<I>, int> = 0>
     Index(I index, const char *file = __builtin_FILE(), int line = __builtin_LINE())
@@ -121,7 +121,7 @@ struct Index {
     Place place;
 };
 
-/* A pointer into a shared array. It may point anywhere; what is read or written through it is checked. */
+/* A pointer into a shared array. It may point anywhere; reads and writes through it are checked. */
 template <typename T> class SharedPointer {
   public:
     SharedPointer(SharedArray *array, T *values, size_t i) : array_(array), values_(values), i_(i) {}

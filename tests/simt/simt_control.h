@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simt_control.h - what a test may ask of the emulator behind the back of the code under test.
+ * simt_control.h - controls of the emulator that a test uses beside the code under test.
  *
  * C and C++. The functions are visible in a shared library that the emulator is linked into: a C program that opened
  * it finds them with dlsym. All may be called from any thread, but not from a kernel.

@@ -19,13 +19,13 @@ size_t device_memory();
 /* The calling thread's device. */
 int current_device();
 
-/* What stands against any call: no driver, no device, the current device lost. */
+/* Reasons to refuse any call: no driver, no device, the current device lost. */
 cudaError_t usable();
 
 /* Remember the error of a call for cudaGetLastError; returns it. */
 cudaError_t remember(cudaError_t error);
 
-/* A kernel on the current device failed; synchronising tells, once. */
+/* A kernel on the current device failed; synchronising reports it, once. */
 void set_pending(cudaError_t error);
 cudaError_t take_pending();
 
@@ -41,7 +41,7 @@ cudaError_t check_stream(cudaStream_t stream);
 void open_memory();
 void close_memory();
 
-/* Look at the margins of all allocations; says what was done to the first that was written to. */
+/* Look at the margins of all allocations; reports the first that was overwritten. */
 bool check_margins(const char *when);
 
 /* The seed, and how many launches there were with it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.cc - streams and events. Streams do everything at once; what is kept of them is whose they are.
+ * stream.cc - streams and events. Streams are synchronous; only their devices are stored.
  */
 #include "state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_intrinsics.cc - each intrinsic against what CUDA's manual says of it, in other words.
+ * test_intrinsics.cc - each intrinsic against a second implementation of CUDA's manual.
  */
 #include "harness.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_runtime.cc - the runtime's functions: what they do, what they refuse, the failures that tests ask for.
+ * test_runtime.cc - the runtime's functions: what they do, what they refuse, the failures that tests request.
  */
 #include "harness.h"
 

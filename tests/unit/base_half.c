@@ -121,7 +121,7 @@ static void floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one(void **st
     assert_int_equal(thr_bf16_from_f32(-0.0f), 0x8000);
 }
 
-/* What is stored of factors and offsets is off by at most 2^-8 of them. */
+/* Stored factors and offsets have relative errors of at most 2^-8. */
 static void a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself(void **state) {
     (void)state;
     for (uint32_t bits = 0x00800000; bits < 0x7f000000; bits += 0x1235) {

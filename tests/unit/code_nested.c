@@ -226,8 +226,7 @@ static void products_of_both_parts_make_the_whole_product(void **state) {
 }
 
 /*
- * The estimate divides by products measured while encoding: those of the leading planes are of the code that stands
- * there.
+ * The estimate divides by products measured while encoding: those of the leading planes are of the code in the blocks.
  */
 static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
     (void)state;

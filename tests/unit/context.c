@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - options are checked, the environment lowers the level, and what is taken is given back. */
+/* context.c - options are checked, the environment lowers the level, and all memory is released. */
 #include "kernel/kernel.h"
 #include "support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_product.c - products by the stand-in for cuBLAS, all ways of them, and what is said where there is no cuBLAS.
+ * cuda_product.c - products by the stand-in for cuBLAS, all ways of them, and the error without cuBLAS.
  *
  * The library is looked for until it is found, so the tests of what is missing come first.
  */

@@ -34,7 +34,7 @@ static void find_positions(problem *p) {
 }
 
 /*
- * Texts of 0, 1, 2 and more words. Word 0 stands nearly everywhere, also beside itself, the last one nowhere; numbers
+ * Texts of 0, 1, 2 and more words. Word 0 is nearly everywhere, also beside itself, the last one nowhere; numbers
  * are coarse, so that maxima are tied.
  */
 static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {

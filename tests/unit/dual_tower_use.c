@@ -305,7 +305,7 @@ static void damage_anywhere_is_found(void **state) {
         assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
                         (is_blank && status == THR_OK),
                     "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
-                    cut ? "and all behind it gone" : "changed", thr_status_name(status));
+                    cut ? "and all after it gone" : "changed", thr_status_name(status));
         thr_dual_free(dual);
         bytes[at] = kept;
     }

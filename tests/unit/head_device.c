@@ -152,7 +152,7 @@ static void a_gpu_answers_as_the_cpu(void **state) {
     }
 }
 
-/* Logits and log-probabilities that nobody wants, no states, and matrices of other types. */
+/* Logits and log-probabilities that are not requested, no states, and matrices of other types. */
 static void what_is_not_wanted_is_not_needed(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 1;
@@ -220,7 +220,7 @@ static void certificates_are_the_same(void **state) {
     head_drawn_free(&h);
 }
 
-/* A table so full that keys are in its stash: what stands there is found, too. */
+/* A table so full that keys are in its stash: these are found, too. */
 static void keys_in_the_stash_are_found(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 2;

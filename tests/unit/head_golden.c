@@ -136,7 +136,7 @@ static void good_files_give_the_same_answers_at_every_level(void **state) {
     }
 }
 
-/* What is written today is what was written then, but for what a later format may add under another name. */
+/* The writer makes the same bytes as then, except for sections that a later format may add. */
 static void the_same_heads_are_written(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     (void)state;

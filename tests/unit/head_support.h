@@ -127,7 +127,7 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
 
-/* What the scan finds of the codes, state by state; that it finds what is best is for scan_search.c. */
+/* What the scan finds of the codes, state by state; scan_search.c checks that it finds the best. */
 static inline void head_find_shortlists(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                         const float *states, size_t n_states, bool *wanted) {
     const uint32_t n_dims = h->shape.n_dims, n_coded = n_dims + h->shape.bias;

@@ -136,7 +136,7 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ special lists */
 
-/* The lists of items that all have feature 0, and of which each also has the one that f says; features of a query. */
+/* The lists of items that all have feature 0, and each also the one that f returns; features of a query. */
 static hits_problem make_plain(thr_context *context, uint64_t n_items, uint32_t (*f)(uint64_t item),
                                uint32_t n_features) {
     hits_problem p = {.n = n_features + 3};
@@ -241,7 +241,7 @@ static void answers_are_rows_and_not_places(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ batches */
 
-/* Three queries: all features, none, and features of which one stands twice. */
+/* Three queries: all features, none, and features of which one is repeated. */
 typedef struct three {
     hits_problem p;
     uint64_t offsets[4];

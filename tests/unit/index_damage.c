@@ -261,7 +261,7 @@ static void norms_that_are_not_those_of_the_codes_are_found(void **state) {
             reseal(&s);
             expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
             char text[64];
-            (void)snprintf(text, sizeof text, "that of block %d is %u, its codes say %u", block, wrong[block],
+            (void)snprintf(text, sizeof text, "that of block %d is %u, by its codes %u", block, wrong[block],
                            norms[block]);
             assert_non_null(strstr(error.text, text));
             use_everything(s.context);

@@ -202,7 +202,7 @@ static void vectors_and_features_together_give_what_both_give_apart(void **state
     test_remove_directory(DIR_A);
 }
 
-/* ------------------------------------------------------------------------------------------------ an index to ask */
+/* ------------------------------------------------------------------------------------------------ an index to query */
 
 enum { N = 900, DIMS = 8 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * index_hits_device.c - vectors and features in one pass on a GPU give the CPU's answers, to the bit, whatever the
- * codes and the values; and where a GPU cannot, the CPU answers or the failure is told. The GPUs are emulated
+ * codes and the values; and where a GPU cannot, the CPU answers or the failure is returned. The GPUs are emulated
  * (tests/simt).
  */
 #include "emulator.h"
@@ -237,7 +237,7 @@ static bool fails(pair *p, const char *what, bool is_auto, const answer *wanted)
     return is_auto ? strstr(thr_context_device(p->contexts[1]), "; ") != NULL : status != THR_OK;
 }
 
-/* "cuda" tells a failure, "auto" has the CPU answer; a search after it is right either way. */
+/* "cuda" returns a failure, with "auto" the CPU answers; a search after it is right either way. */
 static void every_failure_of_a_gpu_is_reported_or_recovered(void **state) {
     static const char *const steps[] = {"alloc", "copy", "launch"};
     pair p;

@@ -86,7 +86,7 @@ static void check_index(const thr_index_info *info, thr_index *index, const floa
         for (uint64_t q = 0; q < N_QUERIES; q++)
             check_answer(info->metric, queries + q * n_dims, kept, info->n_items, n_dims, ids + q * K, scores + q * K,
                          tolerance);
-        /* what is kept is what was given, up to its dtype: half a step of 2^-11, or of largest / 127 */
+        /* kept vectors are the given ones, up to rounding: half a step of 2^-11, or of largest / 127 */
         double step = info->keep == THR_DTYPE_F32   ? 0
                       : info->keep == THR_DTYPE_F16 ? 2.5 / 2048
                                                     : 2.5 / 127 / 2 * 1.001;

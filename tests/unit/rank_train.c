@@ -142,7 +142,7 @@ static void many_queries_have_the_least_of_all(void **state) {
     thr_context_free(contexts[1]);
 }
 
-/* Features that are mixed of others on scales of their own: M knows how they go together, scales alone would not do. */
+/* Features that are mixed of others on scales of their own: M has their correlations, scales alone are not enough. */
 static void features_that_go_together_take_few_products(void **state) {
     (void)state;
     enum { N = 24 };

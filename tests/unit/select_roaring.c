@@ -201,7 +201,7 @@ static void damage_is_named(void **state) {
         {"a list that falls", "do not increase", THR_ECORRUPT, {false, 0}, 36, {5, 0}, 2},
         {"a bit more", "header's number of bits", THR_ECORRUPT, {false, 0}, 48, {1}, 1},
         {"a bit less", "header's number of bits", THR_ECORRUPT, {false, 0}, 48 + 8191, {0x7f}, 1},
-        {"a bitmap that says it is a list", "values from 131072 on", THR_ECORRUPT, {false, 0}, 18, {1, 0}, 2},
+        {"a bitmap marked as a list", "values from 131072 on", THR_ECORRUPT, {false, 0}, 18, {1, 0}, 2},
         {"a flag less", "damaged", THR_ECORRUPT, {false, 1}, 4, {6}, 1},
         {"a run more", "not increase", THR_ECORRUPT, {false, 1}, 17, {3, 0}, 2},
         {"a run less", "header's number of values", THR_ECORRUPT, {false, 1}, 17, {1, 0}, 2},

@@ -44,7 +44,7 @@ static void check(const test_gpus *f, uint64_t *rng, uint32_t planes, uint32_t q
 }
 
 static void all_planes_by_all_bits_equal_the_naive_answer(void **state) {
-    static const uint32_t rests[] = {0, 1, 9, 31}; /* dimensions behind whole words */
+    static const uint32_t rests[] = {0, 1, 9, 31}; /* dimensions after whole words */
     uint64_t rng = test_seed();
     for (uint32_t planes = 1; planes <= 8; planes++)
         for (uint32_t bits = 1; bits <= 8; bits++)

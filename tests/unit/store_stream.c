@@ -3,7 +3,7 @@
  * store_stream.c - searches on GPUs that have no room for all codes, against the search by the book in every bit. The
  * GPUs are the emulator of tests/simt, with as little memory as is wanted.
  *
- * The emulator's streams do at once what they are told: that copies and scores overlap it cannot show. That it makes no
+ * The emulator's streams are synchronous, so it cannot show that copies and scores overlap. That it makes no
  * difference when they do, late.h shows.
  */
 #include "kinds.h"

@@ -12,15 +12,14 @@ ads and bids together, so part of this one is made up. What is real: who bought 
 taken for advertisers, and categories. What is not:
 
   bids        are DRAWN, not observed: every brand is given one of the nine price histograms, and every item a bid from
-              its brand's. They know nothing of users. Values are these bids. With --bids category they follow a RULE
+              its brand's. They do not depend on users. Values are these bids. With --bids category they follow a RULE
               instead: items of one category in 8, by a hash of the item's last category, have bids of 100, all others
-              of 1. A user's history tells which categories come next, so that a model can gain value.
+              of 1. A user's history predicts which categories come next, so that a model can gain value.
   requests    there is one for every purchase but a user's first: its best ad is what was bought.
   other ads   are SAMPLED, not shown: half of them by how often they were bought in training, half uniformly, none that
               the user has by then. None of them is known to be better, so all are equal, below the best.
 
-A user's last purchase is for the test, the one before it for validation, all others for training: what is tested with is
-no part of any training request, neither as a best ad nor in a history. The times of different users are not comparable
+A user's last purchase is for the test, the one before it for validation, all others for training: no test purchase is part of any training request, neither as a best ad nor in a history. The times of different users are not comparable
 in this data, so a training request of one may be later than another's test. Histories hold what was bought before the
 request, counted: click.item, click.category, click.brand; and last.*, of the last purchase alone.
 

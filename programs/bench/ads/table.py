@@ -155,7 +155,7 @@ def text(arguments, results):
     parts.append(
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
-        "another log and know nothing of users (programs/bench/ads/make_log.py). 30 ads a request; defaults of "
+        "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads a request; defaults of "
         "`thresher tower train --model dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5, 0.999, 1e-8).\n"
     )
     parts += [set_text(results, name) for name in arguments.sets]

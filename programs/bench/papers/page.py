@@ -48,7 +48,7 @@ Every numbered table and figure of the five papers. The papers' numbers are type
 | ... within two standard errors | the order is reversed, by less than two standard errors |
 | **not reproduced** | the order is reversed, and the reason names the pair; or the data are not to be had |
 | needs a GPU | the row of [gpu.md](gpu.md)'s tables that `tools/gpu-check` fills |
-| not measured yet | no bench measures it; what is missing is named |
+| not measured yet | no bench measures it; the reason is given |
 
 The data differ from the papers', which are mostly private: compare orders and ratios, not levels.
 """

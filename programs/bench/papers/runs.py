@@ -36,7 +36,7 @@ COMMANDS = {
     TIMES: f"thresher translate {MODEL} {SOURCE} --beam 12 --times",
 }
 QUICK_S = 840  # for all of them
-QUICK = {  # in an order in which the short ones come first: what is left of the time is the last one's
+QUICK = {  # in an order in which the short ones come first: the last one gets the rest of the time
     "bench xfbq": ["programs/bench/peers/xfbq.py", "--quick"],
     "bench hits": [BENCH, "hits", "--items", "500000"],
     "bench head": [BENCH, "head", "--share", "25"],

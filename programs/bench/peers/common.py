@@ -77,7 +77,7 @@ def whole_machine(threads):
 
 
 def versions(names):
-    """names: {module: title}; of those that were imported."""
+    """names: {module: title}; only modules that were imported."""
     known = [f"{title} {sys.modules[name].__version__}" for name, title in names.items() if name in sys.modules]
     return ", ".join([f"thresher {thresher.__version__}", *known])
 
@@ -103,7 +103,7 @@ def publish(words, bench, into_docs):
 
 
 def names_of(known, what):
-    """A type of argparse: NAME,... of those that are known, in their order."""
+    """A type of argparse: NAME,... of the known names, in their order."""
 
     def read(text):
         chosen = text.split(",")

@@ -62,7 +62,7 @@ class Bags:
         self.weights = np.divide(x, whole, out=np.zeros_like(x), where=whole > 0)
 
     def take(self, examples):
-        """{rows, weights, offsets} of the bags of those examples, as EmbeddingBag wants them."""
+        """{rows, weights, offsets} of the bags of those examples, as EmbeddingBag takes them."""
         bags = (examples[:, None] * self.n_fields + np.arange(self.n_fields)).ravel()
         lengths = self.lengths[bags]
         ends = np.cumsum(lengths)

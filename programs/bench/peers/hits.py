@@ -21,7 +21,7 @@ ROUNDS = 4
 
 
 def scipy_csr(offsets, features, shape):
-    """The matrix has to hold a 1 for each of its places: CSR of floats knows no other."""
+    """The matrix has to hold a 1 for each of its places: CSR of floats has no other type."""
     import scipy
     from scipy.sparse import csr_array
 

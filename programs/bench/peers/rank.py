@@ -82,7 +82,7 @@ def rank_svm(train, _, seed):
 
 
 def all_pairs(train, _, seed):
-    """The same function as a linear SVM of the differences of all pairs; half are turned round, as it wants classes."""
+    """The same function as a linear SVM of the differences of all pairs; half are negated, because it needs two classes."""
     from sklearn.svm import LinearSVC
 
     c = choose_c(train, seed)

@@ -48,7 +48,7 @@ BY_NAME = {peer.name: peer for peer in PEERS}
 QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
 BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
 FORMAT = 1  # of the results file
-GLANCE = 64  # queries that tell whether a setting is worth its budget
+GLANCE = 64  # queries that decide whether a setting is worth its budget
 EVERY_QUERY = 3600.0  # seconds; a promise is checked on all of them
 WORTH, ENOUGH = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
 

@@ -143,7 +143,7 @@ def train(arguments, train_name, sets, data, model, seed):
 
 
 def wanted_sets(arguments, sets, model):
-    """Which of them some table wants the model on."""
+    """Which of them some table needs the model on."""
     tables = [name for name in arguments.tables if model in OF_TABLE[name]]
     return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
 

@@ -27,7 +27,7 @@ void thr_index_segment_copy_close(thr_segment_copy *copy);
 
 /*
  * Write the rows as segment `number`, reordered if they are to have cells. Ids are left out, with the first in the
- * manifest, if they ascend by 1 and the manifest is of a version that can say so. Statuses as
+ * manifest, if they ascend by 1 and the manifest is of a version that supports that. Statuses as
  * thr_index_segment_stream_write.
  */
 thr_status thr_index_segment_copy_write(thr_segment_copy *copy, uint32_t number, thr_error *err);

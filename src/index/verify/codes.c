@@ -36,7 +36,7 @@ static thr_status check_norm(const block *b, const uint32_t *squares, thr_error 
     if (norms == NULL || norms[b->number] == least)
         return THR_OK;
     return thr_fail(err, THR_ECORRUPT,
-                    "%s: section block norms: that of block %" PRIu32 " is %" PRIu32 ", its codes say %" PRIu32
+                    "%s: section block norms: that of block %" PRIu32 " is %" PRIu32 ", by its codes %" PRIu32
                     ": build the index again",
                     b->view->file.path, b->number, norms[b->number], least);
 }

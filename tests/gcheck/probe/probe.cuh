@@ -22,7 +22,7 @@ inline void probe_check(cudaError_t error, const char *call, const char *file, i
 }
 #define PROBE_CHECK(call) probe_check((call), #call, __FILE__, __LINE__)
 
-/* Right behind every launch. */
+/* Right after every launch. */
 #define PROBE_LAUNCHED() probe_check(cudaGetLastError(), "launch", __FILE__, __LINE__)
 
 inline void probe_figure(const char *name, double value) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products on tensor cores by four warps together, operands in shared memory, as GPUs of compute capability 9.0 have
- * them: of bytes, and of bits by AND. Others say that they have not; nor has code that was compiled for others.
+ * them: of bytes, and of bits by AND. Others report that they lack them; nor has code that was compiled for others.
  *
  * Operands are 64 x K and 128 x K, rows of 32 bytes in pieces of 8 rows x 16 bytes without a swizzle. What is in them
- * does not matter for the rate, so no care is taken which number stands where.
+ * does not matter for the rate, so no care is taken which number is where.
  */
 #include "probe.cuh"
 

@@ -11,7 +11,7 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 
-/* Memory of an emulated GPU is not for the host to touch, which AddressSanitizer is told; a kernel may. */
+/* Memory of an emulated GPU is not for the host to touch, so it is poisoned for AddressSanitizer; a kernel may. */
 #define LIKE_A_KERNEL __attribute__((no_sanitize("address")))
 
 typedef enum status { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7 } status;
