@@ -15,8 +15,6 @@ The directory is on storage that the client and all workers see. The result is a
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -34,21 +32,15 @@ from . import _arrays, _errors
 from ._filters import Filter
 from .shards import (
     Manifest,
-    build_part,
-    build_quantiser,
     filter_part,
     merge_radius,
-    publish,
     read,
-    sample,
-    sampled_rows,
     search_part_radius,
     search_parts,
 )
-from .shards._build import common_sizes, rows_by_part, shape_of
+from .shards._build import build_by
 from .shards._collection import open_shard
 from .shards._merge import Best
-from .shards._parts import load
 from .shards._publish import build_directory
 from .shards._sample import SAMPLE_ROWS
 from .shards._searcher import Searcher
@@ -97,26 +89,6 @@ def _parts_of(collection: Any, vector: str | None, ids: str | None) -> list[Any]
     )
 
 
-def _shape(part: Any, number: int, path: str) -> Any:
-    """On a worker: rows, dimensions, bytes of a value and whether there are ids; the library's version."""
-    from . import __version__
-
-    if not os.path.isdir(path):
-        where = get_worker().address
-        raise _errors.FileMissingError(f"{path}: worker {where} does not see this directory", "ENOTFOUND")
-    return shape_of(part, number), __version__
-
-
-def _sampled(part: Any, number: int, rows: Any) -> Any:
-    vectors, _, what = load(part, number)
-    return sample(vectors, rows, what)
-
-
-def _built(part: Any, number: int, path: str, options: dict[str, Any]) -> Any:
-    vectors, ids, what = load(part, number)
-    return build_part(path, number, vectors, ids=ids, what=what, **options)
-
-
 def _run(client: Any, function: Any, calls: list[tuple[Any, ...]]) -> list[Any]:
     """function of each call's arguments, on the workers."""
     tasks = [delayed(function, pure=False)(*arguments) for arguments in calls]
@@ -163,52 +135,25 @@ def build(
     directory = os.path.abspath(os.fspath(path))
     client = client or get_client()
     parts = _parts_of(collection, vector, ids)
+    common = {
+        "metric": metric,
+        "keep": keep,
+        "calibration_queries": calibration_queries,
+        "tune": tune,
+        "threads": threads,
+    }
     with build_directory(directory, replace):
-        quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
-        try:
-            found = _run(client, _shape, [(part, number, directory) for number, part in enumerate(parts)])
-            for _, version in found:
-                if version != __version__:
-                    raise _errors.MismatchError(
-                        f"a worker has version {version} of thresher, and the client {__version__}: install the same",
-                        "EMISMATCH",
-                    )
-            sizes, row_bytes = common_sizes([shape for shape, _ in found])
-            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, sample_rows))
-            some = [number for number, rows in enumerate(wanted) if len(rows)]
-            samples = _run(client, _sampled, [(parts[number], number, wanted[number]) for number in some])
-            build_quantiser(quantiser, samples, metric=metric, bits=bits, lead_bits=lead_bits, rotate=rotate)
-            common = {
-                "quantiser_from": quantiser,
-                "metric": metric,
-                "keep": keep,
-                "calibration_queries": calibration_queries,
-                "tune": tune,
-                "threads": threads,
-            }
-            calls: list[tuple[Any, ...]] = []
-            first_row = 0
-            for number, n in enumerate(sizes):
-                if n:
-                    calls.append((parts[number], number, directory, {**common, "first_row": first_row}))
-                first_row += n
-            publish(directory, _run(client, _built, calls))
-        except BaseException:
-            shutil.rmtree(quantiser, ignore_errors=True)
-            _forget(directory)
-            raise
+        build_by(
+            partial(_run, client),
+            directory,
+            parts,
+            common,
+            bits=bits,
+            lead_bits=lead_bits,
+            rotate=rotate,
+            sample_rows=sample_rows,
+        )
     return DaskShards(directory, client=client)
-
-
-def _forget(directory: str) -> None:
-    """Delete the shards that a failed build has left beside a collection, if there is one."""
-    from .shards._publish import clean
-
-    try:
-        named = {shard.directory for shard in read(directory).shards}
-    except _errors.FileError:
-        named = set()
-    clean(directory, named)
 
 
 # ------------------------------------------------------------------------------------------------ workers

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a collection in one process, part by part."""
+"""Build a collection part by part: the steps, for any engine, and all of them in one process."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import shutil
-from collections.abc import Callable, Iterable, Sequence
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,10 @@ from .._dual import Dual
 from .._jobs import Progress
 from .._tower import Tower
 from ._collection import Shards
-from ._manifest import Shard
+from ._manifest import Shard, read
 from ._part import build_part
 from ._parts import load, spooled
-from ._publish import build_directory, publish
+from ._publish import build_directory, clean, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
 
 
@@ -67,6 +67,106 @@ def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:
     """Rows of the whole, split by part, as offsets within the part."""
     ends = np.cumsum(sizes)
     return [rows[(rows >= end - n) & (rows < end)] - (end - n) for n, end in zip(sizes, ends)]
+
+
+# ------------------------------------------------------------------------------------------------ steps, of any engine
+
+Run = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
+"""run(function, calls): what function returns for the arguments of each call, in their order, wherever it runs."""
+
+
+def _shape(part: Any, number: int, path: str) -> tuple[PartShape, str]:
+    """The shape of a part, and the version of this package."""
+    from .. import __version__
+
+    if not os.path.isdir(path):
+        raise _errors.FileMissingError(
+            f"{path}: a worker on {socket.gethostname()} does not see this directory", "ENOTFOUND"
+        )
+    return shape_of(part, number), __version__
+
+
+def _sampled(part: Any, number: int, rows: Any) -> Any:
+    vectors, _, what = load(part, number)
+    return sample(vectors, rows, what)
+
+
+def _built(part: Any, number: int, path: str, n_rows: int, options: dict[str, Any]) -> Shard:
+    vectors, ids, what = load(part, number)
+    if len(vectors) != n_rows:
+        raise ValueError(f"{what}: has {len(vectors)} rows, and had {n_rows} when the build began")
+    return build_part(path, number, vectors, ids=ids, what=what, **options)
+
+
+def _same_version(found: Iterable[tuple[PartShape, str]]) -> Iterator[PartShape]:
+    from .. import __version__
+
+    for shape, version in found:
+        if version != __version__:
+            raise _errors.MismatchError(
+                f"a worker has version {version} of thresher, and the client {__version__}: install the same",
+                "EMISMATCH",
+            )
+        yield shape
+
+
+def build_by(
+    run: Run,
+    directory: str,
+    parts: Sequence[Any],
+    common: dict[str, Any],
+    *,
+    bits: int = 3,
+    lead_bits: int | None = None,
+    rotate: bool | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+) -> None:
+    """
+    Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
+    build_part() that all parts share. This process holds the sample and a line a shard. After an error all that was
+    written is deleted, also by workers that were lost.
+    """
+    quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
+    learned = not is_binary(common.get("model"))
+    try:
+        found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
+        sizes, row_bytes = common_sizes(list(_same_version(found)))
+        if learned:
+            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, sample_rows))
+            some = [number for number, rows in enumerate(wanted) if len(rows)]
+            samples = list(run(_sampled, [(parts[number], number, wanted[number]) for number in some]))
+            build_quantiser(
+                quantiser,
+                samples,
+                metric=common["metric"],
+                bits=bits,
+                lead_bits=lead_bits,
+                rotate=rotate,
+                threads=common["threads"],
+            )
+        calls: list[tuple[Any, ...]] = []
+        first_row = 0
+        for number, n in enumerate(sizes):
+            options = {**common, "quantiser_from": quantiser if learned else None, "first_row": first_row}
+            if n:
+                calls.append((parts[number], number, directory, n, options))
+            first_row += n
+        publish(directory, list(run(_built, calls)))
+    except BaseException:
+        _forget(directory)
+        raise
+
+
+def _forget(directory: str) -> None:
+    """Delete what a failed build has left beside a collection, if there is one."""
+    try:
+        named = {shard.directory for shard in read(directory).shards}
+    except _errors.FileError:
+        named = set()
+    clean(directory, named)
+
+
+# ------------------------------------------------------------------------------------------------ in one process
 
 
 def build(
@@ -120,61 +220,30 @@ def build(
         "tune": tune,
         "threads": threads,
     }
-    made = [os.path.join(directory, f"{what}-{secrets.token_hex(4)}") for what in ("parts", "quantiser")]
+
+    def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+        n_done, n_items = 0, sum(call[3] for call in calls) if function is _built else 0
+        for call in calls:
+            result = function(*call)
+            yield result
+            n_done += result.n_items if function is _built else 0
+            if function is _built and progress is not None and progress("build", n_done, n_items) is False:
+                raise _errors.CanceledError(f"{directory}: the build was stopped", "ECANCELED")
+
     with build_directory(directory, replace):
         try:
-            listed = spooled(parts, made[0])
-            sizes, row_bytes = common_sizes([shape_of(part, number) for number, part in enumerate(listed)])
-            quantiser = None
-            if not is_binary(model):
-                quantiser = made[1]
-                wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, sample_rows))
-                samples = []
-                for number, rows in enumerate(wanted):
-                    if len(rows):
-                        vectors, _, what = load(listed[number], number)
-                        samples.append(sample(vectors, rows, what))
-                build_quantiser(
-                    quantiser,
-                    samples,
-                    metric=metric,
-                    bits=bits,
-                    lead_bits=lead_bits,
-                    rotate=rotate,
-                    threads=threads,
-                )
-            shards = _build_parts(directory, listed, sizes, quantiser, common, progress, made.append)
-            publish(directory, shards)
+            listed = spooled(parts, os.path.join(directory, f"parts-{secrets.token_hex(4)}"))
         except BaseException:
-            for name in made:
-                shutil.rmtree(name, ignore_errors=True)
+            _forget(directory)
             raise
-    return Shards(directory, threads=threads)
-
-
-def _build_parts(
-    directory: str,
-    parts: Sequence[Any],
-    sizes: Sequence[int],
-    quantiser: str | None,
-    common: dict[str, Any],
-    progress: Progress | None,
-    note: Callable[[str], None],
-) -> list[Shard]:
-    shards: list[Shard] = []
-    first_row = 0
-    for number, n in enumerate(sizes):
-        if n == 0:
-            continue
-        vectors, ids, what = load(parts[number], number)
-        if len(vectors) != n:
-            raise ValueError(f"{what}: has {len(vectors)} rows, and had {n} when the build began")
-        shard = build_part(
-            directory, number, vectors, quantiser_from=quantiser, first_row=first_row, ids=ids, what=what, **common
+        build_by(
+            run,
+            directory,
+            listed,
+            common,
+            bits=bits,
+            lead_bits=lead_bits,
+            rotate=rotate,
+            sample_rows=sample_rows,
         )
-        shards.append(shard)
-        note(os.path.join(directory, shard.directory))
-        first_row += n
-        if progress is not None and progress("build", first_row, sum(sizes)) is False:
-            raise _errors.CanceledError(f"{directory}: the build was stopped", "ECANCELED")
-    return shards
+    return Shards(directory, threads=threads)
