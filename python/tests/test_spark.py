@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collections built and searched by Spark on this machine, local[2], also while its Python processes are killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+from test_tower import train as train_tower
+from thresher import shards
+
+try:
+    from pyspark.sql import SparkSession
+
+    from thresher import spark
+except ImportError as missing:
+    raise unittest.SkipTest(f"pyspark is not installed: {missing}") from missing
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    raise unittest.SkipTest("Spark needs Java, which is not installed")
+
+N, DIMS, K = 3000, 16, 10
+SCHEMA = "id long, embedding array<float>"
+
+
+class OnSpark(Case):
+    session: Any
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        cls.session = (
+            SparkSession.builder.master("local[2, 4]")  # four attempts of a task
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.log.level", "OFF")
+            .getOrCreate()
+        )
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.session.stop()
+
+    def frame(self, vectors: Any, ids: Any, n: int) -> Any:
+        rows = [(int(i), [float(value) for value in vector]) for i, vector in zip(ids, vectors)]
+        return self.session.createDataFrame(self.session.sparkContext.parallelize(rows, n), SCHEMA)
+
+    def check(self, found: Any, ids: Any, scores: Any, query_ids: Any) -> None:
+        """found has these answers, bit for bit."""
+        rows = sorted(found.collect(), key=lambda row: (row["query"], row["rank"]))
+        self.assertEqual([row["rank"] for row in rows], [*range(1, ids.shape[1] + 1)] * len(ids))
+        self.assertEqual([row["query"] for row in rows], [int(q) for q in query_ids for _ in range(ids.shape[1])])
+        np.testing.assert_array_equal(np.array([row["item"] for row in rows]), ids.reshape(-1).astype(np.int64))
+        np.testing.assert_array_equal(np.array([row["score"] for row in rows], np.float32), scores.reshape(-1))
+
+    def test_answers_are_those_of_one_index(self) -> None:
+        x = random_vectors(N, DIMS)
+        x[::100] = x[0]  # ties
+        ids = np.arange(N) * 3 + 1
+        with thresher.Index.build(self.path("one"), x, ids=ids) as index:
+            wanted = index.search(x[:30], K, exact=True)
+            fingerprint = index.quantiser_fingerprint
+        info = spark.build(self.frame(x, ids, 3), id="id", path=self.path("many"))
+        self.assertEqual((info.n_items, len(info.shards), info.quantiser), (N, 3, fingerprint))
+        self.assertEqual(len(os.listdir(self.path("many"))), 4)
+        shards.verify(self.path("many"))
+        queries = self.frame(x[:30], range(30), 2)
+        for by in ("queries", "shards"):
+            self.check(spark.search(queries, self.path("many"), K, by=by, exact=True), *wanted, range(30))
+        with shards.open(self.path("many")) as many:
+            self.check(spark.search(queries, self.path("many"), K), *many.search(x[:30], K), range(30))
+
+    def test_empty_and_skewed_partitions(self) -> None:
+        x = random_vectors(505, DIMS)
+        rows = [[], list(range(500)), [], list(range(500, 505))]
+        frame = self.session.createDataFrame(
+            self.session.sparkContext.parallelize(rows, 4).flatMap(
+                lambda part: [(int(i), [float(value) for value in x[i]]) for i in part]
+            ),
+            SCHEMA,
+        )
+        info = spark.build(frame, path=self.path())
+        self.assertEqual([(shard.first_row, shard.n_items) for shard in info.shards], [(0, 500), (500, 5)])
+        with shards.open(self.path()) as many:
+            self.assertEqual(int(many.search(x[503], 1, exact=True)[0][0]), 503)
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        x, ids = random_vectors(200, DIMS), np.arange(200)
+        bad = x.copy()
+        bad[150, 3] = np.nan
+        for kind, words, frame, options in (
+            (thresher.ArgumentError, "part 1: row 50", self.frame(bad, ids, 2), {}),
+            (thresher.ArgumentError, "the id 0 is in shard 0 .* and in shard 1", self.frame(x, ids % 100, 2), {"id": "id"}),
+            (ValueError, "no column 'v': it has id, embedding", self.frame(x, ids, 2), {"vector": "v"}),
+            (TypeError, "a column of int64 was given", self.frame(x, ids, 2), {"vector": "id"}),
+            (ValueError, "the id -1 is below 0", self.frame(x, ids - 1, 2), {"id": "id"}),
+            (ValueError, "no rows", self.frame(x[:0], ids, 2), {}),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                spark.build(frame, path=self.path(), **options)
+            self.assertFalse(os.path.exists(self.path()))
+        with self.assertRaises(thresher.Error):
+            spark.search(self.frame(x, ids, 2), self.path("none"), K)
+
+    def test_a_process_killed_in_a_build(self) -> None:
+        x, folder = random_vectors(N, DIMS), self.path("attempts")
+        os.mkdir(folder)
+
+        def dies_once(batches: Any) -> Any:
+            from pyspark import TaskContext
+
+            for batch in batches:
+                yield batch
+            mark = os.path.join(folder, str(TaskContext.get().partitionId()))  # type: ignore[union-attr]
+            if not os.path.exists(mark):
+                with open(mark, "w"):
+                    pass
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        frame = self.frame(x, range(N), 2).mapInArrow(dies_once, SCHEMA)
+        info = spark.build(frame, id="id", path=self.path("many"))
+        self.assertEqual(len(os.listdir(folder)), 2)
+        self.assertEqual((info.n_items, len(info.shards)), (N, 2))
+        self.assertEqual(len(os.listdir(self.path("many"))), 3)
+        self.assertEqual(shards.verify(self.path("many")).n_items, N)
+
+    def test_texts_are_encoded(self) -> None:
+        model = self.path("m.safetensors")
+        train_tower(model, query_bits=3, item_bits=2)
+        texts = [f"word{i % 50} number{i}" for i in range(100)]
+        frame = self.session.createDataFrame([(i, text) for i, text in enumerate(texts)], "n long, text string")
+        rows = sorted(spark.encode(frame, model, side="query").collect(), key=lambda row: row.n)
+        with thresher.Tower(model) as tower:
+            np.testing.assert_array_equal(
+                np.array([row.embedding for row in rows], np.float32), tower.encode(texts, "query")
+            )
+        self.assertEqual(spark.encode(frame.limit(0), model).count(), 0)
+        with self.assertRaisesRegex(ValueError, "has a column 'text' already"):
+            spark.encode(frame, model, output="text")
+
+
+if __name__ == "__main__":
+    unittest.main()
