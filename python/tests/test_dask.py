@@ -24,6 +24,7 @@ except ImportError as missing:
     raise unittest.SkipTest(f"dask and distributed are not installed: {missing}") from missing
 
 N, DIMS, K = 2000, 16, 10
+KILLS = int(os.environ.get("THR_KILLS", "3"))  # of each test of lost workers
 
 
 def _nan(n: int) -> Any:
@@ -48,6 +49,10 @@ class OnWorkers(Case):
     def tearDownClass(cls) -> None:
         cls.client.close()
         cls.cluster.close()
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.client.wait_for_workers(2, timeout=60)  # a test before may have killed one
 
     def same(self, one: Any, many: Any) -> None:
         self.assertEqual(len(one), len(many))
@@ -123,7 +128,7 @@ class OnWorkers(Case):
         x, index, many = self.both()
         wanted = index.search(x[:500], K, exact=True)
         with many:
-            for _ in range(3):
+            for _ in range(KILLS):
                 victim = next(iter(many.workers()))
                 killer = threading.Timer(0.05, self.kill, [victim])
                 killer.start()
@@ -137,14 +142,18 @@ class OnWorkers(Case):
         x = random_vectors(40_000, DIMS)
         with thresher.Index.build(self.path("one"), x) as index:
             wanted = index.search(x[:20], K, exact=True)
-        victim = next(iter(self.client.scheduler_info()["workers"]))
-        killer = threading.Timer(0.3, self.kill, [victim])
-        killer.start()
-        with collections.build(self.path("many"), np.array_split(x, 9), client=self.client) as many:
-            killer.join()
-            self.same(wanted, many.search(x[:20], K, exact=True))
-        self.assertEqual(len(os.listdir(self.path("many"))), 10)
-        self.assertEqual(shards.verify(self.path("many")).n_items, 40_000)
+        for i in range(KILLS):
+            self.client.wait_for_workers(2, timeout=60)
+            victim = next(iter(self.client.scheduler_info()["workers"]))
+            killer = threading.Timer(0.1 + 0.2 * i / KILLS, self.kill, [victim])
+            killer.start()
+            with collections.build(
+                self.path("many"), np.array_split(x, 9), client=self.client, replace=True
+            ) as many:
+                killer.join()
+                self.same(wanted, many.search(x[:20], K, exact=True))
+            self.assertEqual(len(os.listdir(self.path("many"))), 10)
+            self.assertEqual(shards.verify(self.path("many")).n_items, 40_000)
 
     def test_partial_answers_name_what_is_missing(self) -> None:
         x, index, many = self.both()
