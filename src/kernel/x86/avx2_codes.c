@@ -57,9 +57,13 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
         }
 }
 
-/* The weighted XORs of a plane with all query planes are at most 8 * 15 a row, so they are summed like look-ups. */
-INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
-                         const uint32_t planes) {
+/*
+ * The weighted XORs of a plane with all query planes are at most 8 * 15 a row, so they are summed like look-ups, which
+ * are faster for every number of bits.
+ */
+void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                  const thr_query_part *part) {
+    const uint32_t planes = part->item_bits;
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
         for (uint32_t r = 0; r < part->n_rows;) {
             uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
@@ -84,11 +88,6 @@ INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_bl
 void thr_kernel_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part) {
     THR_CALL_FEW_PLANES(part->item_bits, distance_table, distances, blocks, n_blocks, part)
-}
-
-void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
-                                  const thr_query_part *part) {
-    THR_CALL_FEW_PLANES(part->item_bits, distance_xor, distances, blocks, n_blocks, part)
 }
 
 /*
