@@ -195,6 +195,18 @@ class Report(unittest.TestCase):
         for picture in drawn.values():
             self.assertEqual(xml.fromstring(picture).tag, "{http://www.w3.org/2000/svg}svg")
 
+    def test_cells_have_a_report_of_their_own(self):
+        made = made_up_results()
+        cells = {**made["results"]["books100d"]["thresher"]}
+        cells["points"] = [{**cells["points"][0], "variant": {"bits": 2, "cells": 64}}]
+        made["results"]["books100d"]["thresher-cells"] = cells
+        words = report.text(made, plots=True, cells=True)
+        self.assertIn("## ./run bench search --cells", words)
+        self.assertIn("| books100d | 2, cells 64 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
+        self.assertIn("cells-books100d.svg", words)
+        self.assertNotIn("Figures and targets", words)
+        self.assertEqual(set(report.plots(made, "cells")), {"cells-books100d.svg", "cells-build.svg"})
+
     def test_recall_axis_grows_to_the_right(self):
         places = [svg.recall_place(r) for r in (0.9, 0.95, 0.99, 0.999, 1)]
         self.assertEqual(places, sorted(places))

@@ -28,6 +28,13 @@ variance, scaled to length 1.
 Graphs and clusters read a small part of the data: where few queries at moderate recall are wanted from many items, they
 win, and the curves show it."""
 
+CELLS_NOTES = """\
+One index with all items in one cell, one with cells of neighbours (`index build --cells N`), and the clusters of
+RaBitQ-Library, each at its fastest setting. Thresher is asked for a recall of 0.9 to 0.999 and chooses how many cells to
+read for each query; of the clusters a fixed number is read for all queries, from a grid. Conditions, recall and the
+synthetic data are those of `./run bench search`.
+"""
+
 
 def rate(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
@@ -66,10 +73,12 @@ def peer_rows(points, recall):
 
 def promise_rows(name, points):
     for point in points:
-        if point["peer"] == "thresher":
+        if point["peer"] in ("thresher", "thresher-cells"):
             promise, measured = point["setting"]["promise"], point["recall"]
             short = max(0.0, promise - measured)
-            yield [name, point["variant"]["bits"], promise, f"{measured:.4f}", f"{short:.4f}", rate(point["qps"])]
+            cells = point["variant"].get("cells")
+            bits = f"{point['variant']['bits']}" + (f", cells {cells}" if cells else "")
+            yield [name, bits, promise, f"{measured:.4f}", f"{short:.4f}", rate(point["qps"])]
 
 
 def scaling_rows(name, kept):
@@ -108,14 +117,18 @@ def conditions(results):
     return words + "\n"
 
 
-def text(results, plots=False):
-    parts = ["## ./run bench search\n", conditions(results), NOTES + "\n", data_table(results)]
-    parts += [
-        "### Figures and targets\n",
-        table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results)),
-    ]
+def text(results, plots=False, cells=False):
+    """cells: the results are of peers with cells only."""
+    stem = stem_of(cells)
+    parts = [f"## ./run bench search{' --cells' * cells}\n", conditions(results)]
+    parts += [CELLS_NOTES if cells else NOTES + "\n", data_table(results)]
+    if not cells:
+        parts += [
+            "### Figures and targets\n",
+            table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results)),
+        ]
     if plots:
-        parts.append("![build times](search-build.svg)\n")
+        parts.append(f"![build times]({stem}-build.svg)\n")
     columns = ["peer", "reads", "setting (one query / batches)", "bytes an item", "build s", "recall", "queries/s"]
     columns += ["p50 us", "p99 us", "queries/s in batches of 64"]
     for name, kept in results["results"].items():
@@ -125,7 +138,7 @@ def text(results, plots=False):
             continue
         parts.append(f"### {name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}\n")
         if plots:
-            parts.append(f"![recall and speed](search-{name}.svg)\n")
+            parts.append(f"![recall and speed]({stem}-{name}.svg)\n")
         for recall in RECALLS:
             parts += [f"Fastest at recall@10 of {recall} and more:\n", table(columns, peer_rows(points, recall))]
     kept = results["results"].items()
@@ -140,7 +153,11 @@ def text(results, plots=False):
     return "\n".join(part for part in [*parts, *without(results)] if part)
 
 
-def plots(results):
+def stem_of(cells):
+    return "cells" if cells else "search"
+
+
+def plots(results, stem="search"):
     """{file name: SVG}"""
     out, groups = {}, []
     for name, kept in results["results"].items():
@@ -153,20 +170,20 @@ def plots(results):
             panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
         about = results["data"][name]
         title = f"{name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}; one thread"
-        out[f"search-{name}.svg"] = svg.curves(title, panels)
+        out[f"{stem}-{name}.svg"] = svg.curves(title, panels)
         best = {p["title"]: fastest([q for q in points if q["title"] == p["title"]], 0.99) for p in points}
         rows = [(t, p["build_s"]) for t, p in best.items() if p and p["build_s"] > 0 and p["family"] != "exact"]
         if rows:
             groups.append((title.split(";")[0], sorted(rows, key=lambda row: row[1])))
     if groups:
         title = "Build time of each peer's fastest setting at recall@10 of 0.99, one thread"
-        out["search-build.svg"] = svg.bars(title, groups)
+        out[f"{stem}-build.svg"] = svg.bars(title, groups)
     return out
 
 
-def write_docs(results):
-    publish(text(results, plots=True), "bench search", True)
-    drawn = plots(results)
+def write_docs(results, cells=False):
+    publish(text(results, plots=True, cells=cells), f"bench search{' --cells' * cells}", True)
+    drawn = plots(results, stem_of(cells))
     for name, picture in drawn.items():
         with open(f"docs/{name}", "w") as file:
             file.write(picture)

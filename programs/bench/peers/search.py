@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare Thresher with its peers: recall and speed of searches on one thread, build times and sizes.
 
-usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--docs] [--out FILE]
+usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--cells] [--docs] [--out FILE]
 
 Each data set and peer is measured in a process of its own and saved in FILE. A later run reuses saved results unless
 --again is given. Then the report is printed, or with --docs written into docs/.
@@ -43,7 +43,8 @@ PEERS = [
     graphs.HnswLib(),
     graphs.SymphonyQG(),
 ]
-BY_NAME = {peer.name: peer for peer in PEERS}
+CELLS_PEERS = [thresher_peer.Thresher(), thresher_peer.ThresherCells(), rabitqlib_ivf.Probing()]
+BY_NAME = {peer.name: peer for peer in PEERS + CELLS_PEERS}
 
 QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
 BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
@@ -177,13 +178,19 @@ def parse():
     parser.add_argument(
         "--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes"
     )
+    parser.add_argument(
+        "--cells", action="store_true", help="compare indexes with cells, without, and the clusters of rabitqlib only"
+    )
     parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
-    arguments.peers = arguments.peers or list(BY_NAME)
+    own = [peer.name for peer in (CELLS_PEERS if arguments.cells else PEERS)]
+    arguments.peers = arguments.peers or own
     arguments.budget = arguments.budget or (QUICK_BUDGET_S if arguments.quick else BUDGET_S)
-    arguments.out = arguments.out or f"build/bench/search{'-quick' if arguments.quick else ''}.json"
+    kind = "-cells" * arguments.cells + "-quick" * arguments.quick
+    arguments.out = arguments.out or f"build/bench/search{kind}.json"
+    arguments.reported = own
     return arguments
 
 
@@ -195,12 +202,12 @@ def main():
     os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
     results = run(arguments)
     for kept in results["results"].values():
-        for name in BY_NAME:
+        for name in arguments.reported:
             kept.setdefault(name, {"left_out": "not measured yet"})
     if arguments.docs:
-        report.write_docs(results)
+        report.write_docs(results, arguments.cells)
     else:
-        print(report.text(results))
+        print(report.text(results, cells=arguments.cells))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thresher through its Python package: asked for a recall, not for candidates."""
 
+import math
 import os
 import tempfile
 
 import measure
 import numpy as np
 from datasets import best_rows
-from peer import CODES, EXACT, Index, Peer, Timer
+from peer import CLUSTERS, CODES, EXACT, Index, Peer, Timer
 
 PROMISES = (0.9, 0.95, 0.99, 0.999)
 BITS = (1, 2, 3, 4)
+CELLS_BITS = (2, 3)
 FILTER_SHARES, FILTER_SEED, CHECKED = (0.5, 0.01, 0.0001), 7, 64
 
 
@@ -33,8 +35,8 @@ class Thresher(Peer):
     def variants(self, data):
         return [{"bits": bits} for bits in BITS]
 
-    def build(self, data, bits):
-        index, seconds = thresher_index(data, self, bits=bits)
+    def build(self, data, **variant):
+        index, seconds = thresher_index(data, self, **variant)
         info = index.info
         settings = [{"promise": promise} for promise in PROMISES]
 
@@ -42,6 +44,15 @@ class Thresher(Peer):
             return index.search(queries, k, recall=promise)[0].astype(np.int64)
 
         return Index(search, settings, seconds, info.file_bytes - info.vector_bytes, info.vector_bytes)
+
+
+class ThresherCells(Thresher):
+    name, title, family = "thresher-cells", "Thresher, cells", CLUSTERS
+
+    def variants(self, data):
+        """A power of two near the root of the number of items, and a quarter of that."""
+        most = 2 ** round(math.log2(len(data.base)) / 2)
+        return [{"bits": bits, "cells": cells} for cells in (most // 4, most) for bits in CELLS_BITS]
 
 
 class ThresherExact(Peer):
