@@ -300,6 +300,28 @@ static void compacting_keeps_estimates(void **state) {
         }
 }
 
+/* Ids that are row numbers take no bytes until some are removed: a few removed items are not worth theirs. */
+static void compacting_does_not_grow_files(void **state) {
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    uint64_t bytes[2], id = 0;
+    assert_non_null(m);
+    make(*state, m, &options, 2000);
+    for (; id < 500; id += 5) {
+        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+        for (int after = 0; after < 2; after++) {
+            thr_index *index = NULL;
+            if (after)
+                expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            bytes[after] = thr_index_get_info(index).file_bytes;
+            thr_index_free(index);
+        }
+        assert_true(bytes[1] <= bytes[0]);
+    }
+    free(m);
+}
+
 static void names_come_and_go(void **state) {
     enum { N = 80 };
     float *rows = random_rows(N, DIMS, 1);
@@ -563,6 +585,7 @@ int main(void) {
         cmocka_unit_test(many_small_changes_keep_few_files),
         cmocka_unit_test(all_items_can_be_removed),
         cmocka_unit_test(compacting_keeps_estimates),
+        cmocka_unit_test(compacting_does_not_grow_files),
         cmocka_unit_test(names_come_and_go),
         cmocka_unit_test(an_open_index_is_a_snapshot),
         cmocka_unit_test(filters_have_a_bit_a_row),

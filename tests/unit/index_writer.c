@@ -5,6 +5,7 @@
  */
 #include "index_support.h"
 
+#include "index/journal/frame.h"
 #include "index/journal/tail.h"
 
 #include <dirent.h>
@@ -495,6 +496,72 @@ static void a_journal_of_another_index_or_a_pipe_is_refused(void **state) {
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
 }
 
+static void change_byte(const char *path, size_t at) {
+    size_t size;
+    uint8_t *bytes = test_read_file(path, &size);
+    assert_true(at < size);
+    bytes[at] ^= 0x5a;
+    test_write_file(path, bytes, size);
+    free(bytes);
+}
+
+/* With any of its bytes changed the items are there, a check finds it, and a compaction or a writer mends it. */
+static void a_journals_header_may_be_damaged(void **state) {
+    for (size_t at = 0; at < THR_JOURNAL_HEADER; at++)
+        for (int how = 0; how < 2; how++) {
+            thr_index *index = NULL;
+            thr_index_writer *writer = NULL;
+            const uint64_t n = how == 0 ? 0 : 1;
+            create_with_one_item(*state);
+            if (how == 0) {
+                const uint64_t id = 0; /* an empty index whose journal is carried over to a new one */
+                expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+                expect_ok(thr_index_writer_remove(writer, &id, 1, NULL, &error));
+                thr_index_writer_free(writer);
+            }
+            change_byte(journal_of(DIR_A), at);
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            assert_int_equal(thr_index_get_info(index).n_items, n);
+            expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+            thr_index_free(index);
+            if (at % 2 == 0) {
+                expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+            } else {
+                const uint64_t none = 77;
+                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+                expect_ok(thr_index_writer_remove(writer, &none, 1, NULL, &error));
+                thr_index_writer_free(writer);
+            }
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            assert_int_equal(thr_index_get_info(index).n_items, n);
+            expect_ok(thr_index_verify(index, &error));
+            thr_index_free(index);
+        }
+}
+
+/* Thousands of headers that all promise the rest of the file are not each summed to its end. */
+static void headers_without_frames_are_damage(void **state) {
+    enum { HEADERS = 1 << 17 };
+    thr_index *index = NULL;
+    size_t size;
+    create_with_one_item(*state);
+    const char *path = journal_of(DIR_A);
+    uint8_t *old = test_read_file(path, &size);
+    const size_t all = size + 8 + (size_t)HEADERS * THR_FRAME_HEADER;
+    uint8_t *bytes = calloc(all, 1);
+    assert_non_null(bytes);
+    memcpy(bytes, old, size);
+    for (size_t at = size + 8; at < all; at += THR_FRAME_HEADER) {
+        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_calls = 1};
+        memcpy(bytes + at, &h, sizeof h);
+    }
+    test_write_file(path, bytes, all);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    free(bytes);
+    free(old);
+}
+
 /* ------------------------------------------------------------------------------------------------ threads */
 
 typedef struct adder {
@@ -583,6 +650,8 @@ int main(void) {
         cmocka_unit_test(a_writer_releases_its_lock_though_a_child_lives),
         cmocka_unit_test(a_childs_writes_are_refused),
         cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
+        cmocka_unit_test(a_journals_header_may_be_damaged),
+        cmocka_unit_test(headers_without_frames_are_damage),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),
         cmocka_unit_test(random_changes_of_an_empty_index),

@@ -5,11 +5,25 @@
 #include "index/change/change.h"
 #include "index/journal/snapshot.h"
 
+enum { ID_BYTES = 12 }; /* an id and its place in their order */
+
+/* Whether the removed items' bytes exceed those of the ids that the others then need, if they have none yet. */
+static bool can_shrink(const thr_commit *commit) {
+    const thr_manifest *m = &commit->manifest;
+    uint64_t bytes = 0, n = 0, n_without_ids = 0;
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        bytes += m->segments[i].file_bytes;
+        n += m->segments[i].n_items;
+        n_without_ids += m->segments[i].has_ids ? 0 : m->segments[i].n_items;
+    }
+    return n > m->n_items && (double)(n - m->n_items) * (double)bytes / (double)n > (double)n_without_ids * ID_BYTES;
+}
+
 /* Whether the segments could be fewer, or smaller. */
 static bool can_gain(const thr_commit *commit) {
     const thr_manifest *m = &commit->manifest;
     const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
-    return m->n_items > 0 && (m->live.there || m->n_segments > (m->n_items + most - 1) / most);
+    return m->n_items > 0 && (can_shrink(commit) || m->n_segments > (m->n_items + most - 1) / most);
 }
 
 static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error *err) {

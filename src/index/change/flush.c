@@ -4,13 +4,24 @@
 #include "index/change/change.h"
 #include "index/journal/snapshot.h"
 
+/* Opening a journal to append to it mends its header. */
+static thr_status mend_journal(const thr_index *index, thr_error *err) {
+    thr_journal journal;
+    if (index->tail == NULL || !index->tail->journal.header_damaged)
+        return THR_OK;
+    const thr_journal *read = &index->tail->journal;
+    const thr_status status = thr_journal_open(index->context, read->path, &read->kind, true, &journal, err);
+    thr_journal_close(&journal);
+    return status;
+}
+
 static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
     const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
     /* A tail that is not full is carried over only if that makes room. */
     *done = thr_index_journal_has_changes(c->index) &&
             (c->manifest.n_segments > 0 || learn || c->index->n_tail > thr_index_commit_tail_items(c));
     if (!*done)
-        return THR_OK;
+        return mend_journal(c->index, err);
     THR_TRY(thr_index_commit_fold(c, learn, err));
     if (journal && !c->manifest.journal.there)
         THR_TRY(thr_index_commit_new_journal(c, NULL, NULL, err));

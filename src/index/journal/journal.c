@@ -46,16 +46,50 @@ out:
 
 static thr_status read_header(thr_journal *j, thr_error *err) {
     const header expected = make_header(&j->kind);
-    header h;
+    header h = {.version = 0};
     size_t got = 0;
     THR_TRY(thr_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
+    j->checksum = expected.checksum;
+    if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0)
+        return THR_OK;
+    /* One that is whole is another index's, or a newer version's; what follows it is not read. */
+    if (got == sizeof h && h.checksum != thr_checksum_of(&h, offsetof(header, checksum)))
+        THR_TRY(thr_journal_follows(j, expected.checksum, &j->header_damaged, err));
+    if (j->header_damaged)
+        return THR_OK;
     if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
         return thr_fail_newer(j->path, h.version, THR_JOURNAL_VERSION, err);
-    if (got != sizeof h || memcmp(&h, &expected, sizeof h) != 0)
-        return thr_fail(
-            err, THR_ECORRUPT,
-            "%s: its header is not that of this index's journal: restore the file, or build the index again", j->path);
-    j->checksum = h.checksum;
+    return thr_fail(err, THR_ECORRUPT,
+                    "%s: its header is not that of this index's journal: restore the file, or build the index again",
+                    j->path);
+}
+
+static thr_status flush(const thr_journal *j, thr_error *err) {
+    int result;
+    do
+        result = fdatasync(j->fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? THR_OK : thr_fail_errno(err, errno, "flush", j->path);
+}
+
+static thr_status write_all(const thr_journal *j, uint64_t place, const void *bytes, size_t size, thr_error *err) {
+    for (size_t at = 0; at < size;) {
+        const ssize_t n = pwrite(j->fd, (const char *)bytes + at, size - at, (off_t)(place + at));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return thr_fail_errno(err, errno, "write", j->path);
+        at += (size_t)n;
+    }
+    return THR_OK;
+}
+
+/* Written in part, it is damaged as before. */
+static thr_status mend_header(thr_journal *j, thr_error *err) {
+    const header h = make_header(&j->kind);
+    THR_TRY(write_all(j, 0, &h, sizeof h, err));
+    THR_TRY(flush(j, err));
+    j->header_damaged = false;
     return THR_OK;
 }
 
@@ -74,7 +108,8 @@ thr_status thr_journal_open(thr_context *context, const char *path, const thr_jo
     if (fstat(journal->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", path);
     journal->last = journal->end = THR_JOURNAL_HEADER;
-    return read_header(journal, err);
+    THR_TRY(read_header(journal, err));
+    return append && journal->header_damaged ? mend_header(journal, err) : THR_OK;
 }
 
 void thr_journal_close(thr_journal *journal) {
@@ -86,14 +121,6 @@ void thr_journal_close(thr_journal *journal) {
 }
 
 /* ------------------------------------------------------------------------------------------------ append */
-
-static thr_status flush(const thr_journal *j, thr_error *err) {
-    int result;
-    do
-        result = fdatasync(j->fd);
-    while (result != 0 && errno == EINTR);
-    return result == 0 ? THR_OK : thr_fail_errno(err, errno, "flush", j->path);
-}
 
 static thr_status cut(const thr_journal *j, thr_error *err) {
     int result;
@@ -111,18 +138,6 @@ thr_status thr_journal_trim(const thr_journal *journal, thr_error *err) {
     return flush(journal, err);
 }
 
-static thr_status write_all(const thr_journal *j, const char *bytes, size_t size, thr_error *err) {
-    for (size_t at = 0; at < size;) {
-        const ssize_t n = pwrite(j->fd, bytes + at, size - at, (off_t)(j->end + at));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(err, errno, "write", j->path);
-        at += (size_t)n;
-    }
-    return THR_OK;
-}
-
 thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err) {
     thr_frame_header h = {.magic = THR_FRAME_MAGIC,
                           .size = frame->size,
@@ -131,7 +146,7 @@ thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_
                           .n_calls = frame->n_calls};
     h.checksum = thr_frame_checksum(&h, frame->bytes + sizeof h);
     memcpy(frame->bytes, &h, sizeof h);
-    thr_status status = write_all(journal, frame->bytes, frame->size, err);
+    thr_status status = write_all(journal, journal->end, frame->bytes, frame->size, err);
     if (status == THR_OK)
         status = flush(journal, err);
     if (status != THR_OK) {

@@ -36,16 +36,19 @@ typedef struct thr_journal {
     char *path;
     int fd; /* -1: closed */
     thr_journal_kind kind;
-    uint64_t last, end; /* where the last whole frame begins and ends */
-    uint64_t checksum;  /* of that frame; before the first one, of the header */
+    bool header_damaged; /* in the file; nothing is lost */
+    uint64_t last, end;  /* where the last whole frame begins and ends */
+    uint64_t checksum;   /* of that frame; before the first one, of the header */
 } thr_journal;
 
 /* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind, thr_error *err);
 
 /*
- * Open a journal, to read it, or also to append. THR_ECORRUPT if its header is damaged or does not fit; THR_EVERSION;
- * THR_ENOTFOUND; THR_EIO; THR_ENOMEM. Close it in any case.
+ * Open a journal, to read it, or also to append. The header of an index's journal follows from the index. So a damaged
+ * one is no error if the first frame follows the right one, or if there is no frame; append mends it in the file.
+ * THR_ECORRUPT if the header is damaged otherwise, or another index's; THR_EVERSION; THR_ENOTFOUND; THR_EIO;
+ * THR_ENOMEM. Close it in any case.
  */
 thr_status thr_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                             thr_journal *journal, thr_error *err);
@@ -60,6 +63,9 @@ typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, th
  * THR_EIO; THR_ENOMEM; and what visit returns.
  */
 thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
+
+/* In replay.c: whether the file has no frame, or a first one that is whole and follows a header of this checksum. */
+thr_status thr_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);
 
 /* Cut off what follows the last whole frame, before the first append. THR_EIO. */
 thr_status thr_journal_trim(const thr_journal *journal, thr_error *err);

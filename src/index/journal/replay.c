@@ -31,14 +31,18 @@ static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
     return thr_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
 }
 
-/* Whether a whole frame begins at this offset of the bytes. */
-static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
+/* Whether a frame may begin at this offset of the bytes, by its header. */
+static bool may_be_frame(const bytes *b, size_t at, thr_frame_header *h) {
     if (b->size - at < sizeof *h)
         return false;
     memcpy(h, b->data + at, sizeof *h);
     return h->magic == THR_FRAME_MAGIC && h->position == b->first + at && h->size % 8 == 0 && h->size >= sizeof *h &&
-           h->size <= b->size - at && h->n_calls > 0 && h->zero == 0 &&
-           h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
+           h->size <= b->size - at && h->n_calls > 0 && h->zero == 0;
+}
+
+/* Whether a whole frame begins there. */
+static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
+    return may_be_frame(b, at, h) && h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
 }
 
 /* Take n values of a size, and their padding, from the bytes of a frame. */
@@ -85,11 +89,16 @@ static thr_status visit_frame(const thr_journal *j, const char *at, const thr_fr
     return at == end ? THR_OK : wrong_frame(j, h, err);
 }
 
-/* A frame is written only after the one before is on the disk: one that follows proves that this one was, too. */
+/*
+ * A frame is written only after the one before is on the disk: one that follows proves that this one was, too. What
+ * follows a torn frame has few headers, so frames that take more than all bytes together are damage: this pass is
+ * linear.
+ */
 static thr_status check_torn(const thr_journal *j, const bytes *b, size_t at, thr_error *err) {
     thr_frame_header h;
+    uint64_t summed = 0;
     for (size_t next = at + 8; next < b->size; next += 8)
-        if (is_frame(b, next, &h))
+        if (may_be_frame(b, next, &h) && ((summed += h.size) > b->size || is_frame(b, next, &h)))
             return thr_fail(err, THR_ECORRUPT,
                             "%s: damaged at byte %" PRIu64 ", and whole at byte %" PRIu64 " again: " REMEDY, j->path,
                             b->first + at, b->first + next);
@@ -106,6 +115,15 @@ static thr_status check_last(const thr_journal *j, thr_error *err) {
     return got == sizeof h && h.position == j->last && h.checksum == j->checksum
                ? THR_OK
                : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " has changed", j->path, j->last);
+}
+
+thr_status thr_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err) {
+    bytes b = {.data = NULL};
+    thr_frame_header h;
+    const thr_status status = read_rest(journal, &b, err);
+    *follows = status == THR_OK && (b.size == 0 || (is_frame(&b, 0, &h) && h.previous == checksum));
+    thr_release(journal->context, b.data);
+    return status;
 }
 
 thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {

@@ -20,6 +20,11 @@ static thr_status read_again(const thr_index *index, thr_error *err) {
     thr_journal journal;
     const thr_journal *read = &index->tail->journal;
     thr_status status = thr_journal_open(index->context, read->path, &read->kind, false, &journal, err);
+    if (status == THR_OK && journal.header_damaged)
+        status = thr_fail(err, THR_ECORRUPT,
+                          "%s: its header is damaged, in bytes 0 to 63, but no item is lost: 'thresher index compact' "
+                          "writes it again",
+                          journal.path);
     if (status == THR_OK)
         status = thr_journal_read(&journal, count, &n_calls, err);
     thr_journal_close(&journal);
