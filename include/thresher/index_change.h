@@ -94,10 +94,10 @@ THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_i
  * Measure how much the codes lose: the distance of some live items to their codes, over their distance to their mean,
  * both as root mean squares. *now is of the segments' items; *learned is what it was when the quantiser was learned.
  * Either is 0 where it is unknown: without kept vectors or codes, or *learned in an index that an older version
- * changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode makes searches faster. Returns THR_OK;
- * THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
+ * changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to make searches faster. Returns
+ * THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
  */
-#define THR_RECODE_PAYS 1.1
+#define THR_RECODE_PAYS 1.05
 THR_API thr_status thr_index_code_error(const thr_index *index, float *now, float *learned, thr_error *err);
 
 /*

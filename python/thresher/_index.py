@@ -579,8 +579,8 @@ class Index(Opened):
     def code_error(self) -> tuple[float, float]:
         """
         How much the codes lose of the items' spread around their mean: now, measured on some of the items, and when the
-        quantiser was learned; 0.0 where unknown. If the first exceeds the second by a tenth, compact(recode=True) makes
-        searches faster.
+        quantiser was learned; 0.0 where unknown. If the first exceeds the second by a twentieth, compact(recode=True) is
+        likely to make searches faster.
 
         Raises ChangedError.
         """
