@@ -18,7 +18,7 @@ import thresher
 from support import Case, random_vectors
 from test_tower import train as train_tower
 from thresher import shards
-from thresher.shards import _duplicates, _manifest, _sample
+from thresher.shards import _build, _duplicates, _manifest, _sample
 
 N, DIMS, K = 3000, 24, 10
 CUTS = {1: [], 2: [1234], 7: [10, 700, 701, 1500, 1501, 2999]}
@@ -285,6 +285,14 @@ class Refused(Case):
         self.assertEqual(len(os.listdir(self.path())), 2)  # what the killed build left is gone
 
 
+class Versions(unittest.TestCase):
+    def test_a_worker_of_another_version_is_named(self) -> None:
+        shape = _build.shape_of(random_vectors(3, DIMS), 0)
+        self.assertEqual(list(_build._same_version([(shape, thresher.__version__)])), [shape])
+        with self.assertRaisesRegex(thresher.MismatchError, "a worker has version 0.0.1 of thresher"):
+            list(_build._same_version([(shape, thresher.__version__), (shape, "0.0.1")]))
+
+
 class Damaged(Case):
     def setUp(self) -> None:
         super().setUp()
@@ -349,7 +357,10 @@ class Damaged(Case):
                     with self.assertRaises(thresher.Error, msg=f"{key} {bad}"):
                         shards.open(self.path())
                 owner[key] = value
-        for text in ("", "[]", "{", '"x"', "\xff"):
+        for name in ("a\0b", "\ud800", "../other"):
+            self.edit(lambda d, name=name: (d.clear(), d.update(good), d["shards"][0].update(directory=name)))
+            self.refused(thresher.FormatError, "expected a name without a path")
+        for text in ("", "[]", "{", '"x"', "\xff", "[" * 100_000, '{"a":' * 100_000, "1e999"):
             with open(os.path.join(self.path(), "shards.json"), "w", encoding="latin-1") as file:
                 file.write(text)
             with self.assertRaises(thresher.FormatError):

@@ -123,7 +123,7 @@ def _shard(path: str, number: int, entry: Any) -> Shard:
     if not isinstance(entry, dict):
         raise wrong(path, f"{where}expected an object")
     directory = _text(path, entry, "directory", where)
-    if os.path.basename(directory) != directory or directory in (".", ".."):
+    if os.path.basename(directory) != directory or directory in (".", "..") or not directory.isprintable():
         raise wrong(path, f"{where}directory is {directory!r}: expected a name without a path")
     return Shard(
         directory,
@@ -156,7 +156,7 @@ def parse(path: str, text: str) -> Manifest:
     """The manifest in the text of path/shards.json."""
     try:
         document = json.loads(text)
-    except ValueError as failure:
+    except (ValueError, RecursionError) as failure:
         raise wrong(path, f"is not JSON: {failure}") from None
     if not isinstance(document, dict) or type(document.get("thresher_shards")) is not int:
         raise wrong(path, "is not that of a collection of shards: it has no number thresher_shards")
