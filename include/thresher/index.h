@@ -67,6 +67,11 @@ typedef struct thr_index_build_options {
      * are its codes, and no vectors are stored: item_bits comes from the model, and lead_bits, keep, rotate and
      * calibration_queries are ignored. A dual model needs the inner product metric; the posting lists store its
      * fingerprint.
+     *
+     * Of a model of vectors with a binary item side (thr_tower_train_vectors), the rows are the vectors themselves, of
+     * the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them as `keep` tells: a
+     * search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors.
+     * Neither cells nor, with kept vectors, features are supported.
      */
     const char *model;
     /*
@@ -113,7 +118,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      options are out of range; more cells than items
- *   THR_EUNSUPPORTED  cells with codes only, or with features
+ *   THR_EUNSUPPORTED  cells with codes only, with features, or with a model of vectors; features beside kept vectors
+ *                     that a model encodes
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
@@ -138,7 +144,7 @@ THR_API void thr_index_free(thr_index *index);
 
 typedef struct thr_index_info {
     uint64_t n_items;
-    uint32_t n_dims;
+    uint32_t n_dims; /* of items and queries; codes of a model of vectors have its dimensions (thr_index_tower) */
     thr_metric metric;
     uint32_t item_bits;
     thr_dtype keep;
@@ -226,8 +232,8 @@ THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
 THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
 
 /*
- * Copy an item's stored vector to out, n_dims floats, rounded to the type it is stored as. A model's code is returned
- * as the vector that it represents.
+ * Copy an item's stored vector to out, n_dims floats, rounded to the type it is stored as. A text model's code is
+ * returned as the vector that it represents.
  *
  * Returns THR_OK; THR_ENOTFOUND for an unknown id; THR_EUNSUPPORTED for an index that keeps no vectors, unless its
  * codes are a model's.
@@ -255,9 +261,9 @@ typedef struct thr_search_options {
      * enough to be among the best k. So the recall holds for queries of any kind, and the calibration affects only the
      * time.
      *
-     * The recall depends on the numbers of survivors and candidates with features, without kept vectors, and for flat
-     * cosine codes without a centre. The calibrated numbers reach it for queries like those of the calibration. If
-     * n_candidates, extra or n_survivors is given, recall only chooses the others.
+     * The recall depends on the numbers of survivors and candidates with features, without kept vectors, for flat
+     * cosine codes without a centre, and for codes of a model of vectors. The calibrated numbers reach it for queries
+     * like those of the calibration. If n_candidates, extra or n_survivors is given, recall only chooses the others.
      */
     float recall;
     uint64_t
@@ -302,9 +308,9 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * scores are row-major, queries->n_rows x k; scores may be NULL.
  *
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
- * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores. Answers do not depend on the
- * number of threads or the CPU level. A second search of the same shape allocates nothing; with extra, nothing once the
- * largest answer has been seen.
+ * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's
+ * codes. Answers do not depend on the number of threads or the CPU level. A second search of the same shape allocates
+ * nothing; with extra, nothing once the largest answer has been seen; a model's encoding of queries always allocates.
  *
  * Returns THR_OK, or
  *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
@@ -312,7 +318,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *   THR_EDIM          the queries' n_dims, or the number of feature queries, is wrong
  *   THR_ERANGE        a query has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2; err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite
- *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without
+ *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra where codes are of a model
+ *                     of vectors, since they do not estimate scores of these
  *   THR_EMISMATCH     the feature weights come from another model
  *   THR_ECHANGED      a file was changed or cut after it was opened
  *   THR_ENOMEM

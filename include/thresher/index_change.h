@@ -86,16 +86,17 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 /*
  * Compact, and learn the codes anew from the items that there are: their quantiser, all codes, the calibration. Kept
  * vectors, ids and exact scores stay the same; searches may run meanwhile. Costs about as much as a build. Returns as
- * thr_index_compact, but always writes all segments; THR_EUNSUPPORTED also if the index keeps no vectors.
+ * thr_index_compact, but always writes all segments; THR_EUNSUPPORTED also if the index keeps no vectors, or holds a
+ * model's codes.
  */
 THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
 /*
  * Measure how much the codes lose: the distance of some live items to their codes, over their distance to their mean,
  * both as root mean squares. *now is of the segments' items; *learned is what it was when the quantiser was learned.
- * Either is 0 where it is unknown: without kept vectors or codes, or *learned in an index that an older version
- * changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to make searches faster. Returns
- * THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
+ * Either is 0 where it is unknown: without kept vectors or codes, of a model's codes, or *learned in an index that an
+ * older version changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to make searches
+ * faster. Returns THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
  */
 #define THR_RECODE_PAYS 1.05
 THR_API thr_status thr_index_code_error(const thr_index *index, float *now, float *learned, thr_error *err);

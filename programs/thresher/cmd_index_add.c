@@ -46,7 +46,7 @@ static int encode(program *run, const add_values *values, prog_rows *rows, thr_i
 
     if (thr_index_open(run->context, values->dir, index, &err) != THR_OK)
         return text ? prog_failed(&err) : PROG_DONE; /* adding rows reports it */
-    if (!text && !prog_reads_vectors(thr_index_tower(*index)))
+    if (!text && !prog_encodes_vectors(thr_index_tower(*index)))
         return PROG_DONE;
     if (thr_index_tower(*index) == NULL && thr_index_dual(*index) == NULL) {
         prog_error("%s holds text, and %s has no model to encode it: give rows of numbers (names go to --ids)",

@@ -64,7 +64,8 @@ static const prog_option options[] = {
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
                       "the model (thresher tower train) whose item side encodes the rows, or produced the "
                       "vectors of texts. The index stores a copy and can then be searched by text. If the item side is "
-                      "binary, its codes are stored as they are")},
+                      "binary, its codes are stored as they are. A model of vectors encodes the rows, and searches "
+                      "take such vectors: codes screen, kept vectors refine")},
     {.name = "quantiser-from",
      .kind = PROG_TEXT,
      .value = "DIR",
@@ -73,7 +74,7 @@ static const prog_option options[] = {
              "the leading bits and the rotation are that index's (default: learned from a sample of the rows)",
      .offset = offsetof(build_values, quantiser_from)},
     {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", prog_metrics, offsetof(build_values, metric),
-                        "the score: cosine, inner product or L2 distance; set by --model if given"),
+                        "the score: cosine, inner product or L2 distance; set by --model unless that is of vectors"),
      .fallback = "cosine"},
     {PROG_COUNT_OPTION("bits", "1..8", offsetof(build_values, bits),
                        "bits of code a dimension: more are slower to scan and need fewer candidates"),
@@ -134,10 +135,11 @@ static int check_words(const program *run, const build_values *values) {
 /* Refuse options that a binary model determines. */
 static int check_model_words(const program *run, const build_values *values, const thr_tower_config *config) {
     static const char *const decided[] = {"bits", "lead", "rotate", "keep"};
+    const size_t n = sizeof decided / sizeof decided[0] - (config->n_inputs != 0 ? 1 : 0); /* inputs can be kept */
 
     if (config->item_bits == THR_FLOAT_BITS)
         return PROG_DONE;
-    for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
+    for (size_t i = 0; i < n; i++)
         if (prog_is_given(run, decided[i])) {
             prog_error("--%s: %s makes codes of %" PRIu32 " %s, which are stored as they are: leave it out", decided[i],
                        values->model, config->item_bits, config->item_bits == 1 ? "bit" : "bits");
@@ -156,26 +158,35 @@ typedef struct build_source {
     thr_metric metric;
 } build_source;
 
-/* The metric: the one that the model needs; --metric must agree. */
-static int open_model(program *run, const build_values *values, build_source *source) {
+/* The metric: the one that the model's vectors need; --metric must agree. That of given vectors is free. */
+static int choose_metric(const program *run, const build_values *values, build_source *source) {
     const thr_metric metric = (thr_metric)values->metric;
-    thr_error err = {.status = THR_OK};
-    bool dual = false;
+    const thr_tower *tower = source->tower;
 
-    if (prog_probe_dual(run, values->model, &dual) != PROG_DONE)
-        return PROG_FAILED;
-    source->metric = dual ? THR_METRIC_IP : THR_METRIC_COSINE;
+    if (prog_takes_vectors(tower))
+        return PROG_DONE;
+    source->metric = source->dual != NULL ? THR_METRIC_IP : THR_METRIC_COSINE;
     if (prog_is_given(run, "metric") && metric != source->metric) {
         prog_error("--metric %s: the vectors of --model %s need %s; %s", thr_metric_name(metric), values->model,
                    thr_metric_name(source->metric), prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
+    return PROG_DONE;
+}
+
+static int open_model(program *run, const build_values *values, build_source *source) {
+    thr_error err = {.status = THR_OK};
+    bool dual = false;
+
+    if (prog_probe_dual(run, values->model, &dual) != PROG_DONE)
+        return PROG_FAILED;
     const thr_status status = dual ? thr_dual_open(run->context, values->model, &source->dual, &err)
                                    : thr_tower_open(run->context, values->model, &source->tower, &err);
     if (status != THR_OK)
         return prog_failed(&err);
-    if (dual)
-        return PROG_DONE;
+    const int rc = choose_metric(run, values, source);
+    if (rc != PROG_DONE || dual)
+        return rc;
     const thr_tower_info info = thr_tower_get_info(source->tower);
     return check_model_words(run, values, &info.config);
 }
@@ -185,7 +196,7 @@ static int open_source(program *run, const build_values *values, build_source *s
 
     if (rc == PROG_DONE && values->model != NULL)
         rc = open_model(run, values, source);
-    if (rc != PROG_DONE || (!prog_rows_are_text(&source->rows) && !prog_reads_vectors(source->tower)))
+    if (rc != PROG_DONE || (!prog_rows_are_text(&source->rows) && !prog_encodes_vectors(source->tower)))
         return rc;
     if (source->tower == NULL && source->dual == NULL) {
         prog_error("%s holds text; VECTORS must be rows of numbers (texts need --model, names go to --ids)",
@@ -255,6 +266,7 @@ const prog_command prog_index_build = {
                               "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
                               "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
                               "thresher index build packages.tsv.xz:long --model p.safetensors -o p.index",
+                              "thresher index build items.npy --model m.safetensors -o items.index",
                               "thresher index build ads.fvecs --metric ip --features ads.tsv -o ads.index",
                               "thresher index build ads.tsv:2 --model m.safetensors --features ads.tsv -o ads"),
 };

@@ -8,6 +8,7 @@
 #include "dual.h"
 #include "endings.h"
 #include "index_out.h"
+#include "index_rows.h"
 #include "input.h"
 #include "program.h"
 #include "rows_out.h"
@@ -202,7 +203,7 @@ static int run_encode(program *run, const void *all_values) {
     else if (prog_names_rows(values->output))
         rc = make_file(run, values, tower, rows, start);
     else
-        rc = make_index(run, values, rows, start);
+        rc = make_index(run, values, prog_takes_vectors(tower) ? texts : rows, start);
     thr_reader_free(rows);
     thr_reader_free(texts);
     thr_tower_free(tower);

@@ -13,8 +13,16 @@ bool prog_rows_are_text(const prog_rows *rows) {
     return thr_reader_get_shape(rows->file).dtype == THR_DTYPE_NONE;
 }
 
-bool prog_reads_vectors(const thr_tower *tower) {
+static bool reads_vectors(const thr_tower *tower) {
     return tower != NULL && thr_tower_get_info(tower).config.n_inputs != 0;
+}
+
+bool prog_takes_vectors(const thr_tower *tower) {
+    return reads_vectors(tower) && thr_tower_packed_size(tower, THR_SIDE_ITEM) != 0;
+}
+
+bool prog_encodes_vectors(const thr_tower *tower) {
+    return reads_vectors(tower) && thr_tower_packed_size(tower, THR_SIDE_ITEM) == 0;
 }
 
 int prog_rows_encode(prog_rows *rows, const thr_tower *tower, const thr_dual *dual) {

@@ -19,8 +19,11 @@ bool prog_rows_are_text(const prog_rows *rows);
 /* Encode the lines or rows by one of both models, which stays the caller's; the other is NULL. */
 int prog_rows_encode(prog_rows *rows, const thr_tower *tower, const thr_dual *dual);
 
-/* Whether a model (may be NULL) encodes given vectors instead of texts. */
-bool prog_reads_vectors(const thr_tower *tower);
+/* Whether a model (may be NULL) is of given vectors and makes codes: an index encodes its items and queries itself. */
+bool prog_takes_vectors(const thr_tower *tower);
+
+/* Whether it is one of given vectors that makes floats, which are indexed. */
+bool prog_encodes_vectors(const thr_tower *tower);
 
 /* The reader of vectors, which lives until prog_rows_close. */
 thr_reader *prog_rows_reader(const prog_rows *rows);

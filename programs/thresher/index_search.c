@@ -224,7 +224,7 @@ int prog_vector_search_file(prog_vector_search *s) {
 
     if (rc != PROG_DONE)
         return rc;
-    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_reads_vectors(thr_index_tower(s->index))) {
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index))) {
         rc = prog_vector_search_encode(s, s->values->queries, file, &texts);
         if (rc == PROG_DONE)
             rc = open_users(s, s->values->queries, NULL);

@@ -46,6 +46,26 @@ class TowerVectors(Case):
             self.assertGreater((found == np.arange(50)[:, None]).any(axis=1).mean(), 0.9)
             self.assertEqual(index.search(ROWS[7], 5)[0][0], found[7][0])
 
+    def test_kept_vectors_refine(self) -> None:
+        for metric in ("cosine", "ip", "l2"):
+            with thresher.Index.build(self.path(metric), ROWS, model=self.tower, metric=metric) as index:
+                self.assertEqual((index.info.n_dims, index.info.keep, index.info.metric), (24, "float32", metric))
+                exact = index.search(ROWS[:50], 5, exact=True)
+                every = index.search(ROWS[:50], 5, n_candidates=len(ROWS))
+                self.assertTrue((exact[0] == every[0]).all() and (exact[1] == every[1]).all())
+                few = index.search(ROWS[:50], 5, n_candidates=100)[0]
+                self.assertGreater(np.mean([np.isin(a, b).mean() for a, b in zip(few, exact[0])]), 0.6)
+                self.assertTrue((index.vectors([3, 8]) == ROWS[[3, 8]]).all())
+                offsets = index.search_radius(ROWS[:5], float(exact[1][:5, 0].min())).offsets
+                self.assertGreaterEqual(offsets[-1], 5)
+                index.add(0.5 * ROWS[:10])
+        with thresher.Index.open(self.path("l2")) as index:
+            self.assertEqual(index.search(0.5 * ROWS[4], 1, n_candidates=50)[0][0], len(ROWS) + 4)
+        with thresher.Index.build(self.path("bare"), ROWS, model=self.tower, keep=None) as index:
+            self.assertEqual(index.search(ROWS[:3], 5)[0].shape, (3, 5))
+            with self.assertRaises(thresher.UnsupportedError):
+                index.search(ROWS[:3], 5, exact=True)
+
     def test_pairs_of_queries_and_items(self) -> None:
         options = {**SMALL, "query_bits": 3, "item_bits": 2, "distil": 0.5}
         tower = thresher.Tower.train_vectors(ROWS, self.path("p.safetensors"), queries=ROWS + 0.1, **options)

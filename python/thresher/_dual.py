@@ -136,7 +136,7 @@ class Dual(Model):
     """
 
     _kind = DualHandle
-    lines_reader, reads_vectors = "thr_dual_reader", False
+    lines_reader, reads_vectors, encodes_vectors = "thr_dual_reader", False, False
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)

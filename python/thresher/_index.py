@@ -30,7 +30,7 @@ from ._radius import search_radius
 from ._readers import Vectors
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
 from ._tables import as_names
-from ._tower import TowerInfo, are_texts, encode, tower_info
+from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
 from ._writer import IndexWriter, create
 
 CertifiedArray = npt.NDArray[np.bool_]
@@ -311,7 +311,7 @@ class Index(Opened):
         ):
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
         by_model = features is None
-        if self._reads_vectors(handle) and not are_texts(queries):
+        if self._encodes_vectors(handle) and not are_texts(queries):
             queries = self._encoded(handle, queries)
         elif are_texts(queries):
             if features is None:
@@ -384,7 +384,7 @@ class Index(Opened):
         """
         handle = self._allow(self.handle(), filter)
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
-        if self._reads_vectors(handle) or are_texts(queries):
+        if self._encodes_vectors(handle) or are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
 
@@ -448,10 +448,10 @@ class Index(Opened):
             return None
         return hits_of(dual, users) if isinstance(users, str) else [hits_of(dual, user) for user in users]
 
-    def _reads_vectors(self, handle: IndexHandle) -> bool:
-        """Whether queries as vectors are those that the index's model encodes."""
+    def _encodes_vectors(self, handle: IndexHandle) -> bool:
+        """Whether queries as vectors must be encoded first; a search encodes them for codes of a model."""
         tower = lib.thr_index_tower(handle.pointer)
-        return tower is not None and tower_info(tower).n_inputs != 0
+        return tower is not None and encodes_vectors(tower)
 
     def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
         dual = lib.thr_index_dual(handle.pointer)

@@ -20,7 +20,7 @@ from ._library import defaults, lib
 from ._readers import Reader
 from ._tables import as_names
 from ._texts import AT_ONCE, VectorArray, encode_texts
-from ._tower import encode, tower_info
+from ._tower import encode, encodes_vectors, tower_info
 
 
 class IndexChange(NamedTuple):
@@ -47,6 +47,7 @@ class _Encoder:
         self._dual = lib.thr_index_dual(handle.pointer)
         self._tower = lib.thr_index_tower(handle.pointer)
         self.reads_vectors = self._tower is not None and tower_info(self._tower).n_inputs != 0
+        self.encodes_vectors = self._tower is not None and encodes_vectors(self._tower)
         self.lines_reader = "thr_tower_reader" if self._dual is None else "thr_dual_reader"
 
     def is_there(self) -> bool:

@@ -37,6 +37,9 @@ class Encoder(Protocol):
     @property
     def reads_vectors(self) -> bool: ...
 
+    @property
+    def encodes_vectors(self) -> bool: ...
+
     def handle(self) -> Any: ...
 
     def chunks(self, texts: Iterable[str]) -> Iterable[AnyArray]: ...
@@ -68,7 +71,7 @@ class Reader:
         else:
             chunks = _Chunks(source if tower is None or tower.reads_vectors else _encoded(source, tower))
             status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
-        if status == _abi.OK and tower is not None and tower.reads_vectors:
+        if status == _abi.OK and tower is not None and tower.encodes_vectors:
             status = self._encode(tower)
         if status != _abi.OK:
             failure = _errors.failure(status, _errors.slot.error, files=True)

@@ -46,6 +46,11 @@ def tower_info(pointer: int | None) -> TowerInfo:
     return read(TowerInfo, i, i.config)
 
 
+def encodes_vectors(pointer: int | None) -> bool:
+    """Whether the model encodes given vectors to floats."""
+    return tower_info(pointer).n_inputs != 0 and lib.thr_tower_packed_size(pointer, _abi.SIDE["item"]) == 0
+
+
 def encode_vectors(pointer: int | None, side: int, rows: Any) -> VectorArray:
     """thr_tower_encode_vectors of an array [n, n_inputs] or [n_inputs]."""
     array = _arrays.vectors(rows, "vectors", one_row=True)
@@ -90,6 +95,11 @@ class Tower(Model):
     def reads_vectors(self) -> bool:
         """Whether the model encodes given vectors instead of texts."""
         return self.info.n_inputs != 0
+
+    @property
+    def encodes_vectors(self) -> bool:
+        """Whether it encodes them to floats: an index of a model's codes encodes vectors itself."""
+        return encodes_vectors(self.handle().pointer)
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)

@@ -35,7 +35,14 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as views for the scan */
     thr_scan_target target; /* without a store */
-    thr_cell_table *cells;  /* of each segment */
+    /*
+     * For scores of kept vectors: target itself, unless the codes are of a model and the vectors its inputs. Then
+     * target has the codes, scores their cosines and keeps nothing; this one has the vectors, and plain is the
+     * quantiser of their dimensions.
+     */
+    thr_scan_target exact;
+    thr_quantiser plain;
+    thr_cell_table *cells; /* of each segment */
     thr_live live;
     thr_hits *hits;        /* NULL unless the manifest names posting lists */
     thr_index_model model; /* zero unless the manifest names a model */
@@ -47,6 +54,7 @@ struct thr_index {
     thr_idle cell_searches;   /* thr_cells_workspace */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
+    thr_idle refines;         /* thr_refine_workspace (search_inputs.c) */
     thr_idle merges;          /* thr_index_merge, of searches in an index with a tail */
 
     /*

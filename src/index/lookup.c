@@ -80,11 +80,11 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     const thr_segment *segment =
         thr_index_in_tail(index, row) ? &index->tail_segment : &index->segments[thr_index_segment_of(index, row)];
-    const size_t n_dims = index->manifest.quantiser.n_dims,
+    const size_t n_dims = thr_manifest_vector_dims(&index->manifest),
                  item = (size_t)(row - (segment == &index->tail_segment ? index->tail->first_row : segment->first_row));
     switch (index->manifest.keep) {
     case THR_DTYPE_NONE:
-        thr_code_read(segment->codes, (uint32_t)n_dims, index->manifest.lead, item, out);
+        thr_code_read(segment->codes, index->manifest.quantiser.n_dims, index->manifest.lead, item, out);
         break;
     case THR_DTYPE_F32:
         memcpy(out, (const float *)segment->vectors + item * n_dims, n_dims * sizeof(float));
@@ -100,7 +100,8 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
 }
 
 static thr_status check_keeps_vectors(const thr_index *index, thr_error *err) {
-    if (index->manifest.keep == THR_DTYPE_NONE && !index->manifest.model.codes)
+    const thr_manifest_model *model = &index->manifest.model;
+    if (index->manifest.keep == THR_DTYPE_NONE && (!model->codes || model->n_inputs != 0))
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds codes only: build it with vectors kept, as float32, float16 or int8", index->dir);
     return thr_index_check_unchanged(index, err);
@@ -121,7 +122,7 @@ thr_status thr_index_vectors(const thr_index *index, const uint64_t *ids, size_t
                 thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, ids[i]);
             return thr_index_check_after(index, status, err);
         }
-        thr_index_row_vector(index, row, out + i * index->manifest.quantiser.n_dims);
+        thr_index_row_vector(index, row, out + i * thr_manifest_vector_dims(&index->manifest));
     }
     return thr_index_check_after(index, THR_OK, err);
 }

@@ -361,15 +361,30 @@ static thr_status journal_line(parser *p, thr_manifest_journal *journal) {
     return THR_OK;
 }
 
-/* Whether the fields agree with the model line: with a model's codes, nothing is learnt from vectors. */
+/*
+ * Whether the fields agree with the model line: with a model's codes, nothing is learnt from vectors but how many
+ * candidates to refine, if the vectors that it encoded are kept.
+ */
 static bool model_fits(const thr_manifest *m) {
-    bool plain = m->metric == THR_METRIC_COSINE && m->keep == THR_DTYPE_NONE && m->lead == m->quantiser.item_bits &&
-                 !m->centred && m->quantiser.rotation_seed == 0 && m->tuning.n_queries == 0;
+    const bool cosine = m->metric == THR_METRIC_COSINE, kept = m->keep != THR_DTYPE_NONE;
+    bool plain = m->lead == m->quantiser.item_bits && !m->centred && m->quantiser.rotation_seed == 0;
     for (int i = 0; i < THR_MAX_BITS; i++)
         plain = plain && m->quantiser.ranges[i] == THR_FIXED_RANGE;
     if (m->model.dual)
         return m->metric == THR_METRIC_IP;
-    return m->metric == THR_METRIC_COSINE && (!m->model.codes || plain);
+    if (m->model.n_inputs != 0)
+        return m->model.codes && plain && (kept || m->tuning.n_queries == 0) && !(kept && m->hits.there);
+    return cosine && (!m->model.codes || (plain && !kept && m->tuning.n_queries == 0));
+}
+
+/* "inputs DIMS", after a model of vectors whose codes the segments hold. */
+static thr_status inputs_line(parser *p, thr_manifest_model *model) {
+    uint64_t n_dims = 0;
+    if (!model->codes || p->end - p->next < 7 || memcmp(p->next, "inputs ", 7) != 0)
+        return THR_OK;
+    THR_TRY(number_line(p, "inputs", 1, THR_MAX_DIMS, &n_dims));
+    model->n_inputs = (uint32_t)n_dims;
+    return THR_OK;
 }
 
 static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
@@ -440,10 +455,10 @@ static size_t key_length(const char *line, const char *end) {
  * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {"metric",  "dims",   "bits",     "lead",     "keep",     "items",
-                                       "ranges",  "centre", "rotation", "errors",   "tuning",   "recall",
-                                       "ids",     "names",  "model",    "features", "segments", "segment",
-                                       "commits", "next",   "error",    "live",     "journal"};
+    static const char *const keys[] = {"metric",  "dims",    "bits",     "lead",   "keep",     "items",
+                                       "ranges",  "centre",  "rotation", "errors", "tuning",   "recall",
+                                       "ids",     "names",   "model",    "inputs", "features", "segments",
+                                       "segment", "commits", "next",     "error",  "live",     "journal"};
     uint32_t number = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -486,6 +501,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     THR_TRY(flag_line(p, "names", &m->has_names));
     if (m->version > 1) {
         THR_TRY(model_line(p, &m->model));
+        THR_TRY(inputs_line(p, &m->model));
         THR_TRY(hits_line(p, &m->hits));
     }
     if (m->version > 2)
@@ -494,13 +510,12 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
         THR_TRY(journal_line(p, &m->journal));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
-    m->quantiser.unit = m->metric == THR_METRIC_COSINE;
+    m->quantiser.unit = m->metric == THR_METRIC_COSINE || m->model.n_inputs != 0;
     m->quantiser.fixed = m->model.codes;
     m->lead = (uint32_t)lead;
     if (m->model.there && !model_fits(m))
         return wrong(p, "for a model cosine, for a dual one ip; for codes that they are flat, with ranges of 2 and "
-                        "without vectors, "
-                        "centre, rotation and tuning");
+                        "without centre, rotation, vectors and tuning; for those of given vectors, these may be kept");
     THR_TRY(number_line(p, "segments", m->version > 3 ? 0 : 1, THR_MAX_SEGMENTS, &n_segments));
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
@@ -600,6 +615,8 @@ static void add_model(printer *out, const thr_manifest_model *model) {
         model->codes  ? "codes"
         : model->dual ? "dual"
                       : "vectors");
+    if (model->n_inputs != 0)
+        add(out, "inputs %" PRIu32 "\n", model->n_inputs);
 }
 
 static void add_hits(printer *out, const thr_manifest_hits *hits) {

@@ -42,11 +42,16 @@ typedef struct thr_manifest_segment {
 /* The model of an index. */
 typedef struct thr_manifest_model {
     bool there;
-    bool codes;     /* the segments hold the model's codes, which are the items' vectors: the quantiser is fixed */
+    bool codes;     /* the segments hold the model's codes: the quantiser is fixed */
     bool dual;      /* it is a dual model */
     uint32_t build; /* part of the file's name */
     uint64_t file_bytes, checksum;
     uint64_t fingerprint; /* thr_tower_info, thr_dual_info */
+    /*
+     * A model of vectors whose codes the segments hold: the dimensions of the vectors that it encodes. Items and
+     * queries are such vectors, the metric is theirs, and so are the kept ones. 0: items are the model's embeddings.
+     */
+    uint32_t n_inputs;
 } thr_manifest_model;
 
 /* The posting lists of the items' features. */
@@ -105,6 +110,11 @@ typedef struct thr_manifest {
     uint32_t n_segments;            /* 0: the quantiser is not learned yet; its numbers have no meaning */
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
+
+/* Dimensions of items and queries as users see them, and of kept vectors. */
+static inline uint32_t thr_manifest_vector_dims(const thr_manifest *m) {
+    return m->model.n_inputs != 0 ? m->model.n_inputs : m->quantiser.n_dims;
+}
 
 /* Whether an index can keep vectors of this type. */
 static inline bool thr_keep_is_known(thr_dtype keep) {

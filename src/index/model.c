@@ -26,54 +26,55 @@ uint32_t thr_index_model_query_bits(const thr_index_model *model) {
 /* ------------------------------------------------------------------------------------------------ build */
 
 /* Fill in the properties that a build needs, for a model of texts or a dual one. */
-static thr_status describe_texts(thr_context *context, thr_index_model_source *source, uint32_t *n_dims,
-                                 thr_error *err) {
-    thr_tower *tower = NULL;
-    THR_TRY(thr_tower_open(context, source->path, &tower, err));
-    const thr_tower_info info = thr_tower_get_info(tower);
-    thr_tower_free(tower);
+static thr_status describe_texts(thr_context *context, thr_index_model_source *source, thr_error *err) {
+    THR_TRY(thr_tower_open(context, source->path, &source->tower, err));
+    const thr_tower_info info = thr_tower_get_info(source->tower);
     source->item_bits = info.config.item_bits;
     source->codes = gives_codes(&info.config, info.config.item_bits);
+    source->n_inputs = source->codes ? info.config.n_inputs : 0;
     source->fingerprint = info.fingerprint;
-    *n_dims = info.config.n_dims;
+    source->n_dims = info.config.n_dims;
     return THR_OK;
 }
 
-static thr_status describe_dual(thr_context *context, thr_index_model_source *source, uint32_t *n_dims,
-                                thr_error *err) {
+static thr_status describe_dual(thr_context *context, thr_index_model_source *source, thr_error *err) {
     thr_dual *dual = NULL;
     THR_TRY(thr_dual_open(context, source->path, &dual, err));
     const thr_dual_info info = thr_dual_get_info(dual);
     thr_dual_free(dual);
     source->fingerprint = info.fingerprint;
-    *n_dims = info.n_vector;
+    source->n_dims = info.n_vector;
     return THR_OK;
 }
 
 static thr_status check_source(const thr_index_model_source *source, const thr_row_source *rows, thr_metric metric,
-                               uint32_t n_dims, thr_error *err) {
+                               thr_error *err) {
     const thr_metric wanted = source->dual ? THR_METRIC_IP : THR_METRIC_COSINE;
+    if (source->n_inputs != 0 && source->n_inputs != rows->shape.n_dims)
+        return thr_fail(err, THR_EDIM,
+                        "%s: vectors of %" PRIu32 " dimensions, but the model %s encodes those of %" PRIu32, rows->name,
+                        rows->shape.n_dims, source->path, source->n_inputs);
+    if (source->n_inputs != 0)
+        return THR_OK;
     if (metric != wanted)
         return thr_fail(err, THR_EINVAL, "the metric %s with a model: vectors of %s are learned for %s: choose that",
                         thr_metric_name(metric), source->path, thr_metric_name(wanted));
-    if (n_dims != rows->shape.n_dims)
+    if (source->n_dims != rows->shape.n_dims)
         return thr_fail(err, THR_EDIM,
                         "%s: vectors of %" PRIu32 " dimensions, but those of the model %s have %" PRIu32
                         ": give the vectors that its item side makes",
-                        rows->name, rows->shape.n_dims, source->path, n_dims);
+                        rows->name, rows->shape.n_dims, source->path, source->n_dims);
     return THR_OK;
 }
 
 thr_status thr_index_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
                                        thr_metric metric, thr_index_model_source *source, thr_error *err) {
-    uint32_t n_dims = 0;
     *source = (thr_index_model_source){.path = path, .map.fd = -1};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_map_open(path, &source->map, err));
     THR_TRY_OUT(thr_dual_probe(context, path, &source->dual, err));
-    THR_TRY_OUT(source->dual ? describe_dual(context, source, &n_dims, err)
-                             : describe_texts(context, source, &n_dims, err));
-    status = check_source(source, rows, metric, n_dims, err);
+    THR_TRY_OUT(source->dual ? describe_dual(context, source, err) : describe_texts(context, source, err));
+    status = check_source(source, rows, metric, err);
 out:
     if (status != THR_OK)
         thr_index_model_source_close(source);
@@ -82,6 +83,8 @@ out:
 
 void thr_index_model_source_close(thr_index_model_source *source) {
     thr_map_close(&source->map);
+    thr_tower_free(source->tower);
+    source->tower = NULL;
 }
 
 /*
@@ -121,6 +124,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     thr_status status = THR_OK;
     *listed = (thr_manifest_model){.there = true,
                                    .codes = source->codes,
+                                   .n_inputs = source->n_inputs,
                                    .dual = source->dual,
                                    .build = dir->build,
                                    .file_bytes = source->map.size,
@@ -161,6 +165,7 @@ static thr_status check_texts(const thr_index_model *model, const thr_manifest *
     THR_TRY(check_fingerprint(model, manifest, info.fingerprint, err));
     if (info.config.n_dims != manifest->quantiser.n_dims ||
         manifest->model.codes != gives_codes(&info.config, info.config.item_bits) ||
+        (manifest->model.codes && info.config.n_inputs != manifest->model.n_inputs) ||
         (manifest->model.codes && info.config.item_bits != manifest->quantiser.item_bits))
         return thr_fail(err, THR_EMISMATCH,
                         "%s: gives items %" PRIu32 " dimensions of %" PRIu32 " bits, the index has %" PRIu32

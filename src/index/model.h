@@ -20,13 +20,17 @@ typedef struct thr_index_model_source {
     const char *path; /* borrowed */
     thr_map map;
     bool dual;
+    thr_tower *tower;   /* a model of texts or vectors, open */
     bool codes;         /* embeddings of its item side are codes */
+    uint32_t n_inputs;  /* of a model of vectors with codes: dimensions of these, which the rows are; else 0 */
+    uint32_t n_dims;    /* of its embeddings */
     uint32_t item_bits; /* their planes */
     uint64_t fingerprint;
 } thr_index_model_source;
 
 /*
- * Open the model at path, whose item side has made the rows of source.
+ * Open the model at path, whose item side has made the rows of source, or will encode them if it is a model of vectors
+ * that gives codes.
  *
  * THR_EDIM if the rows have other dimensions; THR_EINVAL if the metric is not the model's; and what thr_tower_open and
  * thr_dual_open return.

@@ -9,6 +9,7 @@
 #include "index/features.h"
 #include "index/journal/snapshot.h"
 #include "index/merge.h"
+#include "index/search_inputs.h"
 #include "kernel/kernel.h"
 
 #include <errno.h>
@@ -57,6 +58,7 @@ static void free_root(thr_index *index) {
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
     thr_idle_end(&index->merges, thr_index_merge_free);
+    thr_idle_end(&index->refines, thr_index_refine_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -86,6 +88,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     thr_segment_shape shape = {.version = m->version < THR_SEGMENT_VERSION ? m->version : THR_SEGMENT_VERSION,
                                .n_items = listed->n_items,
                                .n_dims = m->quantiser.n_dims,
+                               .n_inputs = m->model.n_inputs,
                                .bits = m->quantiser.item_bits,
                                .lead = m->lead,
                                .metric = m->metric,
@@ -224,14 +227,15 @@ static thr_status load_unpublished(thr_index *index, const char *dir, const thr_
     THR_TRY(thr_alloc(index->context, m->n_segments, sizeof *m->segments, &m->segments, "segments", err));
     memcpy(m->segments, manifest->segments, m->n_segments * sizeof *m->segments);
     index->n_segment_rows = m->n_rows;
-    return map_segments(index, dir, err);
+    THR_TRY(map_segments(index, dir, err));
+    return m->model.n_inputs == 0 ? THR_OK : thr_index_model_open(index->context, dir, m, &index->model, err);
 }
 
 static void describe(thr_index *index) {
     const thr_manifest *m = &index->manifest;
     thr_index_info *info = &index->info;
     info->n_items = m->n_items;
-    info->n_dims = m->quantiser.n_dims;
+    info->n_dims = thr_manifest_vector_dims(m);
     info->metric = m->metric;
     info->item_bits = m->quantiser.item_bits;
     info->keep = m->keep;
@@ -253,6 +257,14 @@ static void describe(thr_index *index) {
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors};
+    index->exact = index->target;
+    if (m->model.n_inputs == 0)
+        return;
+    index->target.metric = THR_METRIC_COSINE;
+    index->target.keep = THR_DTYPE_NONE;
+    index->plain = (thr_quantiser){.n_dims = info->n_dims, .item_bits = 1, .unit = m->metric == THR_METRIC_COSINE};
+    index->exact.quantiser = &index->plain;
+    index->exact.lead = 1;
 }
 
 /*
@@ -275,6 +287,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_idle_start(&index->merges, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->refines, context, err));
     THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
     memcpy(index->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));

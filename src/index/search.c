@@ -6,6 +6,7 @@
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
 #include "index/merge.h"
+#include "index/search_inputs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -34,9 +35,9 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
     size_t places;
     THR_TRY(thr_code_check_rows(queries, err));
-    if (queries->n_dims != index->manifest.quantiser.n_dims)
+    if (queries->n_dims != index->info.n_dims)
         return thr_fail(err, THR_EDIM, "queries of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
-                        queries->n_dims, index->manifest.quantiser.n_dims, index->dir);
+                        queries->n_dims, index->info.n_dims, index->dir);
     if (k > SIZE_MAX / sizeof(uint64_t) ||
         !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_rows, &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
@@ -99,7 +100,9 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     const thr_cells_target cells = {&index->target, index->cells, index->n_segments};
     const bool whole = index->n_segments > 0 && !thr_index_journal_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
-    const thr_status status = skip    ? search_cells(index, scan, &cells, queries, options, answers, err)
+    const bool inputs = index->manifest.model.n_inputs != 0;
+    const thr_status status = inputs  ? thr_index_search_inputs(index, scan, queries, options, hits, answers, err)
+                              : skip  ? search_cells(index, scan, &cells, queries, options, answers, err)
                               : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
                                       : thr_index_search_merged(index, scan, queries, options, answers, err);
     thr_idle_put(&index->root->scans, scan);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "index/merge.h"
+#include "index/search_inputs.h"
 #include "scan/radius.h"
 
 #include <math.h>
@@ -78,6 +79,24 @@ static thr_status gather(const thr_index *index, thr_found *found, owned_result 
     return THR_OK;
 }
 
+/* Of a model's codes of given vectors: all kept vectors are scored, or else the codes of encoded queries. */
+static thr_status search_inputs(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                                const thr_search_options *options, thr_found *found, thr_error *err) {
+    void *workspace = NULL;
+    thr_matrix embedded;
+    thr_search_options exact = *options;
+    exact.exact = true;
+    THR_TRY(thr_scan_check_queries(scan, &index->exact, queries, err));
+    if (index->exact.keep != THR_DTYPE_NONE)
+        return thr_scan_radius(scan, &index->exact, queries, least_score, &exact, found, err);
+    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
+    if (status == THR_OK)
+        status = thr_scan_radius(scan, &index->target, &embedded, least_score, options, found, err);
+    if (workspace != NULL)
+        thr_idle_put(&index->root->refines, workspace);
+    return status;
+}
+
 thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
                                    const thr_search_options *options, thr_radius_result **result, thr_error *err) {
     thr_search_options complete;
@@ -100,7 +119,9 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (queries->n_rows > 0) {
         THR_TRY_OUT(thr_index_restrict(index, &complete, &filter, err));
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
-        status = thr_index_radius_merged(index, scan, queries, least_score, &complete, found, err);
+        status = index->manifest.model.n_inputs != 0
+                     ? search_inputs(index, scan, queries, least_score, &complete, found, err)
+                     : thr_index_radius_merged(index, scan, queries, least_score, &complete, found, err);
         thr_idle_put(&index->root->scans, scan);
     }
     if (status == THR_OK)

@@ -29,20 +29,20 @@ const char *thr_index_section_name(uint32_t kind) {
 bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size) {
     uint64_t padded = thr_padded_items(shape->n_items);
     bool cosine = shape->metric == THR_METRIC_COSINE, vectors = shape->keep != THR_DTYPE_NONE;
-    bool nested = shape->lead < shape->bits;
+    bool nested = shape->lead < shape->bits, cosine_codes = cosine || shape->n_inputs != 0;
     *size = padded * sizeof(float);
     switch (kind) {
     case THR_SECTION_VECTORS:
-        *size = (uint64_t)shape->n_items * shape->n_dims * thr_dtype_size(shape->keep);
+        *size = (uint64_t)shape->n_items * thr_shape_vector_dims(shape) * thr_dtype_size(shape->keep);
         return vectors;
     case THR_SECTION_CODES:
         *size = padded / THR_BLOCK_ITEMS * thr_block_size(shape->n_dims, shape->lead);
         return true;
     case THR_SECTION_BLOCK_NORMS:
         *size = padded / THR_BLOCK_ITEMS * sizeof(uint32_t);
-        return !nested && cosine && !shape->centred;
+        return !nested && cosine_codes && !shape->centred;
     case THR_SECTION_FACTORS:
-        return !nested && (!cosine || shape->centred);
+        return !nested && (!cosine_codes || shape->centred);
     case THR_SECTION_OFFSETS:
         return !nested && thr_shape_has_offsets(shape);
     case THR_SECTION_SCALES:

@@ -61,14 +61,21 @@ extern const thr_file_kind thr_segment_kind;
 typedef struct thr_segment_shape {
     uint32_t version, n_items, n_dims, bits, lead;
     uint32_t n_cells; /* 0: none */
+    uint32_t
+        n_inputs; /* dimensions of the vectors that a model's codes are of (manifest.h); 0: the vectors have n_dims */
     thr_metric metric;
     thr_dtype keep;
     bool centred, has_ids, has_names;
 } thr_segment_shape;
 
-/* Whether items have offsets: with L2, or with a centre. */
+/* Dimensions of the kept vectors. */
+static inline uint32_t thr_shape_vector_dims(const thr_segment_shape *shape) {
+    return shape->n_inputs != 0 ? shape->n_inputs : shape->n_dims;
+}
+
+/* Whether items have offsets: with L2, or with a centre. A model's codes have none. */
 static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {
-    return shape->metric == THR_METRIC_L2 || shape->centred;
+    return (shape->metric == THR_METRIC_L2 && shape->n_inputs == 0) || shape->centred;
 }
 
 /* Bytes per item in the leads: a bfloat16 factor, and an offset if items have one. */

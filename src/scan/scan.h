@@ -65,6 +65,13 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
                            const thr_search_options *options, const thr_answers *answers, thr_error *err);
 
 /*
+ * Score given rows of the target's kept vectors exactly, n of each query (THR_NO_ID ends a shorter list), and write the
+ * best answers->k of them. answers->certified and n_read must be NULL. Queries were checked. THR_ENOMEM.
+ */
+thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+                           const uint64_t *rows, size_t n, const thr_answers *answers, thr_error *err);
+
+/*
  * Check all queries, as thr_scan_search does itself. THR_ERANGE names the first that holds NaN or infinity or is too
  * long.
  */

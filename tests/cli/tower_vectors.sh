@@ -47,6 +47,45 @@ works "$THRESHER" index add items.index queries.fvecs
 works "$THRESHER" index search items.index queries.fvecs -k 1 -o added.ivecs
 works "$THRESHER" index verify items.index
 
+# The vectors beside their codes: refined by the metric asked for; all candidates give the exact answer.
+rows 5000 24 4 | to_fvecs >many.fvecs
+for metric in cosine ip l2; do
+    works "$THRESHER" index build many.fvecs -o plain.index --metric $metric --force
+    works "$THRESHER" index search plain.index queries.fvecs -k 5 --exact -o truth.ivecs
+    for keep in f32 f16 i8; do
+        works "$THRESHER" index build many.fvecs --model m.safetensors --metric $metric --keep $keep -o kept.index --force
+        works "$THRESHER" index verify kept.index
+        works "$THRESHER" index search kept.index queries.fvecs -k 5 --candidates 5000 -o found.ivecs
+        works "$THRESHER" index search kept.index queries.fvecs -k 5 --exact -o exact.ivecs
+        cmp found.ivecs exact.ivecs || die "refining every item is not the exact search: $metric, $keep"
+        [ $keep != f32 ] || cmp exact.ivecs truth.ivecs || die "exact scores are not those of the vectors: $metric"
+        works "$THRESHER" index search kept.index queries.fvecs -k 5 -o counted.ivecs
+        works "$THRESHER" eval recall exact.ivecs counted.ivecs -k 5
+    done
+done
+works "$THRESHER" index info kept.index
+says '^dimensions  *24$' out
+says '4 bits a dimension' out
+works "$THRESHER" index info kept.index --json
+says '"n_dims":24' out
+works "$THRESHER" index tune kept.index
+works "$THRESHER" index search kept.index --like 17 -k 1 --json
+works "$THRESHER" index search kept.index queries.fvecs --radius 1.2 -o near.jsonl
+works "$THRESHER" index add kept.index items.fvecs
+works "$THRESHER" index compact kept.index
+works "$THRESHER" index verify kept.index
+works "$THRESHER" index search kept.index items.fvecs -k 1 --candidates 100 -o self.ivecs
+works "$THRESHER" index build many.fvecs --model m.safetensors --codes-only -o bare.index
+fails 1 'holds codes only' "$THRESHER" index search bare.index queries.fvecs -k 5 --exact
+fails 1 'holds codes only' "$THRESHER" index search bare.index --like 17 -k 5
+fails 1 'extra is in units of scores' "$THRESHER" index search kept.index queries.fvecs -k 5 --extra 0.1
+fails 1 'cells of a model' "$THRESHER" index build many.fvecs --model m.safetensors --cells 8 -o x.index
+fails 2 'which are stored as they are' "$THRESHER" index build many.fvecs --model m.safetensors --bits 2 -o x.index
+works "$THRESHER" tower encode m.safetensors many.fvecs -o many.npy
+fails 1 'vectors of 16 dimensions, but the model .* encodes those of 24' \
+    "$THRESHER" index build many.npy --model m.safetensors -o x.index
+[ ! -e x.index ] || die "a refused build left an index"
+
 fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' train narrow.fvecs items.fvecs -o x.safetensors
 fails 1 'queries.fvecs has 50 vectors, items.fvecs 500' train queries.fvecs items.fvecs -o x.safetensors
 fails 1 'two batches' train queries.fvecs -o x.safetensors
@@ -56,6 +95,6 @@ fails 2 '--noise is for --vectors' "$THRESHER" tower train pairs.tsv -o x.safete
 fails 2 'two files are for --vectors' "$THRESHER" tower train pairs.tsv items.fvecs -o x.safetensors
 fails 1 'the model reads those of 24' "$THRESHER" tower encode m.safetensors narrow.fvecs -o x.npy
 fails 1 'the model reads vectors of 24 dimensions' "$THRESHER" tower encode m.safetensors pairs.tsv -o x.npy
-fails 1 'the model reads those of 24' "$THRESHER" index search items.index narrow.fvecs -k 5
+fails 1 'narrow.fvecs has 8 dimensions, items.index has 24' "$THRESHER" index search items.index narrow.fvecs -k 5
 fails 1 'the model encodes vectors' "$THRESHER" tower eval m.safetensors pairs.tsv
 [ ! -e x.safetensors ] || die "a refused training left a model"

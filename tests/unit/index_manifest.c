@@ -50,7 +50,7 @@ static thr_manifest example(thr_manifest_segment segments[2], uint32_t version) 
 static thr_manifest example_of_model(thr_manifest_segment segments[2], bool codes) {
     thr_manifest m = example(segments, 2);
     m.metric = THR_METRIC_COSINE;
-    m.model = (thr_manifest_model){true, codes, false, 0x5f3a91c2, 123456, 0x0123456789abcdefu, 0xfedcba9876543210u};
+    m.model = (thr_manifest_model){true, codes, false, 0x5f3a91c2, 123456, 0x0123456789abcdefu, 0xfedcba9876543210u, 0};
     if (!codes)
         return m;
     m.keep = THR_DTYPE_NONE;
@@ -87,11 +87,11 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_int_equal(back->keep, m->keep);
     assert_int_equal(back->quantiser.n_dims, m->quantiser.n_dims);
     assert_int_equal(back->quantiser.item_bits, m->quantiser.item_bits);
-    assert_int_equal(back->quantiser.unit, m->metric == THR_METRIC_COSINE);
+    assert_int_equal(back->quantiser.unit, m->metric == THR_METRIC_COSINE || m->model.n_inputs != 0);
     assert_memory_equal(back->quantiser.ranges, m->quantiser.ranges, sizeof m->quantiser.ranges);
     assert_true(back->quantiser.fixed == m->model.codes);
     assert_true(back->model.there == m->model.there && back->model.codes == m->model.codes);
-    assert_true(back->model.dual == m->model.dual);
+    assert_true(back->model.dual == m->model.dual && back->model.n_inputs == m->model.n_inputs);
     assert_true(back->model.build == m->model.build && back->model.file_bytes == m->model.file_bytes);
     assert_true(back->model.checksum == m->model.checksum && back->model.fingerprint == m->model.fingerprint);
     assert_true(back->hits.there == m->hits.there && back->hits.build == m->hits.build);
@@ -357,6 +357,23 @@ static void the_models_line_is_strict(void **state) {
     }
 }
 
+/* Codes of given vectors: the metric and the kept vectors are theirs, and candidates may be calibrated. */
+static void a_model_of_vectors_keeps_its_inputs(void **state) {
+    thr_manifest_segment segments[2];
+    thr_manifest m = example_of_model(segments, true);
+    m.metric = THR_METRIC_L2;
+    m.keep = THR_DTYPE_F16;
+    m.model.n_inputs = 300;
+    char *text = round_trip(*state, &m);
+    assert_non_null(strstr(text, "fedcba9876543210 codes\ninputs 300\nsegments 2\n"));
+    static const char *const changes[][2] = {
+        {"inputs 300\n", ""}, {"inputs 300", "inputs 0"}, {"inputs 300", "inputs 40000"}, {"inputs 300", "inputs 0300"},
+        {"lead 3", "lead 2"}, {" codes\n", " vectors\n"}, {"centre no", "centre yes"}};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        expect_status(parse_changed(*state, text, changes[i][0], changes[i][1]), THR_ECORRUPT);
+    thr_release(*state, text);
+}
+
 static void a_dual_model_is_of_inner_products(void **state) {
     thr_manifest_segment segments[2];
     thr_manifest m = example_of_model(segments, false);
@@ -510,6 +527,7 @@ int main(void) {
         cmocka_unit_test(the_lines_of_changes_are_strict),
         cmocka_unit_test(the_journals_line_is_strict),
         cmocka_unit_test(the_models_line_is_strict),
+        cmocka_unit_test(a_model_of_vectors_keeps_its_inputs),
         cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),

@@ -119,7 +119,7 @@ def learned(arguments, base, queries, n_bytes, scratch):
                "--dims", str(dims), "--item-bits", str(planes), "--epochs", str(arguments.epochs),
                "--threads", "1")  # fmt: skip
         seconds = time.perf_counter() - start
-        called(arguments.thresher, "index", "build", items, "--model", model, "-o", directory, "--quiet")
+        called(arguments.thresher, "index", "build", items, "--model", model, "--codes-only", "-o", directory, "--quiet")
         found = {}
         for name, rows in (("judges", base[judges]), ("queries", queries)):
             with thresher.Index.open(directory) as index:

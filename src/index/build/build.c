@@ -65,12 +65,15 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
 
 static thr_status train(builder *b, thr_error *err) {
     const thr_learning learning = {b->options, b->model.codes};
-    return thr_index_learn(&b->source, &learning, &b->manifest.quantiser, err);
+    THR_TRY(thr_index_learn(&b->source, &learning, &b->manifest.quantiser, err));
+    if (b->model.n_inputs != 0)
+        b->manifest.quantiser.n_dims = b->model.n_dims;
+    return THR_OK;
 }
 
 /*
  * Set the options that the model's vectors imply. If they are codes, these are the segments' planes; a search reads all
- * of them, so nothing is left to calibrate or to refine with.
+ * of them, so nothing is left to calibrate or to refine with, but the vectors that the codes are of.
  */
 static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
     if (o->model == NULL)
@@ -78,9 +81,19 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
     THR_TRY(thr_index_model_source_open(b->context, o->model, &b->source, o->metric, &b->model, err));
     if (b->model.codes) {
         o->item_bits = o->lead_bits = b->model.item_bits;
-        o->keep = THR_DTYPE_NONE;
-        o->calibration_queries = 0;
+        o->keep = b->model.n_inputs != 0 ? o->keep : THR_DTYPE_NONE;
+        o->calibration_queries = o->keep != THR_DTYPE_NONE ? o->calibration_queries : 0;
     }
+    if (b->model.n_inputs == 0 || o->keep == THR_DTYPE_NONE)
+        return THR_OK;
+    if (o->features_path != NULL || o->features != NULL)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: features beside kept vectors that a model encodes are not supported: keep none (codes "
+                        "only), or leave out the features or the model",
+                        o->model);
+    if (o->cells > 1)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: cells of a model's codes are not supported: leave out one of them",
+                        o->model);
     return THR_OK;
 }
 
@@ -88,7 +101,7 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
 static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_error *err) {
     const thr_quantiser_wanted wanted = {.dir = o->quantiser_from,
                                          .metric = o->metric,
-                                         .n_dims = b->source.shape.n_dims,
+                                         .n_dims = b->model.n_inputs != 0 ? b->model.n_dims : b->source.shape.n_dims,
                                          .codes = b->model.codes,
                                          .fingerprint = b->model.fingerprint,
                                          .rows = b->source.name};
@@ -106,13 +119,15 @@ static thr_status prepare(builder *b, thr_error *err) {
     if (o->cells > 1 && o->keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
     m->version = THR_BUILD_VERSION;
-    m->lead = thr_index_choose_lead(o, b->source.shape.n_dims);
+    m->lead = thr_index_choose_lead(o, m->quantiser.n_dims);
     m->metric = o->metric;
+    m->model.n_inputs = b->model.n_inputs; /* of the segments' shape; the rest when the model is copied */
     m->keep = o->keep;
     m->centred = m->quantiser.centre != NULL;
     m->has_ids = b->ids.n != 0 && b->ids.offsets == NULL;
     m->has_names = b->ids.offsets != NULL;
-    b->stream.segment_items = thr_index_segment_items(b->source.shape.n_dims, o->item_bits, o->segment_rows);
+    b->stream.tower = b->model.n_inputs != 0 ? b->model.tower : NULL;
+    b->stream.segment_items = thr_index_segment_items(m->quantiser.n_dims, o->item_bits, o->segment_rows);
     return thr_index_segment_stream_open(&b->stream, err);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "index/embed.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,6 +46,7 @@ typedef struct tuner {
     cells *cells;            /* per k */
     uint32_t (*found)[GRID]; /* scratch: GRID x GRID */
     uint64_t *truth;         /* AT_ONCE x (depth + 1) */
+    thr_embedder embedder;   /* of queries that are a model's inputs */
     uint32_t *lead_ranks, *full_ranks;
     thr_error *err;
 } tuner;
@@ -137,9 +139,11 @@ static thr_status learn(tuner *t) {
         thr_matrix rows = *all;
         rows.data = (const char *)all->data + first * all->stride;
         rows.n_rows = all->n_rows - first < AT_ONCE ? all->n_rows - first : AT_ONCE;
-        THR_TRY(thr_scan_search(t->scan, &t->index->target, &rows, &options, &answers, t->err));
+        thr_matrix coded;
+        THR_TRY(thr_index_embed(&t->embedder, THR_SIDE_QUERY, &rows, &coded, t->err));
+        THR_TRY(thr_scan_search(t->scan, &t->index->exact, &rows, &options, &answers, t->err));
         for (uint64_t q = 0; q < rows.n_rows; q++)
-            THR_TRY(learn_query(t, &rows, q, t->truth + q * (t->depth + 1),
+            THR_TRY(learn_query(t, &coded, q, t->truth + q * (t->depth + 1),
                                 t->queries->own_rows == NULL ? THR_NO_ID : t->queries->own_rows[first + q]));
         THR_TRY(thr_progress_step(&progress, first + rows.n_rows, t->err));
     }
@@ -170,8 +174,9 @@ static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
 
 /* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
-    const thr_scan_target *target = &t->index->target;
-    const bool nested = target->lead < target->quantiser->item_bits, kept = target->keep != THR_DTYPE_NONE;
+    const thr_scan_target *target = &t->index->exact;
+    const bool nested = t->index->target.lead < t->index->target.quantiser->item_bits,
+               kept = target->keep != THR_DTYPE_NONE;
     const double row_ns =
         kept ? CANDIDATE_NS + (double)(target->quantiser->n_dims * thr_dtype_size(target->keep)) / BYTES_A_NS : 0;
     double least = INFINITY;
@@ -218,7 +223,8 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
                                      thr_error *err) {
     thr_context *context = index->context;
     const uint64_t n_items = index->target.n_rows;
-    tuner t = {.index = index, .queries = queries, .err = err};
+    tuner t = {.index = index, .queries = queries, .err = err, .embedder.context = context};
+    t.embedder.tower = index->manifest.model.n_inputs != 0 ? index->model.tower : NULL;
     thr_status status = THR_OK;
     t.ranked = rows_to_rank(n_items);
     for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 16; t.n_ks++)
@@ -226,7 +232,7 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
     t.depth = thr_tuned_ks[t.n_ks - 1];
     make_counts(&t);
     THR_TRY_OUT(thr_scan_create(context, &t.scan, err));
-    THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->target, &queries->rows, err));
+    THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->exact, &queries->rows, err));
     THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.cells, &t.cells, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, GRID, sizeof *t.found, &t.found, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, AT_ONCE * (t.depth + 1), sizeof *t.truth, &t.truth, "calibration", err));
@@ -235,6 +241,7 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
     THR_TRY_OUT(learn(&t));
     choose_all(&t, tuning);
 out:
+    thr_index_embedder_close(&t.embedder);
     thr_scan_free(t.scan);
     thr_release(context, t.cells);
     thr_release(context, t.found);

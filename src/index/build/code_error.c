@@ -111,7 +111,7 @@ thr_status thr_index_code_error(const thr_index *index, float *now, float *learn
     if (index == NULL || now == NULL || learned == NULL)
         return thr_fail(err, THR_EINVAL, "the error of codes needs an index and pointers for the results");
     *now = *learned = 0;
-    if (index->n_segments == 0 || index->manifest.keep == THR_DTYPE_NONE)
+    if (index->n_segments == 0 || index->manifest.keep == THR_DTYPE_NONE || index->manifest.model.codes)
         return THR_OK;
     THR_TRY(thr_index_check_unchanged(index, err));
     thr_status status =

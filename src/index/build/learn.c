@@ -40,7 +40,7 @@ thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning,
     const thr_index_build_options *o = learning->options;
     thr_matrix sample;
     thr_error why = {0};
-    uint32_t flags = o->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0;
+    uint32_t flags = o->metric == THR_METRIC_COSINE || learning->fixed ? THR_QUANTISER_UNIT : 0;
     flags |= learning->fixed ? THR_QUANTISER_FIXED : THR_QUANTISER_CENTRE | rotation_flag(o->rotate);
     THR_TRY(thr_index_row_source_sample(source, o->sample_rows, &sample, err));
     if (o->quantiser_from != NULL)

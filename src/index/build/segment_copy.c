@@ -64,7 +64,7 @@ static thr_status take_names(thr_segment_copy *copy, thr_error *err) {
 static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
     const thr_manifest *m = &copy->index->manifest;
     const uint64_t *rows = copy->rows;
-    const size_t size = m->quantiser.n_dims * thr_dtype_size(m->keep);
+    const size_t size = thr_manifest_vector_dims(m) * thr_dtype_size(m->keep);
     for (uint64_t i = 0, n; m->keep != THR_DTYPE_NONE && i < copy->n_rows; i += n) {
         const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, rows[i])];
         const uint64_t item = rows[i] - segment->first_row;

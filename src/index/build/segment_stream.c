@@ -33,11 +33,13 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu64 " rows in segments of %" PRIu64 " are too many files: raise segment_rows", n_rows,
                         s->segment_items);
-    uint64_t chunk = at_least_a_block(CHUNK_BYTES / (m->quantiser.n_dims * sizeof(float)));
+    const uint32_t vector_dims = thr_manifest_vector_dims(m);
+    uint64_t chunk = at_least_a_block(CHUNK_BYTES / (vector_dims * sizeof(float)));
     if (chunk > n_rows)
         chunk = round_to_blocks(n_rows + THR_BLOCK_ITEMS - 1);
     const thr_segment_shape shape = {.version = THR_SEGMENT_VERSION,
                                      .n_dims = m->quantiser.n_dims,
+                                     .n_inputs = m->model.n_inputs,
                                      .bits = m->quantiser.item_bits,
                                      .lead = m->lead,
                                      .metric = m->metric,
@@ -45,16 +47,18 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
                                      .centred = m->centred,
                                      .has_ids = s->ids->n != 0 && s->ids->offsets == NULL,
                                      .has_names = s->ids->offsets != NULL};
+    s->embedder = (thr_embedder){.context = s->context, .tower = s->tower};
     THR_TRY(thr_index_gather_open(s->context, &shape, chunk, n_rows, &s->gather, err));
     return s->source == NULL
                ? THR_OK
-               : thr_index_keeper_open(s->context, s->source->name, m->keep, shape.n_dims, chunk, &s->keeper, err);
+               : thr_index_keeper_open(s->context, s->source->name, m->keep, vector_dims, chunk, &s->keeper, err);
 }
 
 void thr_index_segment_stream_close(thr_segment_stream *s) {
-    s->gather.context = s->keeper.context = s->writer.out.context = s->context;
+    s->gather.context = s->keeper.context = s->embedder.context = s->writer.out.context = s->context;
     thr_sections_drop(&s->writer);
     thr_index_keeper_close(&s->keeper);
+    thr_index_embedder_close(&s->embedder);
     thr_index_gather_close(&s->gather);
 }
 
@@ -64,8 +68,14 @@ static thr_status add_rows(thr_segment_stream *s, thr_slab *slab, const thr_matr
     thr_error why = {0};
     thr_gather *gather = &s->gather;
     uint64_t at = slab->n_items;
-    thr_status status = thr_code_encode_blocks(s->context, &s->manifest->quantiser, rows, first_row,
-                                               thr_index_gather_codes(gather, slab), &gather->measures, &why);
+    thr_matrix embedded;
+    thr_status status = thr_index_embed(&s->embedder, THR_SIDE_ITEM, rows, &embedded, &why);
+    if (status == THR_OK)
+        status = thr_code_encode_blocks(s->context, &s->manifest->quantiser, &embedded, first_row,
+                                        thr_index_gather_codes(gather, slab), &gather->measures, &why);
+    if (status == THR_OK)
+        status =
+            thr_index_embedder_norms(&s->embedder, rows, first_row, s->manifest->metric, gather->measures.norms, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", s->source->name, why.text);
     thr_index_gather_add(gather, slab, rows->n_rows);
@@ -74,7 +84,7 @@ static thr_status add_rows(thr_segment_stream *s, thr_slab *slab, const thr_matr
     thr_kept_rows kept = {.scales = slab->scales == NULL ? NULL : slab->scales + at,
                           .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at};
     THR_TRY(thr_index_keep_rows(&s->keeper, rows, first_row, gather->measures.norms, &kept, err));
-    size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
+    size_t row_bytes = thr_shape_vector_dims(&gather->shape) * thr_dtype_size(gather->shape.keep);
     return thr_sections_write(&s->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
 }
 

@@ -12,6 +12,7 @@
 #include "index/build/ids.h"
 #include "index/build/keep_vectors.h"
 #include "index/build/row_source.h"
+#include "index/embed.h"
 
 /* Initialise with zeros and the borrowed pointers. Close it after any outcome of open. */
 typedef struct thr_segment_stream {
@@ -22,10 +23,12 @@ typedef struct thr_segment_stream {
     thr_row_source *source; /* NULL if the caller gathers the items */
     /* Has the quantiser, lead, metric, keep and centred; each segment's line is appended to it, and its items added. */
     thr_manifest *manifest;
+    const thr_tower *tower;      /* encodes the rows, if they are the model's inputs; else NULL */
     uint64_t segment_items;      /* most items of a segment (thr_index_segment_items) */
     const thr_cell_table *cells; /* of the segment that the caller gathers; NULL: none */
     thr_gather gather;
     thr_keeper keeper;
+    thr_embedder embedder;
     thr_section_writer writer;
     thr_progress progress;
     size_t segments_capacity;

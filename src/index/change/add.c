@@ -23,9 +23,9 @@ static thr_status check_kind(const adder *a, thr_error *err) {
     if (index->hits != NULL)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so items cannot be added: build it again",
                         index->dir);
-    if (a->source->shape.n_dims != index->manifest.quantiser.n_dims)
+    if (a->source->shape.n_dims != index->info.n_dims)
         return thr_fail(err, THR_EDIM, "%s: rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
-                        a->source->name, a->source->shape.n_dims, index->manifest.quantiser.n_dims, index->dir);
+                        a->source->name, a->source->shape.n_dims, index->info.n_dims, index->dir);
     if (index->manifest.has_names && !names)
         return thr_fail(err, THR_EINVAL, "%s: its items have names: give a name for each new one", index->dir);
     if (!index->manifest.has_names && names)

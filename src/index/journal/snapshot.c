@@ -120,6 +120,7 @@ static thr_status make_snapshot(const thr_index *index, thr_index **newer, thr_e
                         .cells = root->cells,
                         .segments = root->segments,
                         .target = root->target,
+                        .exact = root->exact,
                         .live = root->live,
                         .model = root->model,
                         .root = root,

@@ -24,7 +24,7 @@ static bool is_inverse(float inverse, double length) {
 
 thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
     const thr_segment_view *view = &index->mapped[segment].view;
-    const uint32_t n_dims = view->shape.n_dims;
+    const uint32_t n_dims = thr_shape_vector_dims(&view->shape);
     const float *inverse_norms = view->scan.inverse_norms;
     float *vector = NULL;
     thr_status status = THR_OK;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/search_inputs.h"
+
+#include "base/error.h"
+#include "index/embed.h"
+
+#include <string.h>
+
+enum { AT_ONCE = 256 }; /* queries */
+
+typedef struct refine_workspace {
+    thr_embedder embedder;
+    uint64_t *rows; /* the candidates of some queries */
+    size_t capacity;
+} refine_workspace;
+
+static thr_status make_workspace(thr_context *context, void **piece, thr_error *err) {
+    refine_workspace *made = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a search", err));
+    made->embedder.context = context;
+    *piece = made;
+    return THR_OK;
+}
+
+void thr_index_refine_free(void *piece) {
+    refine_workspace *w = piece;
+    thr_context *context = w->embedder.context;
+    thr_index_embedder_close(&w->embedder);
+    thr_release(context, w->rows);
+    thr_release(context, w);
+}
+
+thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
+                                   thr_error *err) {
+    THR_TRY(thr_idle_take(&index->root->refines, make_workspace, workspace, err));
+    refine_workspace *w = *workspace;
+    w->embedder.tower = index->model.tower;
+    return thr_index_embed(&w->embedder, THR_SIDE_QUERY, queries, embedded, err);
+}
+
+/* The rows of a query's candidates, which a THR_NO_ID may end. */
+static uint64_t count_rows(const uint64_t *rows, size_t n) {
+    size_t i = 0;
+    while (i < n && rows[i] != THR_NO_ID)
+        i++;
+    return i;
+}
+
+/* Some queries: n candidates each by their codes, and the best k of these by the vectors. */
+static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                              const thr_search_options *options, size_t n, const thr_answers *answers, thr_error *err) {
+    void *workspace = NULL;
+    thr_matrix embedded;
+    thr_search_options screen = *options;
+    screen.certified = NULL;
+    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
+    if (status == THR_OK) {
+        refine_workspace *w = workspace;
+        status = thr_grow(index->context, &w->rows, &w->capacity, (size_t)queries->n_rows * n, sizeof *w->rows,
+                          "candidates", err);
+        const thr_answers candidates = {.k = n, .ids = w->rows};
+        if (status == THR_OK)
+            status = thr_index_scan(index, scan, &embedded, &screen, NULL, &candidates, err);
+        for (uint64_t q = 0; status == THR_OK && answers->n_read != NULL && q < queries->n_rows; q++)
+            answers->n_read[q] = count_rows(w->rows + q * n, n);
+        thr_answers best = *answers;
+        best.n_read = NULL;
+        if (status == THR_OK)
+            status = thr_scan_rerank(scan, &index->exact, queries, w->rows, n, &best, err);
+    }
+    if (workspace != NULL)
+        thr_idle_put(&index->root->refines, workspace);
+    return status;
+}
+
+static thr_status screen_and_refine(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                    const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+    const uint64_t n_rows = index->target.n_rows;
+    uint64_t n = options->n_candidates > answers->k ? options->n_candidates : answers->k;
+    n = n < n_rows ? n : n_rows;
+    for (uint64_t first = 0; first < queries->n_rows; first += AT_ONCE) {
+        thr_matrix some = *queries;
+        some.data = (const char *)queries->data + first * queries->stride;
+        some.n_rows = queries->n_rows - first < AT_ONCE ? queries->n_rows - first : AT_ONCE;
+        const thr_answers answer = {.k = answers->k,
+                                    .ids = answers->ids + first * answers->k,
+                                    .scores = answers->scores == NULL ? NULL : answers->scores + first * answers->k,
+                                    .n_read = answers->n_read == NULL ? NULL : answers->n_read + first,
+                                    .least_scores =
+                                        answers->least_scores == NULL ? NULL : answers->least_scores + first};
+        THR_TRY(search_some(index, scan, &some, options, (size_t)n, &answer, err));
+    }
+    if (answers->certified != NULL)
+        memset(answers->certified, 0, (size_t)queries->n_rows);
+    return THR_OK;
+}
+
+static thr_status search_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                               const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
+                               thr_error *err) {
+    void *workspace = NULL;
+    thr_matrix embedded;
+    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
+    if (status == THR_OK)
+        status = thr_index_scan(index, scan, &embedded, options, hits, answers, err);
+    if (workspace != NULL)
+        thr_idle_put(&index->root->refines, workspace);
+    return status;
+}
+
+thr_status thr_index_search_inputs(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                   const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
+                                   thr_error *err) {
+    if (options->extra >= 0)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: extra is in units of scores, which a model's codes do not estimate: give n_candidates",
+                        index->dir);
+    THR_TRY(thr_scan_check_queries(scan, &index->exact, queries, err));
+    if (index->exact.keep == THR_DTYPE_NONE)
+        return search_codes(index, scan, queries, options, hits, answers, err);
+    if (options->exact)
+        return thr_scan_search(scan, &index->exact, queries, options, answers, err);
+    return screen_and_refine(index, scan, queries, options, answers, err);
+}
