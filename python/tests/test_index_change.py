@@ -216,6 +216,15 @@ class Changes(Case):
         with self.assertRaisesRegex(ValueError, "closed"):
             index.add(self.more)
 
+    def test_codes_are_learned_anew(self) -> None:
+        self.index.add(self.more + 3)
+        before, items = self.index.code_error(), {**dict(enumerate(self.vectors)), **dict(enumerate(self.more + 3, N))}
+        self.index.compact(recode=True)
+        now, learned = self.index.code_error()
+        self.assertLess(now, before[0])
+        self.assertAlmostEqual(now, learned, delta=0.05 * learned)
+        self.check(self.index, items)
+
     def test_a_second_writer_is_refused(self) -> None:
         directory = os.open(self.path(), os.O_RDONLY)
         self.addCleanup(os.close, directory)

@@ -93,6 +93,12 @@ works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 same out before
 works "$THRESHER" index compact a.index
 says "items now, commit $commits, in" err
+works "$THRESHER" index compact a.index --recode --json
+says "\"n_commits\":$((commits + 1))," out
+works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
+same out before
+works "$THRESHER" index info a.index
+says '^code error  *[0-9.]* of the items. spread, [0-9.]* when the codes were learned$' out
 leaves_nothing a.index
 
 # ---------------------------------------------------------------------------------------------------------- names
