@@ -12,7 +12,10 @@
  *
  * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
  * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
- * refused, and so is adding to one with features: build these again.
+ * refused: build it again.
+ *
+ * In an index with features, vector, features, multiplier and offset of an item come and go in one commit. Values that
+ * thr_hits_set_values has set are not part of it.
  */
 #ifndef THRESHER_INDEX_CHANGE_H
 #define THRESHER_INDEX_CHANGE_H
@@ -33,6 +36,15 @@ typedef struct thr_index_add_options {
     uint64_t n_ids;
     const char *ids_path;
     bool replace; /* an item with the id or name of one in the index replaces it; false: that is an error */
+    /*
+     * Features of the new items, in the order of rows, and their values, as for thr_index_build_options: required by an
+     * index with features, and by no other. If features are words, they come from a table, whose first column has the
+     * ids or names unless those are given. The commit then writes the posting lists of all items again.
+     */
+    const char *features_path;
+    const thr_item_features *features;
+    const float *multipliers, *offsets;
+    uint64_t n_values;
 } thr_index_add_options;
 
 /* Defaults: ids chosen by the index, nothing replaced. */
@@ -59,9 +71,10 @@ typedef struct thr_index_change {
  *   THR_EDIM          no rows; other dimensions than the index has; the number of ids or names is not that of rows
  *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
  *   THR_ERANGE        a row has NaN or infinity or is too long (err names it); no ids are left
- *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names
- *   THR_EMISMATCH     a row is not a code of the index's model
- *   THR_EUNSUPPORTED  the index has features, or format 1
+ *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names; the
+ *                     same for features, and numbers where features are words
+ *   THR_EMISMATCH     a row is not a code of the index's model, or has another id or name in the table of features
+ *   THR_EUNSUPPORTED  the index has format 1
  *   THR_EEXIST        another build or change is running there
  *   and what thr_index_open and the reader return; THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
@@ -70,8 +83,7 @@ THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_read
 
 /*
  * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
- * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add, but an index with features is
- * no error.
+ * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
                                     thr_index_change *change, thr_error *err);
@@ -79,7 +91,7 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
 /*
  * Write all segments again, without removed items, as few files as possible; cells are made anew. Codes, vectors, ids
  * and scores stay the same. Needs disk space for a second copy, and memory for a segment's codes. Does nothing if there
- * is nothing to gain. An index with features cannot be compacted: THR_EUNSUPPORTED. Returns as thr_index_add.
+ * is nothing to gain. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_index_add.c - `index add DIR VECTORS` and `index upsert DIR VECTORS`. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "hits_values.h"
 #include "index_changes.h"
 #include "index_rows.h"
 #include "program.h"
@@ -11,6 +13,7 @@ typedef struct add_values {
     const char *dir;
     const char *vectors;
     const char *ids;
+    const char *features, *values;
 } add_values;
 
 static const prog_argument arguments[] = {
@@ -22,19 +25,30 @@ static const prog_argument arguments[] = {
     {.name = NULL},
 };
 
+#define FEATURES_OPTIONS                                                                                               \
+    {PROG_FILE_OPTION("features", offsetof(add_values, features),                                                      \
+                      "features of the new items, in the order of VECTORS, which an index with features needs: .tsv "  \
+                      "of names and features, as in thresher index build. Without --ids the items have its names")},   \
+    {                                                                                                                  \
+        PROG_FILE_OPTION("values", offsetof(add_values, values),                                                       \
+                         "with --features: a bid an item (.tsv of names and numbers, or a file of numbers); "          \
+                         "default 1")                                                                                  \
+    }
+
 static const prog_option add_options[] = {
     {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
                       "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
                       ".csv:COLUMN); names where the items have names, which then need this option. Default: ids "
                       "above all that the index ever had")},
+    FEATURES_OPTIONS,
     PROG_OPTIONS_END,
 };
 
 static const prog_option upsert_options[] = {
     {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
                       "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
-                      ".csv:COLUMN); names where the items have names"),
-     .required = true},
+                      ".csv:COLUMN); names where the items have names")},
+    FEATURES_OPTIONS,
     PROG_OPTIONS_END,
 };
 
@@ -60,21 +74,41 @@ static int add(program *run, const add_values *values, const prog_rows *rows, pr
     thr_index_add_options options;
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
+    float *multipliers = NULL;
+    int rc = PROG_DONE;
 
     thr_index_add_options_init(&options);
     options.ids_path = values->ids;
     options.replace = change->kind == PROG_UPSERTED;
-    if (thr_index_add(run->context, values->dir, prog_rows_reader(rows), &options, &change->done, &err) != THR_OK)
-        return prog_failed(&err);
+    options.features_path = values->features;
+    if (values->values != NULL)
+        rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &options.n_values);
+    options.multipliers = multipliers;
+    if (rc == PROG_DONE &&
+        thr_index_add(run->context, values->dir, prog_rows_reader(rows), &options, &change->done, &err) != THR_OK)
+        rc = prog_failed(&err);
+    free(multipliers);
+    if (rc != PROG_DONE)
+        return rc;
     change->seconds = prog_seconds() - start;
     prog_report_change(run, change);
     return PROG_DONE;
 }
 
 static int run_any(program *run, const add_values *values, prog_change_kind kind) {
-    prog_change change = {.kind = kind, .dir = values->dir, .ids_chosen = values->ids == NULL};
+    prog_change change = {
+        .kind = kind, .dir = values->dir, .ids_chosen = values->ids == NULL && values->features == NULL};
     thr_index *index = NULL;
     prog_rows rows;
+
+    if (values->values != NULL && values->features == NULL) {
+        prog_error("--values needs --features: bids apply to items with features; %s", prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    if (kind == PROG_UPSERTED && values->ids == NULL && values->features == NULL) {
+        prog_error("--ids is missing: the ids or names of the items to replace; %s", prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
     int rc = prog_rows_open(&rows, run->context, values->vectors);
 
     if (rc == PROG_DONE)
@@ -97,14 +131,17 @@ static int run_upsert(program *run, const void *values) {
 const prog_command prog_index_add = {
     PROG_COMMAND("index", "add", add_values, arguments, add_options, run_add),
     .summary = "add items to an index",
-    .text = "Adds items in one commit. It is on the disk when the command ends; if the command fails or is stopped, "
-            "the index is as before. Searches may run meanwhile: an index that is open keeps its items.\n\nAn id or "
-            "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
-            "files, so add many items at once. Small files are merged now and then, and one command at a time "
-            "changes an index.\n\nAn index with features cannot be added to: build it again.",
+    .text =
+        "Adds items in one commit. It is on the disk when the command ends; if the command fails or is stopped, "
+        "the index is as before. Searches may run meanwhile: an index that is open keeps its items.\n\nAn id or "
+        "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
+        "files, so add many items at once. Small files are merged now and then, and one command at a time "
+        "changes an index.\n\nIn an index with features the features and bids of an item are added with its vector. "
+        "The posting lists of all items are written again, so the command takes longer the larger the index is.",
     .examples = PROG_EXAMPLES("thresher index add words.index new.npy --ids new.txt",
                               "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
-                              "thresher index add p.index packages.tsv:long --ids packages.tsv:name"),
+                              "thresher index add p.index packages.tsv:long --ids packages.tsv:name",
+                              "thresher index add ads.index new.fvecs --features new.tsv --values bids.tsv"),
 };
 
 const prog_command prog_index_upsert = {

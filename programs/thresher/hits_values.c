@@ -201,6 +201,12 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
         return prog_no_memory();
     for (size_t i = 0; i < l->n; i++)
         (*values)[i] = fallback;
+    if (l->hits != NULL && !prog_ends_unpacked(path, ".tsv") && thr_hits_get_info(l->hits).n_items != l->n) {
+        prog_error(
+            "%s: items of the index were removed or added, so numbers have no order: give .tsv of items and numbers",
+            path);
+        return PROG_FAILED;
+    }
     const int rc =
         prog_ends_unpacked(path, ".tsv") ? read_table(run, l, path, *values) : read_numbers(run, l->n, path, *values);
     free(l->names);

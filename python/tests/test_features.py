@@ -54,6 +54,64 @@ class FeaturesCase(Case):
             with self.assertRaises(thresher.UnsupportedError):
                 index.hits.remove([1])
 
+    def test_items_come_and_go_with_their_features(self) -> None:
+        half, bids = N // 2, np.arange(1, N + 1, dtype=np.float32)
+        with thresher.Index.build(
+            self.path("x.index"), self.vectors[:half], metric="ip", features=self.rows[:half], multipliers=bids[:half]
+        ) as index:
+            change = index.add(self.vectors[half:], features=self.rows[half:], multipliers=bids[half:])
+            self.assertEqual(change.first_id, half)
+            self.check_values(index, self.sums * bids)
+            self.vectors[7], self.rows[7], bids[7] = -self.vectors[7], [3, 29], 50
+            index.upsert(self.vectors[7:8], ids=[7], features=[[3, 29]], multipliers=[50])
+            self.has[7] = np.isin(np.arange(FEATURES), [3, 29])
+            self.sums = self.queries @ self.vectors.T + self.weights @ self.has.T
+            self.check_values(index, self.sums * bids)
+            index.remove(np.arange(0, N, 2))
+            values = self.sums * bids
+            values[:, ::2] = -np.inf
+            self.check_values(index, values)
+            before = index.info.file_bytes
+            index.compact()
+            self.assertLess(index.info.file_bytes, before)
+            self.check_values(index, values)
+            assert index.hits is not None
+            self.assertEqual(index.hits.explain(7, {3: 2.0, 4: 1.0, 29: 1.0}), {3: 2.0, 29: 1.0})
+            self.assertNotIn(8, index.hits)
+            index.verify()
+            wrong = (
+                (ValueError, "give those of each", lambda: index.add(self.vectors[:2])),
+                (ValueError, "features of 1 items for the 2 rows", lambda: index.add(self.vectors[:2], features=[[1]])),
+                (ValueError, "lists of words", lambda: index.add(self.vectors[:1], features=[["red"]])),
+                (thresher.FormatError, "no words", lambda: index.add(self.vectors[:1], ids=[9000], features=[["red"]])),
+                (thresher.UnsupportedError, "features", lambda: index.writer()),
+            )
+            for kind, text, doing in wrong:
+                with self.assertRaisesRegex(kind, text):
+                    doing()
+            self.check_values(index, values)
+
+    def check_values(self, index: thresher.Index, values: np.ndarray) -> None:
+        ids, found = index.search(self.queries, 5, features=self.asked, exact=True)
+        for q in range(QUERIES):
+            best = np.sort(values[q])[::-1][:5]
+            np.testing.assert_array_equal(found[q], best)
+            np.testing.assert_array_equal(values[q][ids[q].astype(int)], best)
+
+    def test_words_and_names_of_a_changing_index(self) -> None:
+        words = [["red", "big"], ["red"], []]
+        names = ["a", "b", "c"]
+        with thresher.Index.build(self.path("w.index"), self.vectors[:3], ids=names, features=words) as index:
+            index.upsert(self.vectors[3:5], names=["b", "d"], features=[["blue"], ["big", "blue"]])
+            assert index.hits is not None
+            found, _ = index.search(self.vectors[0], 4, target="blue")
+            self.assertEqual(sorted(index.names(found[:2])), ["b", "d"])
+            self.assertEqual(found[2], thresher.NO_ID)
+            self.assertEqual(index.hits.explain(index.find("d"), {"big": 1.0, "red": 1.0}), {"big": 1.0})
+            self.assertEqual(index.names(index.search(self.vectors[0], 1, target="red")[0]), ["a"])
+            with self.assertRaisesRegex(thresher.ArgumentError, "features are words"):
+                index.add(self.vectors[:1], names=["e"], features=[[1]])
+
     def test_what_cannot_be_asked(self) -> None:
         index = thresher.Index.build(self.path("plain.index"), self.vectors, metric="ip")
         self.assertIsNone(index.hits)

@@ -286,7 +286,10 @@ class IndexCreateOptions(ctypes.Structure):
 
 
 class IndexAddOptions(ctypes.Structure):
-    _fields_ = layout("size_t size; void* ids; uint64 n_ids; char* ids_path; bool replace")
+    _fields_ = layout(
+        "size_t size; void* ids; uint64 n_ids; char* ids_path; bool replace; char* features_path; "
+        "void* features multipliers offsets; uint64 n_values"
+    )
 
 
 class IndexChange(ctypes.Structure):

@@ -70,8 +70,17 @@ def open_model(model: Any, threads: int | None) -> Tower | Dual:
     return Dual(model, threads=threads) if is_dual.value else Tower(model, threads=threads)
 
 
+def checked_features(features: Any) -> Any:
+    """A file, or the result of rows_of, with a warning where words look weighed."""
+    if features is not None and not isinstance(features, (str, bytes, os.PathLike)):
+        features = rows_of(features)
+        if are_words(features):
+            note_weighed(features)
+    return features
+
+
 @contextmanager
-def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
+def with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
     """Set features, a file or the result of rows_of, in the options while the with statement runs."""
     if are_words(features):
         if isinstance(ids, (str, bytes, os.PathLike)):
@@ -90,7 +99,7 @@ def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None
     yield
 
 
-def _put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
+def put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
     """Set the initial multipliers and offsets in the options, which keep the memory."""
     for name, values in (("multipliers", multipliers), ("offsets", offsets)):
         if values is not None:
@@ -152,13 +161,10 @@ def build(
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
-    _put_values(options, multipliers, offsets)
-    if features is not None and not isinstance(features, (str, bytes, os.PathLike)):
-        features = rows_of(features)
-        if are_words(features):
-            note_weighed(features)
+    put_values(options, multipliers, offsets)
+    features = checked_features(features)
     context = shared_context(threads, device)  # also checks the device before the build
-    given = with_ids(options, ids), _with_features(options, features, ids)
+    given = with_ids(options, ids), with_features(options, features, ids)
     with given[0], given[1], Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)

@@ -420,15 +420,16 @@ class IndexHits(Hits):
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(
-            f"{self.path}: an index does not add or remove items: build it again", "EUNSUPPORTED"
+            f"{self.path}: the lists of an index change with its vectors: Index.add, Index.upsert, Index.remove",
+            "EUNSUPPORTED",
         )
 
     def add(self, *_: Any, **__: Any) -> None:
-        """Raises UnsupportedError: build the index again instead."""
+        """Raises UnsupportedError: Index.add, Index.upsert and Index.remove do it."""
         self._replace(self.handle())
 
     def remove(self, *_: Any, **__: Any) -> int:
-        """Raises UnsupportedError: build the index again instead."""
+        """Raises UnsupportedError: Index.add, Index.upsert and Index.remove do it."""
         self._replace(self.handle())
         return 0
 

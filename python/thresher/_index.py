@@ -512,6 +512,9 @@ class Index(Opened):
         *,
         ids: Ids | None = None,
         names: Any = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
         progress: Progress | None = None,
     ) -> IndexChange:
         """
@@ -520,16 +523,19 @@ class Index(Opened):
         vectors       as for build(): an array, an iterable of arrays, a file, or, in an index with a model, texts
         ids           distinct integers [n], or a file of them; None: the index chooses ids above all it ever had
         names         a sequence of str, or a file of names: required if the items of the index have names
-        progress      called with ("add", items done, all items or 0); returns False to stop
+        features      features of the items, as for build(): required by an index with features, and by no other. Lists
+                      of words need ids or names; a .tsv file has them
+        multipliers, offsets   with features: values of the items, [n] each; None: 1, and 0
+        progress      called with ("add", items done, all items or 0); returns False to stop. With features then with
+                      ("build", ...) for the posting lists, which are written again for all items
 
         Every call writes a file, so add many items at once. This object sees the new items, other ones after their
         refresh(). Small files are merged now and then.
 
         Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
-        index has already); MismatchError; ExistsError (another writer is at work); UnsupportedError (an index with
-        features); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
+        index has already); MismatchError; ExistsError (another writer is at work); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
         """
-        return self._add(vectors, ids, names, False, progress)
+        return self._add(vectors, ids, names, (features, multipliers, offsets), False, progress)
 
     def upsert(
         self,
@@ -537,14 +543,19 @@ class Index(Opened):
         *,
         ids: Ids | None = None,
         names: Any = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
         progress: Progress | None = None,
     ) -> IndexChange:
         """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
-        return self._add(vectors, ids, names, True, progress)
+        return self._add(vectors, ids, names, (features, multipliers, offsets), True, progress)
 
-    def _add(self, vectors: Any, ids: Any, names: Any, replace: bool, progress: Progress | None) -> IndexChange:
+    def _add(
+        self, vectors: Any, ids: Any, names: Any, values: tuple[Any, Any, Any], replace: bool, progress: Progress | None
+    ) -> IndexChange:
         with self._changing:
-            change = change_add(self.handle(), self._path, vectors, ids, names, replace, progress)
+            change = change_add(self.handle(), self._path, vectors, ids, names, values, replace, progress)
         self.refresh()
         return change
 
@@ -568,8 +579,8 @@ class Index(Opened):
         calibration are learned anew from the items that there are, which makes searches faster where these have become
         unlike those of the build (code_error()).
 
-        Raises ExistsError (another writer is at work); UnsupportedError (an index with features, or recode without kept
-        vectors); FileError; CanceledError.
+        Raises ExistsError (another writer is at work); UnsupportedError (recode without kept vectors); FileError;
+        CanceledError.
         """
         with self._changing:
             change = change_compact(self.handle(), self._path, recode, progress)

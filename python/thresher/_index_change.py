@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from ctypes import byref
 from itertools import islice
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _abi, _arrays, _errors
-from ._build import with_ids
+from ._build import checked_features, put_values, with_features, with_ids
 from ._dual import dual_info
 from ._index_info import IndexHandle
 from ._items import as_ids, find_names, find_rows, missing
 from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._readers import Reader
-from ._tables import as_names
+from ._tables import are_words, as_names
 from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._tower import encode, encodes_vectors, tower_info
 
@@ -94,23 +95,30 @@ def add(
     vectors: Any,
     ids: Any,
     names: Any,
+    values: tuple[Any, Any, Any],
     replace: bool,
     progress: Progress | None,
 ) -> IndexChange:
-    """thr_index_add."""
+    """thr_index_add. values: features, multipliers and offsets."""
     options = defaults("thr_index_add_options_init")
     options.replace = replace
+    features = checked_features(values[0])
+    put_values(options, *values[1:])
+    known_by = _known_by(ids, names)
+    if known_by is None and are_words(features):
+        raise ValueError("features: lists of words need the ids or names of their items")
+    by_table = known_by is None and features is not None and isinstance(features, (str, bytes, os.PathLike))
     encoder = _Encoder(handle)
     change = _abi.IndexChange()
     context = handle.context
     model = encoder if encoder.is_there() else None
-    given = with_ids(options, _known_by(ids, names))
-    with given, Reader(context, vectors, model) as reader, Job(progress) as job:
+    given = with_ids(options, known_by), with_features(options, features, known_by)
+    with given[0], given[1], Reader(context, vectors, model) as reader, Job(progress) as job:
         status = lib.thr_index_add(
             context.pointer, path, reader.pointer, byref(options), byref(change), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
-    return changed(change, chosen=(ids is None and names is None) or handle.info().has_names)
+    return changed(change, chosen=(known_by is None and not by_table) or handle.info().has_names)
 
 
 def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: Any, strict: bool) -> IndexChange:

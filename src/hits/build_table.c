@@ -32,40 +32,6 @@ static thr_status names_to_ids(table *t, thr_error *err) {
     return THR_OK;
 }
 
-typedef struct numbered {
-    const char *text;
-    uint32_t number;
-} numbered;
-
-static int by_text(const void *a, const void *b) {
-    return strcmp(((const numbered *)a)->text, ((const numbered *)b)->text);
-}
-
-/* Write the words in ascending order to word_offsets and word_bytes; numbers[old] is a word's new number. */
-static thr_status sort_words(table *t, uint32_t *numbers, thr_error *err) {
-    const thr_dictionary *d = &t->rows.words;
-    numbered *sorted = NULL;
-    thr_status status = THR_OK;
-    THR_TRY_OUT(thr_alloc(t->rows.context, d->n, sizeof *sorted, &sorted, "words", err));
-    THR_TRY_OUT(thr_alloc(t->rows.context, d->n + (size_t)1, sizeof *t->word_offsets, &t->word_offsets, "words", err));
-    THR_TRY_OUT(thr_alloc(t->rows.context, d->n == 0 ? 0 : (size_t)d->starts[d->n], 1, &t->word_bytes, "words", err));
-    for (uint32_t i = 0; i < d->n; i++)
-        sorted[i] = (numbered){thr_dictionary_text(d, i), i};
-    qsort(sorted, d->n, sizeof *sorted, by_text);
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < d->n; i++) {
-        const size_t size = strlen(sorted[i].text) + 1;
-        t->word_offsets[i] = at;
-        memcpy(t->word_bytes + at, sorted[i].text, size);
-        numbers[sorted[i].number] = i;
-        at += size;
-    }
-    t->word_offsets[d->n] = at;
-out:
-    thr_release(t->rows.context, sorted);
-    return status;
-}
-
 /* Replace the words' numbers in the rows: by the numbers that the words are, or by their sorted numbers. */
 static thr_status number_words(table *t, thr_error *err) {
     thr_status status = THR_OK;
@@ -75,7 +41,8 @@ static thr_status number_words(table *t, thr_error *err) {
         for (uint32_t i = 0; i < t->rows.words.n; i++)
             numbers[i] = (uint32_t)thr_hits_number_at(&t->rows.words, i);
     } else {
-        THR_TRY_OUT(sort_words(t, numbers, err));
+        THR_TRY_OUT(
+            thr_hits_words_sort(t->rows.context, &t->rows.words, numbers, &t->word_offsets, &t->word_bytes, err));
     }
     for (size_t e = 0; e < t->rows.n_postings; e++)
         t->rows.features[e] = numbers[t->rows.features[e]];

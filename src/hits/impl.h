@@ -29,6 +29,18 @@ typedef struct thr_hit_set {
     thr_hit_values *of_file, *of_added;
 } thr_hit_set;
 
+/*
+ * An index whose rows are those of the lists. Ids, names and live rows are then the index's. name and find are NULL if
+ * the file has the names.
+ */
+typedef struct thr_hit_owner {
+    const void *index; /* NULL: there is none */
+    bool (*row)(const void *index, uint64_t id, uint64_t *row);
+    uint64_t (*id)(const void *index, uint64_t row);
+    const char *(*name)(const void *index, uint64_t id);
+    bool (*find)(const void *index, const char *name, uint64_t *id);
+} thr_hit_owner;
+
 /* The workspace of a search. */
 typedef struct thr_hit_workspace {
     thr_context *context;
@@ -52,6 +64,10 @@ struct thr_hits {
     thr_hits *file;
     thr_hit_delta *delta;  /* NULL: no changes */
     thr_hit_values *added; /* of the delta's items, NULL: none are set; guarded by the file's mutex */
+
+    thr_hit_owner owner; /* lists with one have no delta */
+    uint64_t *owner_live;
+    uint32_t n_without; /* rows that are not live */
 
     /* Of `file` handles only: */
     pthread_mutex_t mutex;       /* guards the next three */
@@ -80,7 +96,7 @@ static inline uint32_t thr_hits_n_added(const thr_hits *hits) {
 
 /* The live rows of the file, as bits by place; NULL: all are live. */
 static inline const uint64_t *thr_hits_live_rows(const thr_hits *hits) {
-    return hits->delta == NULL ? NULL : hits->delta->live;
+    return hits->delta == NULL ? hits->owner_live : hits->delta->live;
 }
 
 /* Words of a bitmap by place, in whole windows; thr_hits_n_words adds those of added items. */
@@ -90,6 +106,12 @@ static inline size_t thr_hits_file_words(const thr_hits *hits) {
 static inline size_t thr_hits_n_words(const thr_hits *hits) {
     return thr_hits_file_words(hits) + (hits->delta == NULL ? 0 : thr_lists_n_words(&hits->delta->built.lists));
 }
+
+/* Give lists that were just opened an owner, which outlives them; live are its live rows, NULL: all. THR_ENOMEM. */
+thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err);
+
+/* How many of the features of query number q no live item has. */
+uint32_t thr_hits_count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q);
 
 /* Whether any live item has the feature. */
 bool thr_hits_has_feature(const thr_hits *hits, uint32_t feature);

@@ -59,7 +59,15 @@ bool thr_hits_has_feature(const thr_hits *hits, uint32_t feature) {
     const uint32_t f = thr_lists_find(lists, feature);
     if (f == lists->n_features)
         return false;
-    return live == NULL || thr_lists_size(lists, f) > hits->delta->n_gone || thr_lists_count(lists, f, live, 1) > 0;
+    const uint32_t n_gone = hits->delta == NULL ? hits->n_without : hits->delta->n_gone;
+    return live == NULL || thr_lists_size(lists, f) > n_gone || thr_lists_count(lists, f, live, 1) > 0;
+}
+
+uint32_t thr_hits_count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q) {
+    uint32_t n_unknown = 0;
+    for (uint64_t i = queries->offsets[q]; i < queries->offsets[q + 1]; i++)
+        n_unknown += !thr_hits_has_feature(hits, queries->features[i]);
+    return n_unknown;
 }
 
 bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
@@ -108,6 +116,8 @@ static bool is_left(const thr_hits *hits, uint32_t row) {
 bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
     const thr_hits_contents *c = &hits->view.contents;
     uint32_t found = (uint32_t)id;
+    if (hits->owner.index != NULL)
+        return hits->owner.row(hits->owner.index, id, row) && *row < c->lists.n_items;
     if (hits->delta != NULL && thr_hit_delta_find(hits->delta, id, &found)) {
         *row = hits->delta->rows[found];
         return true;
@@ -124,6 +134,8 @@ bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
 
 const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
     uint64_t row;
+    if (hits->owner.name != NULL)
+        return hits->owner.name(hits->owner.index, id);
     if (!hits->info.has_names || !thr_hits_row(hits, id, &row))
         return NULL;
     return hits->delta != NULL && row >= hits->delta->first_row
@@ -149,6 +161,8 @@ bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
     uint64_t row;
     if (!is_unchanged(hits))
         return false;
+    if (hits->owner.find != NULL)
+        return hits->owner.find(hits->owner.index, name, id);
     if (c->names.offsets == NULL)
         return thr_decimal_parse(name, strlen(name), id) && thr_hits_find_row(hits, *id, &row);
     if (hits->delta != NULL)

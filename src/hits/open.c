@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/radix.h"
 #include "hits/impl.h"
+#include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ open */
 
@@ -60,6 +61,7 @@ static void close_file(thr_hits *file) {
     thr_hits_put_values(file, &set);
     thr_hit_index_free(context, file->index);
     thr_map_close(&file->map);
+    thr_release(context, file->owner_live);
     thr_release(context, file->path);
     (void)pthread_mutex_destroy(&file->mutex);
     (void)pthread_mutex_destroy(&file->index_mutex);
@@ -112,4 +114,17 @@ void thr_hits_free(thr_hits *hits) {
 
 thr_hits_info thr_hits_get_info(const thr_hits *hits) {
     return hits->info;
+}
+
+thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err) {
+    const uint32_t n = hits->view.contents.lists.n_items;
+    hits->owner = *owner;
+    if (live == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc_zero(hits->context, thr_hits_file_words(hits), sizeof *hits->owner_live, &hits->owner_live,
+                           "live rows", err));
+    memcpy(hits->owner_live, live, thr_bitmap_words(n) * sizeof *live);
+    hits->info.n_items = thr_select_bitmap_count_range(live, 0, n);
+    hits->n_without = n - (uint32_t)hits->info.n_items;
+    return THR_OK;
 }

@@ -92,3 +92,38 @@ bool thr_hits_are_numbers(const thr_dictionary *strings, uint64_t most) {
 uint64_t thr_hits_number_at(const thr_dictionary *strings, uint32_t i) {
     return strtoull(thr_dictionary_text(strings, i), NULL, 10);
 }
+
+/* ------------------------------------------------------------------------------------------------ order */
+
+typedef struct numbered {
+    const char *text;
+    uint32_t number;
+} numbered;
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const numbered *)a)->text, ((const numbered *)b)->text);
+}
+
+thr_status thr_hits_words_sort(thr_context *context, const thr_dictionary *words, uint32_t *numbers, uint64_t **offsets,
+                               char **bytes, thr_error *err) {
+    numbered *sorted = NULL;
+    uint64_t at = 0;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_alloc(context, words->n, sizeof *sorted, &sorted, "words", err));
+    THR_TRY_OUT(thr_alloc(context, words->n + (size_t)1, sizeof **offsets, offsets, "words", err));
+    THR_TRY_OUT(thr_alloc(context, words->n == 0 ? 0 : (size_t)words->starts[words->n], 1, bytes, "words", err));
+    for (uint32_t i = 0; i < words->n; i++)
+        sorted[i] = (numbered){thr_dictionary_text(words, i), i};
+    qsort(sorted, words->n, sizeof *sorted, by_text);
+    for (uint32_t i = 0; i < words->n; i++) {
+        const size_t size = strlen(sorted[i].text) + 1;
+        (*offsets)[i] = at;
+        memcpy(*bytes + at, sorted[i].text, size);
+        numbers[sorted[i].number] = i;
+        at += size;
+    }
+    (*offsets)[words->n] = at;
+out:
+    thr_release(context, sorted);
+    return status;
+}

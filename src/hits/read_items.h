@@ -25,4 +25,11 @@ void thr_hits_rows_free(thr_hits_rows *rows);
 bool thr_hits_are_numbers(const thr_dictionary *strings, uint64_t most);
 uint64_t thr_hits_number_at(const thr_dictionary *strings, uint32_t i);
 
+/*
+ * Copy words in ascending order, with their offsets; numbers[i] is the new number of word i. The caller releases both,
+ * after an error too. THR_ENOMEM.
+ */
+thr_status thr_hits_words_sort(thr_context *context, const thr_dictionary *words, uint32_t *numbers, uint64_t **offsets,
+                               char **bytes, thr_error *err);
+
 #endif

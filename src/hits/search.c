@@ -139,10 +139,14 @@ typedef struct search_state {
     const thr_answers *answers;
 } search_state;
 
+static uint64_t id_of(const thr_hits *hits, uint64_t row) {
+    const uint64_t *ids = hits->view.contents.ids;
+    return hits->owner.index != NULL ? hits->owner.id(hits->owner.index, row) : ids == NULL ? row : ids[row];
+}
+
 /* Merge the results of both, which are sorted. Ties go to the file's items, whose rows are smaller. */
 static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
     const thr_answers *a = b->answers;
-    const uint64_t *item_ids = b->hits->view.contents.ids;
     const thr_hit_delta *delta = b->hits->delta;
     uint64_t *ids = a->ids + q * a->k;
     for (size_t i = 0, f = 0, n = 0; i < a->k; i++) {
@@ -153,25 +157,18 @@ static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *f
         if (is_added)
             ids[i] = delta->ids[item->row - delta->first_row];
         else
-            ids[i] = item == NULL ? THR_NO_ID : item_ids == NULL ? item->row : item_ids[item->row];
+            ids[i] = item == NULL ? THR_NO_ID : id_of(b->hits, item->row);
     }
     if (a->n_unknown != NULL)
         a->n_unknown[q] = file->n_unknown;
-}
-
-static uint32_t count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q) {
-    uint32_t n_unknown = 0;
-    for (uint64_t i = queries->offsets[q]; i < queries->offsets[q + 1]; i++)
-        n_unknown += !thr_hits_has_feature(hits, queries->features[i]);
-    return n_unknown;
 }
 
 static thr_status search_one(const search_state *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
     thr_hit_workspace *workspace = b->workspace;
     thr_hit_found file, added = {.n = 0};
     THR_TRY(thr_lists_search_run(workspace->search, &b->file, queries, q, b->most_file, &file, err));
-    if (b->hits->delta != NULL)
-        file.n_unknown = count_unknown(b->hits, queries, q);
+    if (thr_hits_live_rows(b->hits) != NULL || b->hits->delta != NULL)
+        file.n_unknown = thr_hits_count_unknown(b->hits, queries, q);
     if (b->added.lists != NULL) {
         if (file.n > 0)
             memcpy(workspace->items, file.items, file.n * sizeof *workspace->items);
@@ -219,7 +216,7 @@ static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const
     point_at_values(set->of_file, &b.file);
     point_at_values(set->of_added, &b.added);
     THR_TRY(join_filters(hits, workspace, o, &b.file.filter, &b.added.filter, err));
-    if (hits->context->gpus != NULL && hits->delta == NULL) {
+    if (hits->context->gpus != NULL && thr_hits_live_rows(hits) == NULL && hits->delta == NULL) {
         bool done = false;
         THR_TRY(search_device(&b, queries, &done, err));
         if (done)

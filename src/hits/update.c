@@ -111,6 +111,8 @@ thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *changes, thr_
         *updated = NULL;
     if (hits == NULL || changes == NULL || updated == NULL)
         return thr_fail(err, THR_EINVAL, "an update needs posting lists, changes, and a pointer for the result");
+    if (hits->owner.index != NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: belongs to an index: change that", hits->path);
     thr_hits_changes_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, changes, sizeof complete, "thr_hits_changes", err));
     return thr_hits_make_update(hits, &complete, &none, updated, err);

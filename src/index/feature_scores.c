@@ -99,6 +99,13 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
 
 /* ------------------------------------------------------------------------------------------------ a search */
 
+/* The lists also have the features of removed items. */
+static uint32_t count_unknown(const thr_index_hits_workspace *workspace, uint64_t query, uint32_t n_of_lists) {
+    return thr_hits_live_rows(workspace->hits) == NULL
+               ? n_of_lists
+               : thr_hits_count_unknown(workspace->hits, workspace->queries, query);
+}
+
 /* The callbacks of scan/added_scores.h. */
 static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
     thr_index_hits_workspace *workspace = arg;
@@ -106,7 +113,7 @@ static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *uni
     THR_TRY(thr_lists_query_of(workspace->context, &workspace->hits->view.contents.lists, workspace->queries, query,
                                &l->query, err));
     if (workspace->n_unknown != NULL)
-        workspace->n_unknown[query] = l->query.n_unknown;
+        workspace->n_unknown[query] = count_unknown(workspace, query, l->query.n_unknown);
     *unit = (float)l->query.unit;
     return thr_lists_pass_start(workspace->context, &l->pass, &l->query, err);
 }
@@ -131,7 +138,7 @@ static void scan_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain
 static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
     const device_batch *b = arg;
     if (b->workspace->n_unknown != NULL)
-        b->workspace->n_unknown[b->first + q] = found->n_unknown;
+        b->workspace->n_unknown[b->first + q] = count_unknown(b->workspace, b->first + q, found->n_unknown);
     b->screen->found(b->screen->arg, b->first + q, found->items, found->sums, found->n, (float)found->unit);
 }
 
@@ -184,7 +191,7 @@ static thr_status make_lanes(thr_index_hits_workspace *workspace, size_t n_lanes
 
 static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hits *hits, thr_search_options *options,
                                thr_error *err) {
-    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* the length of an index's filters */
+    const size_t n_words = ((size_t)hits->info.n_rows + 63) / 64; /* the length of an index's filters */
     if (options->target == NULL)
         return THR_OK;
     THR_TRY(thr_grow(workspace->context, &workspace->filter, &workspace->filter_capacity, n_words,
@@ -192,7 +199,7 @@ static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hi
     for (size_t w = 0; w < n_words; w++)
         workspace->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
     options->filter = workspace->filter;
-    options->filter_bits = hits->info.n_items;
+    options->filter_bits = hits->info.n_rows;
     return THR_OK;
 }
 

@@ -7,8 +7,18 @@
 
 #include "base/error.h"
 #include "hits/impl.h"
+#include "index/impl.h"
 
 /* ------------------------------------------------------------------------------------------------ build */
+
+thr_status thr_index_names_path(thr_context *context, const char *table, char **path, thr_error *err) {
+    static const char column[] = ":1";
+    const size_t length = strlen(table);
+    THR_TRY(thr_alloc(context, length + sizeof column, 1, path, "a name", err));
+    memcpy(*path, table, length);
+    memcpy(*path + length, column, sizeof column);
+    return THR_OK;
+}
 
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err) {
     if (n_listed == n_rows)
@@ -75,21 +85,44 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ open */
 
-thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_hits **hits,
-                               thr_error *err) {
+static bool row_of(const void *index, uint64_t id, uint64_t *row) {
+    return thr_index_row(index, id, row);
+}
+
+static uint64_t id_of(const void *index, uint64_t row) {
+    return thr_index_id_of(index, row);
+}
+
+static const char *name_of(const void *index, uint64_t id) {
+    return thr_index_name(index, id);
+}
+
+static bool find(const void *index, const char *name, uint64_t *id) {
+    return thr_index_find(index, name, id, NULL) == THR_OK;
+}
+
+static thr_status check_file(const thr_hits *hits, const thr_manifest *manifest, thr_error *err) {
+    return hits->view.file.size == manifest->hits.file_bytes &&
+                   hits->view.file.checksum == manifest->hits.header_checksum &&
+                   hits->info.n_rows == manifest->n_rows && hits->view.contents.rows == NULL
+               ? THR_OK
+               : thr_fail(err, THR_ECORRUPT,
+                          "%s: is not the file that the index was built with: restore it or build the index again",
+                          hits->path);
+}
+
+thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
     char name[THR_INDEX_HITS_NAME_SIZE], *path = NULL;
     thr_error why = {.status = THR_OK};
-    thr_index_hits_name_print(manifest->hits.build, name);
-    THR_TRY(thr_path_join(context, dir, name, &path, err));
-    thr_status status = thr_hits_open(context, path, hits, &why);
+    thr_index_hits_name_print(m->hits.build, name);
+    THR_TRY(thr_path_join(index->context, dir, name, &path, err));
+    const thr_status status = thr_hits_open(index->context, path, &index->hits, &why);
+    thr_release(index->context, path);
     if (status != THR_OK)
-        status = thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
-    else if ((*hits)->view.file.size != manifest->hits.file_bytes ||
-             (*hits)->view.file.checksum != manifest->hits.header_checksum ||
-             (*hits)->info.n_items != manifest->n_rows || (*hits)->view.contents.rows != NULL)
-        status =
-            thr_fail(err, THR_ECORRUPT,
-                     "%s: is not the file that the index was built with: restore it or build the index again", path);
-    thr_release(context, path);
-    return status;
+        return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
+    THR_TRY(check_file(index->hits, m, err));
+    const bool has_own_names = index->hits->info.has_names && !m->has_names;
+    const thr_hit_owner owner = {index, row_of, id_of, has_own_names ? NULL : name_of, has_own_names ? NULL : find};
+    return thr_hits_set_owner(index->hits, &owner, index->live.words, err);
 }

@@ -28,14 +28,18 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
                                 const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
                                 thr_error *err);
 
+/* The column of names of a table of features, "TABLE:1". The caller releases *path. */
+thr_status thr_index_names_path(thr_context *context, const char *table, char **path, thr_error *err);
+
 /* THR_EDIM unless n_listed, the number of items with features, equals n_rows. */
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err);
 
+struct thr_index;
+
 /*
- * Open the file that a manifest names. THR_ENOTFOUND; THR_ECORRUPT, also for another file of this name; THR_EVERSION;
- * THR_EIO; THR_ENOMEM.
+ * Open the file that an index's manifest names, when its segments and live rows are open: index->hits, whose owner is
+ * the index. THR_ENOTFOUND; THR_ECORRUPT, also for another file of this name; THR_EVERSION; THR_EIO; THR_ENOMEM.
  */
-thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_hits **hits,
-                               thr_error *err);
+thr_status thr_index_hits_open(struct thr_index *index, const char *dir, thr_error *err);
 
 #endif

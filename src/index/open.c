@@ -4,7 +4,6 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "base/guard.h"
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
@@ -160,7 +159,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
     THR_TRY(thr_index_journal_open(index, dir, err));
     if (index->manifest.hits.there) {
         index->info.file_bytes += index->manifest.hits.file_bytes;
-        THR_TRY(thr_index_hits_open(index->context, dir, &index->manifest, &index->hits, err));
+        THR_TRY(thr_index_hits_open(index, dir, err));
     }
     if (!index->manifest.model.there)
         return THR_OK;
@@ -356,18 +355,4 @@ const thr_dual *thr_index_dual(const thr_index *index) {
 
 thr_hits *thr_index_hits(thr_index *index) {
     return index->hits;
-}
-
-thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
-    for (uint32_t i = 0; i < index->n_segments; i++)
-        THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
-    THR_TRY(thr_index_live_check_unchanged(&index->live, err));
-    return index->hits == NULL ? THR_OK : thr_hits_check_unchanged(index->hits, err);
-}
-
-thr_status thr_index_check_after(const thr_index *index, thr_status status, thr_error *err) {
-    thr_error why;
-    if (!thr_guard_fired() || thr_index_check_unchanged(index, &why) == THR_OK)
-        return status;
-    return thr_pass_on(why.status, &why, err);
 }

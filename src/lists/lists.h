@@ -98,6 +98,12 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item);
 void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
 
 /*
+ * Write the items that have the feature at index f, in any order. items has room for n_items. Returns their number,
+ * thr_lists_size unless the file is damaged.
+ */
+uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items);
+
+/*
  * Count the items of a filter that have the feature at index f. The filter has a bit per item, in whole windows.
  * Counting may end at `enough`.
  */

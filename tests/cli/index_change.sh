@@ -178,11 +178,36 @@ fails 1 'is no index' "$THRESHER" index compact empty.index
 counts r.index 300
 leaves_nothing r.index
 
-# features
-awk 'BEGIN { for (i = 0; i < 300; i++) print "item" i "\tf=" i % 5 }' >features.tsv
+# features come and go with their items
+awk 'BEGIN { for (i = 0; i < 300; i++) print "item" i "\tf=" i % 5 " old" }' >features.tsv
+awk 'BEGIN { for (i = 250; i < 350; i++) print "item" i "\tf=" i % 5 " new" }' >new-features.tsv
+awk 'BEGIN { for (i = 250; i < 350; i++) print "item" i "\t" (i == 300 ? 5 : 1) }' >bids.tsv
+printf 'new:3\n' >asks.txt
+head -c $((4 + 16 * 4)) more.fvecs >one.fvecs
 works "$THRESHER" index build base.fvecs --metric ip --features features.tsv -o f.index
-fails 1 'has features' "$THRESHER" index add f.index more.fvecs --ids more-names.txt
-fails 1 'has features' "$THRESHER" index compact f.index
+cut -f 1 new-features.tsv >new-names.txt
+fails 1 'its items have features' "$THRESHER" index upsert f.index more.fvecs --ids new-names.txt
+fails 1 'already' "$THRESHER" index add f.index more.fvecs --features new-features.tsv
+fails 1 '300 names for the 100 rows' "$THRESHER" index add f.index more.fvecs --features features.tsv
+fails 1 'was built without features' "$THRESHER" index add r.index more.fvecs --features new-features.tsv
+fails 2 '--values needs --features' "$THRESHER" index add f.index more.fvecs --ids new-names.txt --values bids.tsv
+fails 2 '--ids is missing' "$THRESHER" index upsert f.index more.fvecs
+works "$THRESHER" index upsert f.index more.fvecs --features new-features.tsv --values bids.tsv --json
+says '"n_added":50,"n_replaced":50,"n_items":350,' out
+works "$THRESHER" index verify f.index
+works "$THRESHER" index search f.index one.fvecs -k 350 --target new --json -q
+[ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 100 ] || die "not 100 items are new"
+works "$THRESHER" index search f.index one.fvecs -k 1 --features asks.txt --explain --json -q
+says '"names":\["item300"\]' out
+says '"new"' out
+works "$THRESHER" index remove f.index --name item300 -q
+works "$THRESHER" index compact f.index -q
+works "$THRESHER" index verify f.index
+works "$THRESHER" index search f.index one.fvecs -k 350 --target 'NOT old' --json -q
+[ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 99 ] || die "not 99 items are new"
+printf 'item349\t9\n' >bid.tsv
+works "$THRESHER" index search f.index one.fvecs -k 1 --features asks.txt --multipliers bid.tsv --json -q
+says '"item349"' out
 
 # another writer; one that reads a pipe holds the lock
 mkfifo pipe

@@ -24,6 +24,23 @@ static float value_of(uint64_t id, int d) {
     return (float)((id * 31 + (uint64_t)d * 17) % 101) / 50 - 1;
 }
 
+/* In an index with features, each item has two, which follow from its id. */
+static bool with_features;
+
+static void features_of(uint64_t id, uint32_t features[2]) {
+    features[0] = (uint32_t)(id % 23);
+    features[1] = 100 + (uint32_t)(id % 7);
+}
+
+/* Features of n items, numbered from 0 if ids is NULL. offsets has room for n + 1 numbers, features for 2 n. */
+static thr_item_features draw_features(const uint64_t *ids, uint64_t n, uint64_t *offsets, uint32_t *features) {
+    for (uint64_t i = 0; i < n; i++)
+        features_of(ids == NULL ? i : ids[i], features + 2 * i);
+    for (uint64_t i = 0; i <= n; i++)
+        offsets[i] = 2 * i;
+    return (thr_item_features){offsets, features, n};
+}
+
 static thr_status add_ids(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n) {
     thr_reader *reader = NULL;
     thr_index_add_options options;
@@ -35,6 +52,10 @@ static thr_status add_ids(thr_context *context, const char *dir, const uint64_t 
     options.ids = ids;
     options.n_ids = n;
     options.replace = true;
+    uint64_t offsets[STEP + 1];
+    uint32_t features[2 * STEP];
+    const thr_item_features drawn = draw_features(ids, n, offsets, features);
+    options.features = with_features ? &drawn : NULL;
     thr_status status = thr_reader_from_matrix(context, &matrix, &reader, &error);
     if (status == THR_OK)
         status = thr_index_add(context, dir, reader, &options, NULL, &error);
@@ -58,6 +79,10 @@ static void make(thr_context *context) {
     for (uint64_t i = 0; i < N * DIMS; i++)
         rows[i] = value_of(i / DIMS, (int)(i % DIMS));
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    uint64_t offsets[N + 1];
+    uint32_t features[2 * N];
+    const thr_item_features drawn = draw_features(NULL, N, offsets, features);
+    options.features = with_features ? &drawn : NULL;
     test_remove_directory(DIR_B);
     expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &error));
 }
@@ -92,6 +117,21 @@ static void run_through(thr_context *context) {
     }
 }
 
+/* The item has its features and no others. */
+static void expect_features(thr_index *index, uint64_t id) {
+    enum { ALL = 107 };
+    uint32_t features[ALL], own[2];
+    float shares[ALL];
+    const uint64_t ends[] = {0, ALL};
+    const thr_hits_queries all = {1, ends, features, NULL};
+    features_of(id, own);
+    for (uint32_t f = 0; f < ALL; f++)
+        features[f] = f;
+    expect_ok(thr_hits_explain(thr_index_hits(index), id, &all, 0, shares, NULL, &error));
+    for (uint32_t f = 0; f < ALL; f++)
+        assert_true((shares[f] != 0) == (f == own[0] || f == own[1]));
+}
+
 /* Whether the index there is whole and holds what it should after so many operations. */
 static bool holds(thr_context *context, int after) {
     thr_index *index = NULL;
@@ -107,12 +147,19 @@ static bool holds(thr_context *context, int after) {
         expect_ok(thr_index_vector(index, id, vector, &error));
         for (int d = 0; d < DIMS; d++)
             assert_true(vector[d] == value_of(id, d));
+        if (with_features)
+            expect_features(index, id);
     }
     thr_index_free(index);
     return same;
 }
 
 /* ------------------------------------------------------------------------------------------------ tests */
+
+/* With features only an addition, a removal and a compaction. */
+static bool is_tried(int i) {
+    return !with_features || i < 2 || i == 7;
+}
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
@@ -122,7 +169,7 @@ static void every_allocation_may_fail(void **state) {
     for (int i = 0; i < 8; i++) {
         test_oom oom = test_oom_start(&memory);
         oom.tolerant = true; /* segments that cannot be written again wait for the next change */
-        while (test_oom_next(&oom)) {
+        while (is_tried(i) && test_oom_next(&oom)) {
             start_again();
             test_oom_arm(&oom);
             const thr_status status = operate(context, DIR_A, i);
@@ -159,7 +206,7 @@ static void every_system_call_may_fail(void **state) {
     run_through(*state);
     for (int i = 0; i < 8; i++) {
         for (size_t w = 0; w < 2; w++)
-            for (uint64_t call = 1; fail_call(*state, i, call, WHYS[w]); call++)
+            for (uint64_t call = 1; is_tried(i) && fail_call(*state, i, call, WHYS[w]); call++)
                 ;
         expect_ok(operate(*state, DIR_B, i));
     }
@@ -210,7 +257,7 @@ static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
 
 static uint64_t rounds(void) {
     const char *many = getenv("THR_TEST_ROUNDS");
-    return many != NULL ? strtoull(many, NULL, 10) : 60;
+    return many != NULL ? strtoull(many, NULL, 10) : with_features ? 15 : 60;
 }
 
 static void a_killed_writer_loses_nothing(void **state) {
@@ -219,6 +266,18 @@ static void a_killed_writer_loses_nothing(void **state) {
 
 static void a_power_failure_loses_nothing(void **state) {
     end_at_calls(*state, LOSE, rounds());
+}
+
+static int begin_features(void **state) {
+    (void)state;
+    with_features = true;
+    return 0;
+}
+
+static int end_features(void **state) {
+    (void)state;
+    with_features = false;
+    return 0;
 }
 
 static int setup(void **state) {
@@ -240,6 +299,10 @@ int main(void) {
         cmocka_unit_test(every_system_call_may_fail),
         cmocka_unit_test(a_killed_writer_loses_nothing),
         cmocka_unit_test(a_power_failure_loses_nothing),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(every_system_call_may_fail, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features, end_features),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

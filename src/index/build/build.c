@@ -133,13 +133,9 @@ static thr_status prepare(builder *b, thr_error *err) {
 
 /* If items have neither ids nor names of their own, take those of the table of features. */
 static thr_status take_names(builder *b, thr_index_build_options *o, thr_error *err) {
-    static const char column[] = ":1";
     if (o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
         return THR_OK;
-    const size_t length = strlen(o->features_path);
-    THR_TRY(thr_alloc(b->context, length + sizeof column, 1, &b->names_path, "a name", err));
-    memcpy(b->names_path, o->features_path, length);
-    memcpy(b->names_path + length, column, sizeof column);
+    THR_TRY(thr_index_names_path(b->context, o->features_path, &b->names_path, err));
     o->ids_path = b->names_path;
     return THR_OK;
 }

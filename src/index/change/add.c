@@ -2,8 +2,9 @@
 /* add.c - new rows become segments; the items that they replace are removed in the same commit. */
 #include "base/error.h"
 #include "index/change/add.h"
-#include "index/change/change.h"
+#include "index/change/commit_features.h"
 #include "index/change/names.h"
+#include "index/features.h"
 
 #include <inttypes.h>
 
@@ -11,6 +12,8 @@ typedef struct adder {
     thr_commit commit;
     thr_ids *ids;
     thr_row_source *source;
+    const thr_hits_changes *features;
+    thr_hits_added added_features;
     uint64_t n_replaced;
     bool replace;
 } adder;
@@ -20,9 +23,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
     if (index->manifest.has_names)
         thr_index_ids_take_names(a->ids);
     const bool names = a->ids->offsets != NULL;
-    if (index->hits != NULL)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so items cannot be added: build it again",
-                        index->dir);
+    THR_TRY(thr_index_commit_check_features(&a->commit, a->features, err));
     if (a->source->shape.n_dims != index->info.n_dims)
         return thr_fail(err, THR_EDIM, "%s: rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
                         a->source->name, a->source->shape.n_dims, index->info.n_dims, index->dir);
@@ -110,6 +111,7 @@ out:
 static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     thr_appended added;
     THR_TRY(check_kind(a, err));
+    THR_TRY(thr_index_commit_read_features(&a->commit, a->features, a->source, a->ids, &a->added_features, err));
     THR_TRY(find_replaced(a, err));
     const uint64_t tail = thr_index_commit_tail_items(&a->commit), n = a->source->shape.n_rows;
     if (a->commit.manifest.n_segments == 0 && n != THR_ROWS_UNKNOWN && tail + n < THR_TAIL_LEAST_ROWS) {
@@ -120,6 +122,9 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
         THR_TRY(thr_index_commit_fold(&a->commit, true, err));
         THR_TRY(thr_index_commit_append_rows(&a->commit, a->source, a->ids, &added, err));
     }
+    if (a->commit.index->hits != NULL)
+        THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
+    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, &a->added_features, err));
     note_ids(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
     *change = (thr_index_change){.n_added = added.n, .n_removed = a->n_replaced, .first_id = added.first_id};
@@ -129,11 +134,16 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
 
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err) {
-    adder a = {.ids = addition->ids, .source = addition->source, .replace = addition->replace};
+    static const thr_hits_changes none = {.size = sizeof none};
+    adder a = {.ids = addition->ids,
+               .source = addition->source,
+               .features = addition->features == NULL ? &none : addition->features,
+               .replace = addition->replace};
     *change = (thr_index_change){0};
     thr_status status = thr_index_commit_begin(context, dir, held, &a.commit, err);
     if (status == THR_OK)
         status = add(&a, change, err);
+    thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
     if (status == THR_OK)
         thr_index_maintain(context, dir, held);

@@ -28,9 +28,6 @@ static bool can_gain(const thr_commit *commit) {
 
 static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error *err) {
     *done = false;
-    if (c->index->hits != NULL)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be compacted: build it again",
-                        c->index->dir);
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
     else if (!thr_index_journal_has_changes(c->index) && can_gain(c))

@@ -185,7 +185,7 @@ static thr_status add_segment(thr_index_writer *w, thr_write *write, thr_error *
     const thr_matrix rows = thr_matrix_f32(write->vectors, write->n, w->n_dims);
     thr_reader *reader = NULL;
     thr_row_source source = {.context = w->context};
-    const thr_addition addition = {&source, &write->ids, write->replace};
+    const thr_addition addition = {.source = &source, .ids = &write->ids, .replace = write->replace};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_reader_from_matrix(w->context, &rows, &reader, err));
     THR_TRY_OUT(thr_index_row_source_open(w->context, reader, &source, err));

@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "index/build/segment_copy.h"
-#include "index/change/change.h"
+#include "index/change/commit_features.h"
 #include "select/bitmap.h"
 
 #include <math.h>
@@ -78,6 +78,8 @@ static thr_status replace(rewriter *w, uint32_t first, uint32_t end, thr_error *
         if (status == THR_OK)
             memcpy(w->commit->live + place / 64, live + old_end / 64, thr_bitmap_words(n_tail) * sizeof *live);
     }
+    if (status == THR_OK)
+        status = thr_index_commit_write_features(w->commit, live, NULL, err);
     thr_release(w->commit->context, live);
     return status;
 }

@@ -21,7 +21,8 @@ static thr_status look_at_index(thr_index_writer *w, uint32_t journal_rows, thr_
     const thr_manifest *m = &index->manifest;
     thr_status status = THR_OK;
     if (index->hits != NULL)
-        status = thr_fail(err, THR_EUNSUPPORTED, "%s: has features, so it cannot be changed: build it again", w->dir);
+        status = thr_fail(err, THR_EUNSUPPORTED,
+                          "%s: has features, which a writer cannot change: add items by thr_index_add", w->dir);
     else if (m->version < 2)
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
     w->n_dims = m->quantiser.n_dims;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rewrite.h - writes a file of posting lists again for other rows: those of some items, and of added ones.
+ *
+ * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names.
+ */
+#ifndef THR_HITS_REWRITE_H
+#define THR_HITS_REWRITE_H
+
+#include "hits/impl.h"
+#include "hits/read_items.h"
+
+/* Items to add, checked against the lists that they are added to. Initialise with zeros. */
+typedef struct thr_hits_added {
+    thr_context *context;
+    thr_hits_rows table;      /* if they come from one, which also has their names */
+    thr_item_features items;  /* numbers of features, or of the table's words where the lists have words */
+    const float *multipliers; /* borrowed, or NULL: 1 each */
+    const float *offsets;     /* borrowed, or NULL: 0 each */
+    uint32_t *owned;
+} thr_hits_added;
+
+/*
+ * Read the table at options->added_path, or take the arrays of options: offsets, features, multipliers, item_offsets
+ * and n_added, which is the number of values, too; other fields are not read. Free with thr_hits_added_free, after an
+ * error too.
+ *
+ * THR_EINVAL for numbers where features are words, or offsets that do not ascend from 0; THR_EFORMAT for words where
+ * they are numbers; THR_EDIM for a wrong number of values; THR_ERANGE; and what the reader returns.
+ */
+thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *options, thr_hits_added *added,
+                               thr_error *err);
+void thr_hits_added_free(thr_hits_added *added);
+
+/* Where items go. Bitmaps by row; the first bits of `filled` are those of kept items, in their order, then of added. */
+typedef struct thr_hits_moves {
+    const uint64_t *kept;   /* of the file's rows */
+    const uint64_t *filled; /* of the new rows; others have no item */
+    uint64_t n_rows;        /* new ones, at least 1 */
+} thr_hits_moves;
+
+/*
+ * Write the file path. added may be NULL. THR_EDIM if filled has another number of bits than there are items, or there
+ * are more than THR_HITS_MAX_ITEMS rows; what thr_hits_verify returns for the old file; THR_ENOSPACE; THR_EIO;
+ * THR_ECANCELED; THR_ENOMEM.
+ */
+thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const thr_hits_added *added, const char *path,
+                            thr_error *err);
+
+#endif

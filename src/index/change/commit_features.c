@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * commit_features.c - the posting lists of a commit. They are one file for all rows, so a commit that adds or moves
+ * rows writes it again: its cost grows with the index.
+ */
+#include "index/change/commit_features.h"
+
+#include "base/error.h"
+#include "index/features.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool are_given(const thr_hits_changes *features) {
+    return features->added_path != NULL || features->offsets != NULL;
+}
+
+/* Check that the items of a table have the same ids or names there. */
+static thr_status check_names(const thr_hits_rows *table, const thr_ids *ids, thr_error *err) {
+    const bool numbers = ids->offsets == NULL && thr_hits_are_numbers(&table->items, THR_NO_ID - 1);
+    for (uint32_t row = 0; row < table->items.n && row < ids->n; row++) {
+        const char *there = thr_dictionary_text(&table->items, row);
+        if (ids->offsets != NULL && strcmp(ids->names + ids->offsets[row], there) != 0)
+            return thr_fail(err, THR_EMISMATCH,
+                            "row %" PRIu32 " is '%.60s' in %s, but '%.60s' where its features are: give both in the "
+                            "same order",
+                            row, ids->names + ids->offsets[row], ids->name, there);
+        if (numbers && thr_hits_number_at(&table->items, row) != ids->ids[row])
+            return thr_fail(err, THR_EMISMATCH,
+                            "row %" PRIu32 " is %" PRIu64 " in %s, but %.60s where its features are: give both in the "
+                            "same order",
+                            row, ids->ids[row], ids->name, there);
+    }
+    return THR_OK;
+}
+
+thr_status thr_index_commit_check_features(const thr_commit *c, const thr_hits_changes *features, thr_error *err) {
+    const thr_index *index = c->index;
+    if (index->hits == NULL && are_given(features))
+        return thr_fail(err, THR_EINVAL, "%s: was built without features: leave them out, or build it with features",
+                        index->dir);
+    if (index->hits != NULL && !are_given(features))
+        return thr_fail(err, THR_EINVAL, "%s: its items have features: give those of each new one", index->dir);
+    return index->hits != NULL || (features->multipliers == NULL && features->item_offsets == NULL)
+               ? THR_OK
+               : thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
+}
+
+thr_status thr_index_commit_read_features(const thr_commit *c, const thr_hits_changes *features,
+                                          const thr_row_source *source, const thr_ids *ids, thr_hits_added *added,
+                                          thr_error *err) {
+    if (c->index->hits == NULL)
+        return THR_OK;
+    THR_TRY(thr_hits_added_open(c->index->hits, features, added, err));
+    if (source->shape.n_rows != THR_ROWS_UNKNOWN)
+        THR_TRY(thr_index_hits_check_count(added->items.n_items, source->shape.n_rows, source->name, err));
+    return features->added_path == NULL ? THR_OK : check_names(&added->table, ids, err);
+}
+
+thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, const thr_hits_added *added,
+                                           thr_error *err) {
+    thr_hits *written = NULL;
+    char *path = NULL;
+    thr_status status = THR_OK;
+    const thr_hits_moves moves = {kept, c->live, c->manifest.n_rows};
+    if (c->index->hits == NULL)
+        return THR_OK;
+    THR_TRY_OUT(thr_index_build_dir_hits_path(&c->dir, &path, err));
+    THR_TRY_OUT(thr_hits_rewrite(c->index->hits, &moves, added, path, err));
+    THR_TRY_OUT(thr_hits_open(c->context, path, &written, err));
+    c->manifest.hits = (thr_manifest_hits){.there = true,
+                                           .build = c->dir.build,
+                                           .file_bytes = written->view.file.size,
+                                           .header_checksum = written->view.file.checksum};
+out:
+    thr_hits_free(written);
+    thr_release(c->context, path);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commit_features.h - the posting lists of a commit. */
+#ifndef THR_INDEX_CHANGE_COMMIT_FEATURES_H
+#define THR_INDEX_CHANGE_COMMIT_FEATURES_H
+
+#include "hits/rewrite.h"
+#include "index/change/change.h"
+
+/* THR_EINVAL for features of an index without, and for none of one with features. */
+thr_status thr_index_commit_check_features(const thr_commit *commit, const thr_hits_changes *features, thr_error *err);
+
+/*
+ * Read the features of rows to add, and check them. features are those of thr_hits_added_open. Nothing is read for an
+ * index without features. Free *added, of zeros before, with thr_hits_added_free, whatever this returns.
+ *
+ * THR_EDIM for another number of items than rows; THR_EMISMATCH for an item of another id or name; and what
+ * thr_hits_added_open returns.
+ */
+thr_status thr_index_commit_read_features(const thr_commit *commit, const thr_hits_changes *features,
+                                          const thr_row_source *source, const thr_ids *ids, thr_hits_added *added,
+                                          thr_error *err);
+
+/*
+ * Write the lists for the commit's live rows: first those that were rows of the index before, by their bits in kept,
+ * then those of added (NULL: none). Does nothing in an index without features. Returns as thr_hits_rewrite.
+ */
+thr_status thr_index_commit_write_features(thr_commit *commit, const uint64_t *kept, const thr_hits_added *added,
+                                           thr_error *err);
+
+#endif
