@@ -33,6 +33,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_reader_get_shape": (_abi.ReaderShape, [c_void_p]),
     "thr_tower_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_tower_get_info": (_abi.TowerInfo, [c_void_p]),
+    "thr_tower_packed_size": (c_uint32, [c_void_p, c_int]),
     "thr_tower_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_tower_train": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_tower_train_options_init_vectors": (None, [c_void_p, c_bool]),
