@@ -13,49 +13,23 @@
 #include "json.h"
 #include "talk.h"
 
-enum { GROUP_CANDIDATES = 1, GROUP_WANTED };
-
 static const prog_argument arguments[] = {
-    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, dir), "an index")},
-    {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(prog_index_values, queries),
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, common.dir), "an index")},
+    {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(prog_index_values, common.queries),
                    "rows of numbers, in any format that thresher index build reads; for an index with a "
                    "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {PROG_K_OPTION(offsetof(prog_index_values, k), "items to find for every query"), .group = GROUP_WANTED},
-    {PROG_REAL_OPTION("radius", "S", offsetof(prog_index_values, radius),
-                      "instead of -k: find all items whose cosine or inner product with the query is at least "
-                      "S, or whose distance is at most S in an index for l2"),
-     .least_real = -INFINITY, .group = GROUP_WANTED},
+    PROG_WANTED_OPTIONS(offsetof(prog_index_values, common), "an index"),
     {PROG_LIST_OPTION("like", "NAME|ID", offsetof(prog_index_values, like),
                       "instead of QUERIES: use the vector of this item, and leave the item out of the answer; "
                       "repeatable")},
     {PROG_LIST_OPTION("text", "TEXT", offsetof(prog_index_values, text),
                       "instead of QUERIES: encode this text with the index's model; repeatable")},
-    {PROG_REAL_OPTION("recall", "R", offsetof(prog_index_values, recall),
-                      "the wanted share of the true k best, on average over queries of any kind, above 0 and up to 1; "
-                      "above 0.999 every stored vector is scored. With --radius the probability to find an item "
-                      "just within it; better items are found more often, and with 1 all are"),
-     .most_real = 1.0, .fallback = "0.99"},
-    {PROG_COUNT_OPTION("survivors", "N", offsetof(prog_index_values, survivors),
-                       "items that pass the first stage and have their remaining bits read (default: what the "
-                       "recall requires)"),
-     .least = 1},
-    {PROG_COUNT_OPTION("candidates", "N", offsetof(prog_index_values, candidates),
-                       "items that get exact scores (default: what the recall requires)"),
-     .least = 1, .group = GROUP_CANDIDATES},
-    {PROG_REAL_OPTION("extra", "E", offsetof(prog_index_values, extra),
-                      "instead of --candidates: every item whose estimated score is within E of the k-th best "
-                      "estimate gets an exact score"),
-     .group = GROUP_CANDIDATES},
-    {PROG_FLAG_OPTION("exact", offsetof(prog_index_values, exact), "score every stored vector exactly, without codes"),
-     .group = GROUP_CANDIDATES},
-    {PROG_COUNT_OPTION("query-bits", "1..8", offsetof(prog_index_values, query_bits),
-                       "bits a dimension of the query's code (default: 4; for an index of model codes as many "
-                       "as the model's queries have)"),
-     .least = 1, .most = 8},
+    PROG_SCREEN_OPTIONS(offsetof(prog_index_values, common), "an index", "", "", "",
+                        "; better items are found more often, and with 1 all are"),
     {PROG_FILE_OPTION("filter", offsetof(prog_index_values, filter),
                       "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "
                       "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},
@@ -82,7 +56,7 @@ static const prog_option options[] = {
     {PROG_FLAG_OPTION("follow", offsetof(prog_index_values, follow),
                       "search every query in the newest commit of an index that changes, and write its answer before "
                       "the next query is read, from a pipe for example; not with --filter or features")},
-    {PROG_RESULTS_OPTION(offsetof(prog_index_values, output),
+    {PROG_RESULTS_OPTION(offsetof(prog_index_values, common.output),
                          "; with --rank-columns also .svm, the features of what is found, with labels of 0, for "
                          "thresher rank train")},
     PROG_OPTIONS_END,
@@ -92,7 +66,7 @@ static const prog_option options[] = {
 
 /* GPUs screen only searches for the best k that are not exact. */
 static bool may_use_gpus(const prog_vector_search *s) {
-    return !s->search.by_radius && !s->values->exact;
+    return !s->search.by_radius && !s->values->common.exact;
 }
 
 /* With --json and -o the summary goes to standard output. */
@@ -101,14 +75,14 @@ static void print_summary(const prog_vector_search *s, double total_s) {
     const uint64_t n = search->results.n_queries;
     prog_json json = prog_json_object();
 
-    prog_json_key_text(&json, "index", s->values->dir);
-    prog_json_key_text(&json, "output", s->values->output);
+    prog_json_key_text(&json, "index", s->values->common.dir);
+    prog_json_key_text(&json, "output", s->values->common.output);
     prog_json_key_count(&json, "n_queries", n);
     if (search->by_radius) {
-        prog_json_key_real(&json, "radius", s->values->radius);
+        prog_json_key_real(&json, "radius", s->values->common.radius);
         prog_json_key_count(&json, "n_found", search->n_found);
     } else {
-        prog_json_key_count(&json, "k", s->values->k);
+        prog_json_key_count(&json, "k", s->values->common.k);
     }
     prog_json_key_text(&json, "device", may_use_gpus(s) ? thr_context_device(search->run->context) : "cpu");
     prog_json_key_real(&json, "open_s", search->open_s);
@@ -130,31 +104,28 @@ static void report(const prog_vector_search *s) {
                 thr_context_threads(context), thr_isa_name(thr_context_isa(context)));
     if (may_use_gpus(s))
         prog_tell_device("codes are screened", thr_context_device(context));
-    else if (!s->values->exact)
+    else if (!s->values->common.exact)
         prog_detail("codes are screened by the CPU, as in every search by --radius");
-    if (search->run->globals.json && s->values->output != NULL && search->results.is_file)
+    if (search->run->globals.json && s->values->common.output != NULL && search->results.is_file)
         print_summary(s, total_s);
 }
 
 /* Check options that are valid alone but not together. */
 static int check_words(const program *run, const prog_index_values *values) {
     const prog_features_values *with = &values->with;
-    const bool radius = !isnan(values->radius);
-    const bool queries = values->queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
+    const bool radius = !isnan(values->common.radius);
+    const bool queries = values->common.queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
 
     if (!queries && !like && !text)
         prog_error("QUERIES, --like NAME or --text TEXT is missing; %s", prog_see_help(run));
     else if (queries + like + text > 1)
         prog_error("%s and %s exclude each other; %s", queries ? "QUERIES" : "--like",
                    like && queries ? "--like" : "--text", prog_see_help(run));
-    else if (radius && (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra)))
-        prog_error("--candidates, --survivors and --extra are for the best -k, not for --radius; %s",
-                   prog_see_help(run));
     else if (radius && (values->features != NULL || with->target != NULL))
         prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
         prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
-    else if (values->features != NULL && !isnan(values->extra))
+    else if (values->features != NULL && !isnan(values->common.extra))
         prog_error("--extra does not work with --features: give --recall or --candidates; %s", prog_see_help(run));
     else if (values->features == NULL && !text && !queries &&
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
@@ -165,16 +136,10 @@ static int check_words(const program *run, const prog_index_values *values) {
         prog_error("--follow needs QUERIES, and excludes --filter, --features, --target and --rank-features; %s",
                    prog_see_help(run));
     else
-        return prog_rerank_check(run, &values->rerank, values->k, values->output);
+        return prog_search_values_check(run, &values->common) == PROG_DONE
+                   ? prog_rerank_check(run, &values->rerank, values->common.k, values->common.output)
+                   : PROG_WRONG_WORDS;
     return PROG_WRONG_WORDS;
-}
-
-/* An exact search reads no codes. */
-static void note_unused_options(const program *run, const prog_index_values *values) {
-    static const char *const of_codes[] = {"recall", "survivors", "query-bits", NULL};
-
-    if (values->exact)
-        prog_note_unused(run, of_codes, "with --exact");
 }
 
 static int run_search(program *run, const void *all_values) {
@@ -182,13 +147,11 @@ static int run_search(program *run, const void *all_values) {
     prog_vector_search s = {.search = {.run = run, .started_s = prog_seconds()}, .values = values};
     int rc = check_words(run, values);
 
-    note_unused_options(run, values);
-
     if (rc != PROG_DONE)
         return rc;
     rc = prog_vector_search_prepare(&s);
     if (rc == PROG_DONE)
-        rc = values->queries != NULL ? prog_vector_search_file(&s) : prog_vector_search_words(&s);
+        rc = values->common.queries != NULL ? prog_vector_search_file(&s) : prog_vector_search_words(&s);
     if (rc == PROG_DONE)
         rc = prog_features_end(&s.search.features);
     if (values->follow)

@@ -2,7 +2,6 @@
 #include "index_search.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,25 +11,8 @@
 
 /* ------------------------------------------------------------------------------------------------ prepare */
 
-static int allocate_certified(prog_vector_search *s) {
-    if (!prog_results_show_certified(&s->search.results) && !s->search.run->globals.verbose)
-        return PROG_DONE;
-    s->search.certified = malloc((size_t)s->search.batch);
-    s->options.certified = s->search.certified;
-    return s->search.certified != NULL ? PROG_DONE : prog_no_memory();
-}
-
 static const char *name_of(const void *index, uint64_t id) {
     return thr_index_name(index, id);
-}
-
-static uint64_t at_most(uint64_t n, uint64_t most) {
-    return n < most ? n : most;
-}
-
-static void set_counts(prog_vector_search *s) {
-    s->options.n_survivors = at_most(s->values->survivors, s->info.n_items);
-    s->options.n_candidates = at_most(s->values->candidates, s->info.n_items);
 }
 
 static uint64_t model_of(const thr_index *index) {
@@ -51,12 +33,12 @@ static thr_status follow(prog_vector_search *s, thr_error *err) {
     s->index = newer;
     s->info = thr_index_get_info(newer);
     s->search.results.named = newer;
-    set_counts(s);
+    prog_search_values_set(&s->values->common, s->info.n_items, &s->options);
     if (model_of(newer) == model_of(s->first))
         return THR_OK;
     *err = (thr_error){.status = THR_ECHANGED};
     (void)snprintf(err->text, sizeof err->text, "%.200s: was built again with another model: search it again",
-                   s->values->dir);
+                   s->values->common.dir);
     return THR_ECHANGED;
 }
 
@@ -81,13 +63,8 @@ static int set_options(prog_vector_search *s) {
     const prog_index_values *values = s->values;
 
     thr_search_options_init(&s->options);
-    s->options.query_bits = (uint32_t)values->query_bits;
-    s->options.recall = (float)values->recall;
-    set_counts(s);
-    s->options.exact = values->exact;
+    prog_search_values_set(&values->common, s->info.n_items, &s->options);
     s->options.value = (thr_hits_value)values->with.value;
-    if (!isnan(values->extra))
-        s->options.extra = (float)values->extra;
     if (values->filter == NULL)
         return PROG_DONE;
     const int rc = prog_filter_read(&s->filter, s->search.run->context, values->filter, s->index);
@@ -102,7 +79,7 @@ static int open_features(prog_vector_search *s) {
     thr_hits *hits = thr_index_hits(s->index);
 
     if (hits == NULL && (values->features != NULL || values->with.target != NULL)) {
-        prog_error("%s was built without features: build it with thresher index build --features", values->dir);
+        prog_error("%s was built without features: build it with thresher index build --features", values->common.dir);
         return PROG_FAILED;
     }
     const int rc = prog_features_open(f, s->search.run, &values->with, hits);
@@ -121,7 +98,7 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
     const thr_dual *dual = thr_index_dual(s->index);
 
     if (dual != NULL && f->hits != NULL && s->first != NULL) {
-        prog_error("--follow does not work with features, and %s has some", s->values->dir);
+        prog_error("--follow does not work with features, and %s has some", s->values->common.dir);
         return PROG_FAILED;
     }
     return dual == NULL || f->hits == NULL || f->name != NULL
@@ -149,7 +126,7 @@ static int find_item(const prog_vector_search *s, const char *word, uint64_t *id
     if (prog_read_count(word, id))
         return PROG_DONE;
     if (!s->info.has_names) {
-        prog_error("--like %s: %s has no names; give an id", word, s->values->dir);
+        prog_error("--like %s: %s has no names; give an id", word, s->values->common.dir);
         return PROG_FAILED;
     }
     (void)thr_index_find(s->index, word, id, &err);
@@ -186,31 +163,28 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     prog_search *search = &s->search;
     thr_error err = {.status = THR_OK};
 
-    if (thr_index_open(search->run->context, values->dir, &s->index, &err) != THR_OK)
+    if (thr_index_open(search->run->context, values->common.dir, &s->index, &err) != THR_OK)
         return prog_failed(&err);
     s->info = thr_index_get_info(s->index);
     s->first = values->follow ? s->index : NULL;
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
-    search->queries = values->queries;
+    search->queries = values->common.queries;
     search->search_batch = search_batch;
-    search->by_radius = !isnan(values->radius);
     int rc = set_options(s);
     if (rc == PROG_DONE)
         rc = find_like(s);
     if (rc == PROG_DONE)
-        rc = prog_results_open(&search->results, search->run, values->output, s->info.has_names ? name_of : NULL,
+        rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
                                s->index, values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = search->by_radius ? prog_search_prepare_radius(search, values->dir, s->info.metric, values->radius,
-                                                            values->output, &s->least_score)
-                               : prog_search_make_room(search, values->k, values->rerank.depth,
-                                                       values->filter != NULL ? s->filter.n_allowed : UINT64_MAX);
+        rc = prog_search_values_prepare(&values->common, s->info.metric, values->rerank.depth,
+                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
+                                        &s->least_score);
+    s->options.certified = search->certified;
     if (values->follow) {
         search->batch = 1; /* every query sees the newest commit, and is answered before the next one is read */
         search->flush = true;
     }
-    if (rc == PROG_DONE)
-        rc = allocate_certified(s);
     if (rc == PROG_DONE)
         rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, s->index, search->depth);
     return rc == PROG_DONE ? open_features(s) : rc;
@@ -220,19 +194,19 @@ int prog_vector_search_prepare(prog_vector_search *s) {
 
 int prog_vector_search_file(prog_vector_search *s) {
     thr_reader *file = NULL, *texts = NULL;
-    int rc = prog_input_open(s->search.run->context, s->values->queries, &file);
+    int rc = prog_input_open(s->search.run->context, s->values->common.queries, &file);
 
     if (rc != PROG_DONE)
         return rc;
     if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index))) {
-        rc = prog_vector_search_encode(s, s->values->queries, file, &texts);
+        rc = prog_vector_search_encode(s, s->values->common.queries, file, &texts);
         if (rc == PROG_DONE)
-            rc = open_users(s, s->values->queries, NULL);
+            rc = open_users(s, s->values->common.queries, NULL);
     }
     if (rc == PROG_DONE)
         rc = check_features(s);
     if (rc == PROG_DONE)
-        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->dir, s->info.n_dims);
+        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->common.dir, s->info.n_dims);
     thr_reader_free(texts);
     thr_reader_free(file);
     return rc;

@@ -6,27 +6,17 @@
 #define THRESHER_PROGRAM_INDEX_SEARCH_H
 
 #include "filter.h"
-#include "search.h"
+#include "search_values.h"
 
 /* Values of the command line. */
 typedef struct prog_index_values {
-    const char *dir;
-    const char *queries;
-    uint64_t k;
-    double radius; /* NaN: not given */
+    prog_search_values common;
     prog_list like;
     prog_list text;
-    double recall;
-    uint64_t survivors;
-    uint64_t candidates;
-    double extra;
-    bool exact;
-    uint64_t query_bits;
     const char *filter;
     const char *features;
     prog_features_values with; /* values, target and explanations of features */
     prog_rerank_values rerank;
-    const char *output;
     bool follow;
 } prog_index_values;
 

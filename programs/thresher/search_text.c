@@ -11,7 +11,7 @@ static int has_model(const prog_vector_search *s, const char *name, const char *
         return PROG_DONE;
     prog_error("%s %s text, and %s has no model to encode it: give rows of numbers, an item with --like, or an "
                "index built with --model",
-               name, verb, s->values->dir);
+               name, verb, s->values->common.dir);
     return PROG_FAILED;
 }
 

@@ -7,7 +7,6 @@
  */
 #include "shards_search.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,19 +167,6 @@ static const char *name_of(const void *named, uint64_t id) {
 
 /* ------------------------------------------------------------------------------------------------ prepare */
 
-static void set_options(prog_shards_search *s) {
-    const prog_shards_values *values = s->values;
-
-    thr_search_options_init(&s->options);
-    s->options.query_bits = (uint32_t)values->query_bits;
-    s->options.recall = (float)values->recall;
-    s->options.n_survivors = values->survivors < s->shards.n_items ? values->survivors : s->shards.n_items;
-    s->options.n_candidates = values->candidates < s->shards.n_items ? values->candidates : s->shards.n_items;
-    s->options.exact = values->exact;
-    if (!isnan(values->extra))
-        s->options.extra = (float)values->extra;
-}
-
 static int allocate(prog_shards_search *s) {
     const prog_search *search = &s->search;
     const size_t n = (size_t)(search->batch * search->k);
@@ -194,15 +180,14 @@ static int allocate(prog_shards_search *s) {
         if (s->ids[0] == NULL || s->scores[0] == NULL || s->ids[1] == NULL || s->scores[1] == NULL || s->least == NULL)
             return prog_no_memory();
     }
-    if (!prog_results_show_certified(&search->results) && !search->run->globals.verbose)
+    if (search->certified == NULL)
         return PROG_DONE;
-    s->search.certified = malloc((size_t)search->batch);
     s->certified = malloc((size_t)search->batch);
-    return s->search.certified != NULL && s->certified != NULL ? PROG_DONE : prog_no_memory();
+    return s->certified != NULL ? PROG_DONE : prog_no_memory();
 }
 
 int prog_shards_search_prepare(prog_shards_search *s) {
-    const prog_shards_values *values = s->values;
+    const prog_search_values *values = s->values;
     prog_search *search = &s->search;
     int rc = prog_shards_read(&s->shards, values->dir);
 
@@ -211,14 +196,12 @@ int prog_shards_search_prepare(prog_shards_search *s) {
     search->n_items = s->shards.n_items;
     search->queries = values->queries;
     search->search_batch = search_batch;
-    search->by_radius = !isnan(values->radius);
-    set_options(s);
+    thr_search_options_init(&s->options);
+    prog_search_values_set(values, s->shards.n_items, &s->options);
     rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
                            false);
     if (rc == PROG_DONE)
-        rc = search->by_radius ? prog_search_prepare_radius(search, values->dir, s->shards.metric, values->radius,
-                                                            values->output, &s->least_score)
-                               : prog_search_make_room(search, values->k, 0, UINT64_MAX);
+        rc = prog_search_values_prepare(values, s->shards.metric, 0, UINT64_MAX, search, &s->least_score);
     return rc == PROG_DONE ? allocate(s) : rc;
 }
 

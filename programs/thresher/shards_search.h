@@ -3,27 +3,12 @@
 #ifndef THRESHER_PROGRAM_SHARDS_SEARCH_H
 #define THRESHER_PROGRAM_SHARDS_SEARCH_H
 
-#include "search.h"
+#include "search_values.h"
 #include "shards_file.h"
-
-/* Values of the command line. */
-typedef struct prog_shards_values {
-    const char *dir;
-    const char *queries;
-    uint64_t k;
-    double radius; /* NaN: not given */
-    double recall;
-    uint64_t survivors;
-    uint64_t candidates;
-    double extra; /* NaN: not given */
-    bool exact;
-    uint64_t query_bits;
-    const char *output;
-} prog_shards_values;
 
 typedef struct prog_shards_search {
     prog_search search;
-    const prog_shards_values *values;
+    const prog_search_values *values;
     prog_shards shards;
     thr_search_options options;
     float least_score;  /* by radius */
