@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - writing and reading the checkpoint of a dual tower's training (training/checkpoint.h). */
+/* checkpoint.c - describing and reading the checkpoint of a dual tower's training (training/checkpoint.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static uint64_t identify(const thr_dual_trainer *t) {
 
 _Static_assert(4 * THR_WEIGHTS_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
 
-static thr_checkpoint describe(thr_dual_trainer *t) {
+thr_checkpoint thr_dual_checkpoint_describe(void *trainer) {
+    thr_dual_trainer *t = trainer;
     thr_checkpoint c = {.state = &t->state, .training = identify(t), .what = "requests, items or options"};
     thr_training_checkpoint_add_slots(&c, "dense", &t->dense);
     thr_training_checkpoint_add_slots(&c, "query", &t->tables[THR_SIDE_QUERY]);
@@ -54,16 +55,6 @@ static thr_checkpoint describe(thr_dual_trainer *t) {
     if (t->model.config.hits)
         thr_training_checkpoint_add_slots(&c, "hits", &t->hits);
     return c;
-}
-
-thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
-    thr_dual_image(&trainer->model, image);
-    const thr_checkpoint checkpoint = describe(trainer);
-    const thr_status status = thr_training_checkpoint_save(trainer->context, trainer->path, image, &checkpoint, err);
-    thr_release(trainer->context, image);
-    return status;
 }
 
 static bool is_same_config(const thr_dual_config *a, const thr_dual_config *b) {
@@ -93,22 +84,20 @@ static thr_status take_weights(thr_dual_trainer *t, const thr_dual_model *model,
     return THR_OK;
 }
 
-thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
-    thr_context *context = trainer->context;
-    const thr_checkpoint checkpoint = describe(trainer);
-    char *path = NULL;
-    thr_tensors *tensors = NULL;
+static thr_status take_model(void *user, const thr_tensors *tensors, const char *path, thr_error *err) {
+    thr_dual_trainer *trainer = user;
     thr_dual_model model = {0};
     uint64_t fingerprint = 0;
-    thr_status status = THR_OK;
-    THR_TRY_OUT(thr_training_checkpoint_open(context, trainer->path, &path, &tensors, err));
-    THR_TRY_OUT(thr_dual_read(context, tensors, path, &model, &fingerprint, err));
-    THR_TRY_OUT(take_weights(trainer, &model, path, err));
-    THR_TRY_OUT(thr_training_checkpoint_take(tensors, path, trainer->path,
-                                             trainer->split.n_train / trainer->options.batch, &checkpoint, err));
-out:
-    thr_dual_words_free(context, &model);
-    thr_tensors_free(tensors);
-    thr_release(context, path);
+    thr_status status = thr_dual_read(trainer->context, tensors, path, &model, &fingerprint, err);
+    if (status == THR_OK)
+        status = take_weights(trainer, &model, path, err);
+    thr_dual_words_free(trainer->context, &model);
     return status;
+}
+
+thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
+    const thr_checkpoint checkpoint = thr_dual_checkpoint_describe(trainer);
+    const uint64_t n_steps = trainer->split.n_train / trainer->options.batch;
+    const thr_checkpoint_taker taker = {trainer, take_model};
+    return thr_training_checkpoint_read(trainer->context, trainer->path, n_steps, &taker, &checkpoint, err);
 }

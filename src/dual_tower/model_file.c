@@ -17,10 +17,9 @@ static const thr_config_field fields[] = {
 };
 static const thr_model_kind kind = {THR_DUAL_KIND, "dual tower", 1, fields, sizeof fields / sizeof *fields};
 
-/* Fill in everything but the fingerprint and the checksum. */
-static void begin_image(const thr_dual_model *model, thr_model_image *image) {
+static void fill_image(const void *source, thr_model_image *image) {
+    const thr_dual_model *model = source;
     const thr_dual_config *config = &model->config;
-    image->n_tensors = image->n_metadata = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const thr_dual_vocabulary *words = &model->words[side];
         thr_training_image_add_tensor(image, sides[side], "words", THR_DTYPE_U8, words->text, 1, words->n_text);
@@ -42,18 +41,8 @@ static void begin_image(const thr_dual_model *model, thr_model_image *image) {
     thr_training_image_add_config(image, &kind, config);
 }
 
-void thr_dual_image(const thr_dual_model *model, thr_model_image *image) {
-    begin_image(model, image);
-    thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
-}
-
-thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, const char *path, thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    thr_dual_image(model, image);
-    const thr_status status = thr_training_image_save(context, image, path, err);
-    thr_release(context, image);
-    return status;
+thr_model_source thr_dual_source(const thr_dual_model *model) {
+    return (thr_model_source){model, fill_image};
 }
 
 bool thr_dual_is_in(const thr_tensors *tensors) {
@@ -87,18 +76,6 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
     return thr_training_image_read_floats(tensors, name, "hits", &of_fields, &model->hit_fields, err);
 }
 
-static thr_status check_whole(thr_context *context, const thr_dual_model *model, const char *name, uint64_t fingerprint,
-                              thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    begin_image(model, image);
-    const bool whole = thr_training_image_fingerprint(image) == fingerprint;
-    thr_release(context, image);
-    return whole ? THR_OK
-                 : thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
-                            name);
-}
-
 thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_dual_model *model,
                          uint64_t *fingerprint, thr_error *err) {
     thr_dual_config *config = &model->config;
@@ -111,7 +88,8 @@ thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(read_words(context, tensors, name, side, &model->words[side], err));
     THR_TRY(read_weights(tensors, name, model, err));
-    return check_whole(context, model, name, *fingerprint, err);
+    const thr_model_source source = thr_dual_source(model);
+    return thr_training_image_check_whole(context, &source, name, *fingerprint, err);
 }
 
 void thr_dual_words_free(thr_context *context, thr_dual_model *model) {

@@ -14,11 +14,8 @@
 
 #define THR_DUAL_KIND "thresher.dual" /* the metadata key that identifies the kind */
 
-/* Describe the model's file; tensors are views of the model, which must outlive *image. */
-void thr_dual_image(const thr_dual_model *model, thr_model_image *image);
-
-/* Write the model's file. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, const char *path, thr_error *err);
+/* The model as its file holds it. */
+thr_model_source thr_dual_source(const thr_dual_model *model);
 
 /* Whether a file's tensors are those of a dual tower. */
 bool thr_dual_is_in(const thr_tensors *tensors);

@@ -78,15 +78,6 @@ static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_auc, err);
 }
 
-static thr_status save(void *user, thr_error *err) {
-    const thr_dual_trainer *trainer = user;
-    return thr_dual_save(trainer->context, &trainer->model, trainer->path, err);
-}
-
-static thr_status checkpoint(void *user, thr_error *err) {
-    return thr_dual_checkpoint_write(user, err);
-}
-
 static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
     const thr_dual_train_options *options = &trainer->options;
     const thr_training_loop loop = {.context = trainer->context,
@@ -94,6 +85,8 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                     .patience = options->patience,
                                     .batch = options->batch,
                                     .seed = options->seed,
+                                    .path = trainer->path,
+                                    .model = thr_dual_source(&trainer->model),
                                     .split = &trainer->split,
                                     .state = &trainer->state,
                                     .on_epoch = options->on_epoch,
@@ -101,11 +94,8 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                     .user = trainer,
                                     .step = step,
                                     .validate = validate,
-                                    .save = save,
-                                    .checkpoint = checkpoint};
-    THR_TRY(thr_training_run(&loop, err));
-    thr_training_checkpoint_delete(trainer->context, trainer->path);
-    return THR_OK;
+                                    .describe = thr_dual_checkpoint_describe};
+    return thr_training_run(&loop, err);
 }
 
 static thr_dual_report report_of(const thr_dual_trainer *trainer) {
@@ -134,14 +124,11 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     const thr_model_place place = {
         path, THR_DUAL_KIND, "a dual tower", {requests_path, items_path, options.valid_path}, options.resume};
     THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
-    thr_training_lock lock;
+    thr_training_lock lock = {.path = NULL};
     thr_dual_trainer *trainer = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
-    thr_status status = thr_training_lock_take(context, path, &lock, err);
-    if (status != THR_OK) {
-        thr_release(context, trainer);
-        return status;
-    }
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_training_lock_take(context, path, &lock, err));
+    THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
         status = thr_dual_checkpoint_read(trainer, err);
@@ -150,6 +137,7 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     if (report != NULL)
         *report = report_of(trainer);
     thr_dual_trainer_free(trainer);
+out:
     thr_training_lock_drop(&lock);
     thr_release(context, trainer);
     return status;

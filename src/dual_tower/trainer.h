@@ -85,8 +85,10 @@ thr_status thr_dual_evaluate(thr_dual_trainer *trainer, double *loss, double *ga
 /* Returns THR_ERANGE with a message that names the step and the model kept so far. */
 thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
 
-/* Write or read path + ".checkpoint". Statuses as training/checkpoint.h has them. */
-thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err);
+/* Describe what a checkpoint of the trainer, a thr_dual_trainer, holds besides the model. */
+thr_checkpoint thr_dual_checkpoint_describe(void *trainer);
+
+/* Read path + ".checkpoint". Statuses as training/checkpoint.h has them. */
 thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err);
 
 /* Scored requests for metrics (metric.h); owns its memory. Starts zeroed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - writing and reading the checkpoint of a text tower's training (training/checkpoint.h). */
+/* checkpoint.c - describing and reading the checkpoint of a text tower's training (training/checkpoint.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,23 +42,14 @@ static uint64_t identify(const thr_text_trainer *trainer) {
 
 _Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
 
-static thr_checkpoint describe(thr_text_trainer *trainer) {
+thr_checkpoint thr_text_checkpoint_describe(void *user) {
+    thr_text_trainer *trainer = user;
     thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
     thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
     static const char *const names[THR_N_SIDES] = {"words0", "words1"};
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
         thr_training_checkpoint_add_slots(&c, names[i], &trainer->tables[i]);
     return c;
-}
-
-thr_status thr_text_checkpoint_write(thr_text_trainer *trainer, thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
-    thr_text_model_image(&trainer->model, image);
-    const thr_checkpoint checkpoint = describe(trainer);
-    const thr_status status = thr_training_checkpoint_save(trainer->context, trainer->path, image, &checkpoint, err);
-    thr_release(trainer->context, image);
-    return status;
 }
 
 static bool is_same_config(const thr_tower_config *a, const thr_tower_config *b) {
@@ -90,34 +81,27 @@ static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *
 }
 
 /* Read the weights and compare them with their fingerprint. */
-static thr_status read_model(thr_text_trainer *trainer, const thr_tensors *tensors, const char *path,
-                             thr_text_model *model, thr_error *err) {
-    uint64_t fingerprint = 0;
-    THR_TRY(thr_text_model_read(trainer->context, tensors, path, model, &fingerprint, err));
-    const thr_status status = thr_text_model_check_whole(trainer->context, model, path, fingerprint, err);
-    if (status == THR_ECORRUPT)
-        return thr_training_checkpoint_damaged(path, err);
-    return status == THR_OK ? take_weights(trainer, model, path, err) : status;
-}
-
-thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
+static thr_status take_model(void *user, const thr_tensors *tensors, const char *path, thr_error *err) {
+    thr_text_trainer *trainer = user;
     thr_context *context = trainer->context;
-    const thr_checkpoint checkpoint = describe(trainer);
-    char *path = NULL;
-    thr_tensors *tensors = NULL;
     thr_text_model model = {0};
+    const thr_model_source source = thr_text_model_source(&model);
+    uint64_t fingerprint = 0;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_training_checkpoint_open(context, trainer->path, &path, &tensors, err));
-    THR_TRY_OUT(read_model(trainer, tensors, path, &model, err));
-    THR_TRY_OUT(thr_training_checkpoint_take(tensors, path, trainer->path,
-                                             trainer->split.n_train / trainer->options.batch, &checkpoint, err));
+    THR_TRY_OUT(thr_text_model_read(context, tensors, path, &model, &fingerprint, err));
+    status = thr_training_image_check_whole(context, &source, path, fingerprint, err);
+    if (status == THR_ECORRUPT)
+        status = thr_training_checkpoint_damaged(path, err);
+    if (status == THR_OK)
+        status = take_weights(trainer, &model, path, err);
 out:
     thr_words_grams_free(context, &model.grams);
-    thr_tensors_free(tensors);
-    thr_release(context, path);
     return status;
 }
 
-void thr_text_checkpoint_remove(const thr_text_trainer *trainer) {
-    thr_training_checkpoint_delete(trainer->context, trainer->path);
+thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
+    const thr_checkpoint checkpoint = thr_text_checkpoint_describe(trainer);
+    const uint64_t n_steps = trainer->split.n_train / trainer->options.batch;
+    const thr_checkpoint_taker taker = {trainer, take_model};
+    return thr_training_checkpoint_read(trainer->context, trainer->path, n_steps, &taker, &checkpoint, err);
 }

@@ -39,11 +39,10 @@ static const thr_model_kind *kind_of(const thr_tensors *tensors) {
     return version != NULL && strcmp(version, "1") != 0 ? &vectors : &texts;
 }
 
-/* Fill in everything but the fingerprint and the checksum. */
-static void begin_image(const thr_text_model *model, thr_model_image *image) {
+static void fill_image(const void *source, thr_model_image *image) {
+    const thr_text_model *model = source;
     const thr_tower_config *config = &model->config;
     const size_t n_columns = thr_model_n_columns(config);
-    image->n_tensors = image->n_metadata = 0;
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
         thr_training_image_add_tensor(image, config->shared_words ? "" : sides[i], "words", THR_DTYPE_F32,
                                       model->tables[i], model->grams.n, n_columns);
@@ -59,30 +58,8 @@ static void begin_image(const thr_text_model *model, thr_model_image *image) {
     thr_training_image_add_config(image, thr_model_reads_vectors(config) ? &vectors : &texts, config);
 }
 
-void thr_text_model_image(const thr_text_model *model, thr_model_image *image) {
-    begin_image(model, image);
-    thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
-}
-
-thr_status thr_text_model_check_whole(thr_context *context, const thr_text_model *model, const char *name,
-                                      uint64_t fingerprint, thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    begin_image(model, image);
-    const bool whole = thr_training_image_fingerprint(image) == fingerprint;
-    thr_release(context, image);
-    return whole ? THR_OK
-                 : thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
-                            name);
-}
-
-thr_status thr_text_model_save(thr_context *context, const thr_text_model *model, const char *path, thr_error *err) {
-    thr_model_image *image = NULL;
-    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    thr_text_model_image(model, image);
-    const thr_status status = thr_training_image_save(context, image, path, err);
-    thr_release(context, image);
-    return status;
+thr_model_source thr_text_model_source(const thr_text_model *model) {
+    return (thr_model_source){model, fill_image};
 }
 
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_text_model *model, thr_error *err) {

@@ -4,7 +4,7 @@
  *
  * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts, such
  * as "query.base.weight" (f32). A model of vectors has parts only. training/model_image.h has the metadata.
- * thr_text_model_read does not read the weights; thr_text_model_check_whole verifies them.
+ * thr_text_model_read does not read the weights; thr_training_image_check_whole verifies them.
  */
 #ifndef THR_TEXT_TOWER_MODEL_FILE_H
 #define THR_TEXT_TOWER_MODEL_FILE_H
@@ -14,18 +14,8 @@
 
 #define THR_MODEL_KIND "thresher.tower" /* the metadata key that identifies the kind */
 
-/* Describe the model's file; tensors are views of the model, which must outlive *image. */
-void thr_text_model_image(const thr_text_model *model, thr_model_image *image);
-
-/*
- * Check that weights, trigrams and configuration match the fingerprint. Reads all of them; name is for messages.
- * THR_OK; THR_ECORRUPT; THR_ENOMEM.
- */
-thr_status thr_text_model_check_whole(thr_context *context, const thr_text_model *model, const char *name,
-                                      uint64_t fingerprint, thr_error *err);
-
-/* Write the model's file. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_text_model_save(thr_context *context, const thr_text_model *model, const char *path, thr_error *err);
+/* The model as its file holds it. */
+thr_model_source thr_text_model_source(const thr_text_model *model);
 
 /*
  * Find the model in a file's tensors, as views; name is for messages. THR_OK; THR_EFORMAT when it is no such model;

@@ -42,7 +42,8 @@ thr_status thr_text_tower_map(thr_context *context, const char *path, thr_tower 
 thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
     THR_TRY(thr_text_tower_map(context, path, tower_out, err));
     const thr_tower *tower = *tower_out;
-    const thr_status status = thr_text_model_check_whole(context, &tower->model, path, tower->fingerprint, err);
+    const thr_model_source source = thr_text_model_source(&tower->model);
+    const thr_status status = thr_training_image_check_whole(context, &source, path, tower->fingerprint, err);
     if (status != THR_OK) {
         thr_tower_free(*tower_out);
         *tower_out = NULL;

@@ -94,15 +94,6 @@ static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status save(void *user, thr_error *err) {
-    const thr_text_trainer *trainer = user;
-    return thr_text_model_save(trainer->context, &trainer->model, trainer->path, err);
-}
-
-static thr_status checkpoint(void *user, thr_error *err) {
-    return thr_text_checkpoint_write(user, err);
-}
-
 static thr_status run(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_train_options *options = &trainer->options;
     const thr_training_loop loop = {.context = trainer->context,
@@ -110,6 +101,8 @@ static thr_status run(thr_text_trainer *trainer, thr_error *err) {
                                     .patience = options->patience,
                                     .batch = options->batch,
                                     .seed = options->seed,
+                                    .path = trainer->path,
+                                    .model = thr_text_model_source(&trainer->model),
                                     .split = &trainer->split,
                                     .state = &trainer->state,
                                     .on_epoch = options->on_epoch,
@@ -118,11 +111,8 @@ static thr_status run(thr_text_trainer *trainer, thr_error *err) {
                                     .step = step,
                                     .fetch = fetch,
                                     .validate = validate,
-                                    .save = save,
-                                    .checkpoint = checkpoint};
-    THR_TRY(thr_training_run(&loop, err));
-    thr_text_checkpoint_remove(trainer);
-    return THR_OK;
+                                    .describe = thr_text_checkpoint_describe};
+    return thr_training_run(&loop, err);
 }
 
 static thr_status train(thr_context *context, const thr_trainer_source *source, const thr_model_place *place,
@@ -130,14 +120,11 @@ static thr_status train(thr_context *context, const thr_trainer_source *source, 
     const char *path = place->model_path;
     THR_TRY(check(options, err));
     THR_TRY(thr_training_checkpoint_check_place(context, place, err));
-    thr_training_lock lock;
+    thr_training_lock lock = {.path = NULL};
     thr_text_trainer *trainer = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
-    thr_status status = thr_training_lock_take(context, path, &lock, err);
-    if (status != THR_OK) {
-        thr_release(context, trainer);
-        return status;
-    }
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_training_lock_take(context, path, &lock, err));
+    THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     status = thr_text_trainer_start(context, source, path, options, trainer, err);
     if (status == THR_OK && options->resume)
         status = thr_text_checkpoint_read(trainer, err);
@@ -158,6 +145,7 @@ static thr_status train(thr_context *context, const thr_trainer_source *source, 
                                      .valid_auc = state->best_auc,
                                      .examples_per_second = thr_training_speed(state)};
     thr_text_trainer_free(trainer);
+out:
     thr_training_lock_drop(&lock);
     thr_release(context, trainer);
     return status;

@@ -120,12 +120,13 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
 /* Returns THR_ERANGE with a message that names the step and the model kept so far. */
 thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error *err);
 
+/* Describe what a checkpoint of the trainer, a thr_text_trainer, holds besides the model. */
+thr_checkpoint thr_text_checkpoint_describe(void *trainer);
+
 /*
- * Write or read path + ".checkpoint": weights, the optimiser's state and the training state. Statuses as
- * training/checkpoint.h has them.
+ * Read path + ".checkpoint": weights, the optimiser's state and the training state. Statuses as training/checkpoint.h
+ * has them.
  */
-thr_status thr_text_checkpoint_write(thr_text_trainer *trainer, thr_error *err);
 thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err);
-void thr_text_checkpoint_remove(const thr_text_trainer *trainer);
 
 #endif

@@ -96,18 +96,21 @@ void thr_training_checkpoint_sum_split(thr_checksum *sum, const thr_split *split
     thr_checksum_add(sum, split->valid, split->n_valid * sizeof *split->valid);
 }
 
-thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,
+thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_source *model,
                                         const thr_checkpoint *checkpoint, thr_error *err) {
     char *path = NULL;
+    thr_model_image *of_model = NULL;
     checkpoint_image *own = NULL;
     thr_tensors_image image;
     thr_status status = THR_OK;
     THR_TRY_OUT(find_path(context, model_path, &path, err));
+    THR_TRY_OUT(thr_training_image_make(context, model, &of_model, err));
     THR_TRY_OUT(thr_alloc(context, 1, sizeof *own, &own, "a checkpoint", err));
-    fill_image(model, checkpoint, own, &image);
+    fill_image(of_model, checkpoint, own, &image);
     THR_TRY_OUT(thr_tensors_write(context, path, &image, err));
 out:
     thr_release(context, own);
+    thr_release(context, of_model);
     thr_release(context, path);
     return status;
 }
@@ -121,14 +124,6 @@ thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, 
 
 thr_status thr_training_checkpoint_damaged(const char *path, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT, "%s: the checkpoint is damaged: delete it and start over", path);
-}
-
-thr_status thr_training_checkpoint_open(thr_context *context, const char *model_path, char **path,
-                                        thr_tensors **tensors, thr_error *err) {
-    THR_TRY(find_path(context, model_path, path, err));
-    if (access(*path, F_OK) != 0)
-        return thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to resume from: start over", *path);
-    return thr_tensors_open(context, *path, tensors, err);
 }
 
 static thr_status take_slots(const thr_tensors *tensors, const char *path, const thr_checkpoint *checkpoint,
@@ -146,8 +141,9 @@ static thr_status take_slots(const thr_tensors *tensors, const char *path, const
     return checksum != NULL && strcmp(checksum, found) == 0 ? THR_OK : thr_training_checkpoint_damaged(path, err);
 }
 
-thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *path, const char *model_path,
-                                        uint64_t n_steps, const thr_checkpoint *checkpoint, thr_error *err) {
+/* Read the optimiser's arrays and the state. */
+static thr_status take_state(const thr_tensors *tensors, const char *path, const char *model_path, uint64_t n_steps,
+                             const thr_checkpoint *checkpoint, thr_error *err) {
     const char *state = thr_tensors_metadata(tensors, "checkpoint.state");
     const char *training = thr_tensors_metadata(tensors, "checkpoint.training");
     char expected[17], digits[17] = "";
@@ -170,6 +166,24 @@ thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *
                         "%s: the best model so far, of epoch %" PRIu64 ", is missing: restore it or start over",
                         model_path, checkpoint->state->best_epoch);
     return THR_OK;
+}
+
+thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, uint64_t n_steps,
+                                        const thr_checkpoint_taker *taker, const thr_checkpoint *checkpoint,
+                                        thr_error *err) {
+    char *path = NULL;
+    thr_tensors *tensors = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(find_path(context, model_path, &path, err));
+    if (access(path, F_OK) != 0)
+        THR_TRY_OUT(thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to resume from: start over", path));
+    THR_TRY_OUT(thr_tensors_open(context, path, &tensors, err));
+    THR_TRY_OUT(taker->take(taker->user, tensors, path, err));
+    THR_TRY_OUT(take_state(tensors, path, model_path, n_steps, checkpoint, err));
+out:
+    thr_tensors_free(tensors);
+    thr_release(context, path);
+    return status;
 }
 
 void thr_training_checkpoint_delete(thr_context *context, const char *model_path) {

@@ -10,8 +10,8 @@
 #define THR_TRAINING_CHECKPOINT_H
 
 #include "base/checksum.h"
-#include "training/loop.h"
 #include "training/model_image.h"
+#include "training/split.h"
 #include "training/weights.h"
 
 enum { THR_CHECKPOINT_SLOTS_MAX = 8 };
@@ -22,6 +22,19 @@ typedef struct thr_slot_array {
     float *data;
     size_t n;
 } thr_slot_array;
+
+/* The state of a training: what a checkpoint holds besides arrays. Every member has eight bytes. */
+typedef struct thr_training_state {
+    uint64_t epoch;                              /* completed epochs */
+    uint64_t position;                           /* completed steps of the current epoch */
+    uint64_t step;                               /* completed steps of all epochs */
+    double loss;                                 /* sum over the steps of the current epoch */
+    double seconds;                              /* time those steps took */
+    uint64_t best_epoch;                         /* 0: none yet */
+    double best_loss, best_valid_loss, best_auc; /* of best_epoch */
+    uint64_t n_learned;                          /* examples learned in completed epochs, with repetitions */
+    double learning_seconds;                     /* time those took */
+} thr_training_state;
 
 /* What a checkpoint holds besides the model. */
 typedef struct thr_checkpoint {
@@ -51,23 +64,22 @@ typedef struct thr_model_place {
 thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err);
 
 /* Write the checkpoint of the model at model_path. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,
+thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_source *model,
                                         const thr_checkpoint *checkpoint, thr_error *err);
 
 /*
- * Open the checkpoint of the model at model_path. The caller releases *path, also after an error. THR_OK;
- * THR_ENOTFOUND; what thr_tensors_open returns.
+ * Read the checkpoint of the model at model_path: take checks the model in its tensors and copies the weights, then the
+ * optimiser's arrays and the state are read. n_steps: steps of an epoch. THR_OK; THR_ENOTFOUND without a checkpoint, or
+ * if the best model so far is gone; what thr_tensors_open returns; THR_EFORMAT; THR_ECORRUPT; THR_EMISMATCH for another
+ * training's checkpoint; a status of take.
  */
-thr_status thr_training_checkpoint_open(thr_context *context, const char *model_path, char **path,
-                                        thr_tensors **tensors, thr_error *err);
-
-/*
- * Read the optimiser's arrays and the state, after the caller has checked the model. n_steps: steps of an epoch.
- * THR_OK; THR_EFORMAT; THR_ECORRUPT; THR_EMISMATCH for another training's checkpoint; THR_ENOTFOUND if the best model
- * so far is gone.
- */
-thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *path, const char *model_path,
-                                        uint64_t n_steps, const thr_checkpoint *checkpoint, thr_error *err);
+typedef struct thr_checkpoint_taker {
+    void *user;
+    thr_status (*take)(void *user, const thr_tensors *tensors, const char *path, thr_error *err);
+} thr_checkpoint_taker;
+thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, uint64_t n_steps,
+                                        const thr_checkpoint_taker *taker, const thr_checkpoint *checkpoint,
+                                        thr_error *err);
 
 thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, thr_error *err); /* THR_EMISMATCH */
 thr_status thr_training_checkpoint_damaged(const char *path, thr_error *err);                    /* THR_ECORRUPT */

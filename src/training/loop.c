@@ -54,7 +54,7 @@ static thr_status end_epoch(const thr_training_loop *loop, thr_error *err) {
     state->epoch++;
     epoch.best = !epoch.as_floats && (state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss);
     if (epoch.best) {
-        THR_TRY(loop->save(loop->user, err));
+        THR_TRY(thr_training_image_save(loop->context, &loop->model, loop->path, err));
         state->best_epoch = state->epoch;
         state->best_loss = epoch.loss;
         state->best_valid_loss = epoch.valid_loss;
@@ -75,6 +75,11 @@ static bool is_done(const thr_training_loop *loop) {
            (loop->patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + loop->patience);
 }
 
+static thr_status write_checkpoint(const thr_training_loop *loop, thr_error *err) {
+    const thr_checkpoint checkpoint = loop->describe(loop->user);
+    return thr_training_checkpoint_save(loop->context, loop->path, &loop->model, &checkpoint, err);
+}
+
 /* Cancellation writes a checkpoint first, so that the training can resume. */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
     while (!is_done(loop)) {
@@ -82,7 +87,7 @@ thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
         if (loop->fetch != NULL && (status == THR_OK || status == THR_ECANCELED))
             THR_TRY(loop->fetch(loop->user, err));
         if (status == THR_ECANCELED) {
-            THR_TRY(loop->checkpoint(loop->user, err));
+            THR_TRY(write_checkpoint(loop, err));
             return thr_fail(err, THR_ECANCELED,
                             "stopped in epoch %llu; a checkpoint was written: resume goes on from there",
                             (unsigned long long)loop->state->epoch + 1);
@@ -90,7 +95,8 @@ thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
         THR_TRY(status);
         THR_TRY(end_epoch(loop, err));
         if (!is_done(loop))
-            THR_TRY(loop->checkpoint(loop->user, err));
+            THR_TRY(write_checkpoint(loop, err));
     }
+    thr_training_checkpoint_delete(loop->context, loop->path);
     return THR_OK;
 }

@@ -9,27 +9,15 @@
 
 #include <thresher/tower.h>
 
-#include "base/memory.h"
-#include "training/split.h"
-
-/* The state of a training: what a checkpoint holds besides arrays. Every member has eight bytes. */
-typedef struct thr_training_state {
-    uint64_t epoch;                              /* completed epochs */
-    uint64_t position;                           /* completed steps of the current epoch */
-    uint64_t step;                               /* completed steps of all epochs */
-    double loss;                                 /* sum over the steps of the current epoch */
-    double seconds;                              /* time those steps took */
-    uint64_t best_epoch;                         /* 0: none yet */
-    double best_loss, best_valid_loss, best_auc; /* of best_epoch */
-    uint64_t n_learned;                          /* examples learned in completed epochs, with repetitions */
-    double learning_seconds;                     /* time those took */
-} thr_training_state;
+#include "training/checkpoint.h"
 
 /* A training. Examples are numbered; every function gets `user`. */
 typedef struct thr_training_loop {
     thr_context *context;
     uint32_t n_epochs, patience, batch;
     uint64_t seed;
+    const char *path;       /* of the model */
+    thr_model_source model; /* what is saved there */
     const thr_split *split;
     thr_training_state *state;
     thr_tower_epoch_fn on_epoch; /* called after every epoch, or NULL */
@@ -44,8 +32,8 @@ typedef struct thr_training_loop {
     thr_status (*fetch)(void *user, thr_error *err);
     /* Fill in the validation's results, and in epoch->as_floats whether the model must not be saved yet. */
     thr_status (*validate)(void *user, thr_tower_epoch *epoch, thr_error *err);
-    thr_status (*save)(void *user, thr_error *err);
-    thr_status (*checkpoint)(void *user, thr_error *err);
+    /* Describe what a checkpoint holds besides the model. */
+    thr_checkpoint (*describe)(void *user);
 } thr_training_loop;
 
 static inline uint64_t thr_training_steps(const thr_training_loop *loop) {
@@ -58,8 +46,8 @@ static inline double thr_training_speed(const thr_training_state *state) {
 }
 
 /*
- * Train from *loop->state to the end. Returns THR_OK; the status of a function that failed; THR_ECANCELED after writing
- * a checkpoint.
+ * Train from *loop->state to the end, then delete the checkpoint. Returns THR_OK; the status of a function that failed;
+ * THR_ECANCELED after writing a checkpoint.
  */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err);
 

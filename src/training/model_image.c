@@ -53,7 +53,8 @@ void thr_training_image_add_config(thr_model_image *image, const thr_model_kind 
         add_number(image, kind->fields[f].name, get_field(config, &kind->fields[f]), false);
 }
 
-uint64_t thr_training_image_fingerprint(const thr_model_image *image) {
+/* The fingerprint of all tensors and metadata so far. */
+static uint64_t fingerprint_of(const thr_model_image *image) {
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);
     for (size_t i = 0; i < image->n_tensors; i++)
@@ -73,16 +74,35 @@ static uint64_t metadata_checksum(const thr_model_image *image) {
     return thr_checksum_end(sum);
 }
 
-void thr_training_image_add_sums(thr_model_image *image, uint64_t fingerprint) {
+static void add_sums(thr_model_image *image, uint64_t fingerprint) {
     add_number(image, "fingerprint", fingerprint, true);
     add_number(image, "checksum", metadata_checksum(image), true);
 }
 
-thr_status thr_training_image_save(thr_context *context, const thr_model_image *image, const char *path,
+/* Assemble everything but the fingerprint and the checksum. */
+static thr_status begin(thr_context *context, const thr_model_source *source, thr_model_image **image, thr_error *err) {
+    THR_TRY(thr_alloc(context, 1, sizeof **image, image, "a model's header", err));
+    (*image)->n_tensors = (*image)->n_metadata = 0;
+    source->fill(source->model, *image);
+    return THR_OK;
+}
+
+thr_status thr_training_image_make(thr_context *context, const thr_model_source *source, thr_model_image **image,
                                    thr_error *err) {
+    THR_TRY(begin(context, source, image, err));
+    add_sums(*image, fingerprint_of(*image));
+    return THR_OK;
+}
+
+thr_status thr_training_image_save(thr_context *context, const thr_model_source *source, const char *path,
+                                   thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(thr_training_image_make(context, source, &image, err));
     const thr_tensors_image all = {image->tensors, image->n_tensors, (const char *const(*)[2])image->metadata,
                                    image->n_metadata};
-    return thr_tensors_write(context, path, &all, err);
+    const thr_status status = thr_tensors_write(context, path, &all, err);
+    thr_release(context, image);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ read */
@@ -134,7 +154,7 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *image, &image, "a model's header", err));
     thr_training_image_add_config(image, kind, config);
-    thr_training_image_add_sums(image, fingerprint);
+    add_sums(image, fingerprint);
     for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
         const char *text = thr_tensors_metadata(tensors, image->metadata[i][0]);
         if (text == NULL || strcmp(text, image->metadata[i][1]) != 0)
@@ -143,6 +163,17 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
     }
     thr_release(context, image);
     return status;
+}
+
+thr_status thr_training_image_check_whole(thr_context *context, const thr_model_source *source, const char *name,
+                                          uint64_t fingerprint, thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(begin(context, source, &image, err));
+    const bool whole = fingerprint_of(image) == fingerprint;
+    thr_release(context, image);
+    return whole ? THR_OK
+                 : thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
+                            name);
 }
 
 thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *name, thr_error *err) {

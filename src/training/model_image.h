@@ -13,7 +13,7 @@
 
 enum { THR_IMAGE_TENSORS_MAX = 72, THR_IMAGE_METADATA_MAX = 16 };
 
-/* A file being assembled: it owns names and numbers; tensors are views. Starts zeroed. */
+/* A file being assembled: it owns names and numbers; tensors are views. */
 typedef struct thr_model_image {
     char names[THR_IMAGE_TENSORS_MAX][48];
     thr_tensor tensors[THR_IMAGE_TENSORS_MAX];
@@ -39,6 +39,15 @@ typedef struct thr_model_kind {
     size_t n_fields;
 } thr_model_kind;
 
+/*
+ * A model to be written: fill adds its tensors, then its configuration, to an empty image. The model must outlive the
+ * image, whose tensors are views of it.
+ */
+typedef struct thr_model_source {
+    const void *model;
+    void (*fill)(const void *model, thr_model_image *image);
+} thr_model_source;
+
 /* Add a tensor named "side.name", or "name" if side is "". With n_rows 1 it has one axis. */
 void thr_training_image_add_tensor(thr_model_image *image, const char *side, const char *name, thr_dtype dtype,
                                    const void *data, uint64_t n_rows, uint64_t n_columns);
@@ -46,12 +55,12 @@ void thr_training_image_add_tensor(thr_model_image *image, const char *side, con
 /* Add the kind, its version and the configuration: the kind's fields of the struct at config. */
 void thr_training_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config);
 
-/* The fingerprint of all tensors and metadata so far; compute it before adding the sums. */
-uint64_t thr_training_image_fingerprint(const thr_model_image *image);
-void thr_training_image_add_sums(thr_model_image *image, uint64_t fingerprint);
+/* Assemble the model's file with fingerprint and checksum. The caller releases *image. THR_OK or THR_ENOMEM. */
+thr_status thr_training_image_make(thr_context *context, const thr_model_source *source, thr_model_image **image,
+                                   thr_error *err);
 
-/* Write the file. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_training_image_save(thr_context *context, const thr_model_image *image, const char *path,
+/* Write the model's file. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
+thr_status thr_training_image_save(thr_context *context, const thr_model_source *source, const char *path,
                                    thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ read */
@@ -74,6 +83,13 @@ thr_status thr_training_image_read_config(const thr_tensors *tensors, const char
 thr_status thr_training_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
                                              const thr_model_kind *kind, const void *config, uint64_t fingerprint,
                                              thr_error *err);
+
+/*
+ * Check that the tensors and the configuration of a model that was read match its fingerprint. Reads all of them; name
+ * is for messages. THR_OK; THR_ECORRUPT; THR_ENOMEM.
+ */
+thr_status thr_training_image_check_whole(thr_context *context, const thr_model_source *source, const char *name,
+                                          uint64_t fingerprint, thr_error *err);
 
 /*
  * Check a tensor's alignment: other writers' files may place tensors anywhere (safetensors.h). THR_OK or THR_EFORMAT.
