@@ -123,22 +123,8 @@ static void piece_of(const sorter *s, size_t piece, uint64_t *begin, uint64_t *e
     *end = s->items->n_items * (piece + 1) / s->n_pieces;
 }
 
-static void count_piece(void *arg, size_t piece, uint32_t worker) {
-    (void)worker;
-    sorter *s = arg;
-    uint64_t begin, end;
-    piece_of(s, piece, &begin, &end);
-    for (uint64_t i = begin; i < end; i++) {
-        uint64_t first, last;
-        features_of(s, i, &first, &last);
-        for (uint64_t e = first; e < last; e++)
-            s->at[piece][s->buckets[s->items->features[e]]]++;
-    }
-}
-
-static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
-    (void)worker;
-    sorter *s = arg;
+/* Count a piece's postings in each bucket or, once position_pieces has run, put them there. */
+static inline void walk_piece(sorter *s, size_t piece, bool put) {
     uint64_t begin, end;
     piece_of(s, piece, &begin, &end);
     for (uint64_t i = begin; i < end; i++) {
@@ -146,9 +132,21 @@ static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
         features_of(s, i, &first, &last);
         for (uint64_t e = first; e < last; e++) {
             const uint32_t number = s->items->features[e];
-            s->bucketed[s->at[piece][s->buckets[number]]++] = (posting){s->indices[number], (uint32_t)i};
+            const uint64_t at = s->at[piece][s->buckets[number]]++;
+            if (put)
+                s->bucketed[at] = (posting){s->indices[number], (uint32_t)i};
         }
     }
+}
+
+static void count_piece(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    walk_piece(arg, piece, false);
+}
+
+static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    walk_piece(arg, piece, true);
 }
 
 static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {

@@ -42,81 +42,57 @@ static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const
             bounds[b] = INT32_MAX;
 }
 
-static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
-                          const thr_segment *segment, uint64_t first, size_t n_blocks, const int32_t *bounds) {
+/*
+ * Estimate the scores of all items of a block, in the collector's units. Returns the mask of those that reach the
+ * threshold.
+ */
+static uint64_t estimate_block(const thr_scan_query *query, const uint32_t *distances, const thr_segment *segment,
+                               uint64_t block, float threshold, float *scores) {
+    const thr_kernels *kernels = query->kernels;
     const thr_query_code *code = &query->code;
-    const size_t block_size = thr_block_size(code->n_dims, code->item_bits);
-    uint64_t masks[THR_TILE_BLOCKS];
-    query->kernels->screen_distances(masks, distances, n_blocks, bounds);
-    for (size_t b = 0; b < n_blocks; b++) {
-        if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
-            continue;
-        uint32_t squares[THR_BLOCK_ITEMS];
-        float scores[THR_BLOCK_ITEMS];
-        query->kernels->code_squares(squares, segment->codes + (first + b) * block_size, 1, code->n_dims,
-                                     code->item_bits);
-        masks[b] &= query->kernels->screen_cosine(scores, distances + b * THR_BLOCK_ITEMS, squares, code->total,
-                                                  lane->collector.threshold);
-        if (masks[b] != 0)
-            thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS,
-                                            masks[b], scores, NULL);
-    }
+    const uint64_t at = block * THR_BLOCK_ITEMS;
+    const thr_score_line line = {code->total, query->gain, query->weight, threshold};
+    if (segment->records != NULL)
+        return kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
+                                     segment->lead_offsets, &line);
+    if (segment->factors != NULL)
+        return kernels->screen_factors(scores, distances, segment->factors + at,
+                                       segment->offsets == NULL ? NULL : segment->offsets + at, &line);
+    uint32_t squares[THR_BLOCK_ITEMS];
+    kernels->code_squares(squares, segment->codes + block * thr_block_size(code->n_dims, code->item_bits), 1,
+                          code->n_dims, code->item_bits);
+    return kernels->screen_cosine(scores, distances, squares, code->total, threshold);
 }
 
-static thr_score_line line_of(const thr_scan_query *query, float threshold) {
-    return (thr_score_line){query->code.total, query->gain, query->weight, threshold};
-}
-
-static void screen_factors(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
-                           const thr_segment *segment, uint64_t first, size_t n_blocks) {
-    for (size_t b = 0; b < n_blocks; b++) {
-        uint64_t mask = thr_block_rows(query, segment, first + b);
-        if (mask == 0)
-            continue;
-        float scores[THR_BLOCK_ITEMS];
-        const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
-        const thr_score_line line = line_of(query, lane->collector.threshold);
-        mask &= query->kernels->screen_factors(scores, distances + b * THR_BLOCK_ITEMS, segment->factors + at,
-                                               segment->offsets == NULL ? NULL : segment->offsets + at, &line);
-        if (mask != 0)
-            thr_select_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, NULL);
-    }
-}
-
-static void screen_leads(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+/* Of leads, distances are kept beside the scores. */
+static void screen_lines(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                          const thr_segment *segment, uint64_t first, size_t n_blocks) {
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
             continue;
         float scores[THR_BLOCK_ITEMS];
-        const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
-        const uint16_t *numbers = segment->leads + at * (segment->lead_offsets ? 2 : 1);
-        const thr_score_line line = line_of(query, lane->collector.threshold);
-        mask &= query->kernels->screen_leads(scores, own, numbers, segment->lead_offsets, &line);
+        mask &= estimate_block(query, own, segment, first + b, lane->collector.threshold, scores);
         if (mask != 0)
-            thr_select_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, own);
+            thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS, mask,
+                                            scores, segment->records == NULL ? NULL : own);
     }
 }
 
-/* Estimated scores of all items of a block, in the collector's units. */
-static void estimate_block(const thr_scan_query *query, const uint32_t *distances, const thr_segment *segment,
-                           uint64_t block, float *scores) {
-    const thr_query_code *code = &query->code;
-    const uint64_t at = block * THR_BLOCK_ITEMS;
-    const thr_score_line line = line_of(query, -INFINITY);
-    if (segment->records != NULL) {
-        (void)query->kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
-                                           segment->lead_offsets, &line);
-    } else if (segment->factors != NULL) {
-        (void)query->kernels->screen_factors(scores, distances, segment->factors + at,
-                                             segment->offsets == NULL ? NULL : segment->offsets + at, &line);
-    } else {
-        uint32_t squares[THR_BLOCK_ITEMS];
-        query->kernels->code_squares(squares, segment->codes + block * thr_block_size(code->n_dims, code->item_bits), 1,
-                                     code->n_dims, code->item_bits);
-        (void)query->kernels->screen_cosine(scores, distances, squares, code->total, -INFINITY);
+static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                          const thr_segment *segment, uint64_t first, size_t n_blocks, const int32_t *bounds) {
+    uint64_t masks[THR_TILE_BLOCKS];
+    query->kernels->screen_distances(masks, distances, n_blocks, bounds);
+    for (size_t b = 0; b < n_blocks; b++) {
+        if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
+            continue;
+        float scores[THR_BLOCK_ITEMS];
+        masks[b] &= estimate_block(query, distances + b * THR_BLOCK_ITEMS, segment, first + b,
+                                   lane->collector.threshold, scores);
+        if (masks[b] != 0)
+            thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS,
+                                            masks[b], scores, NULL);
     }
 }
 
@@ -131,7 +107,7 @@ static void screen_values(const thr_scan_query *query, thr_lane *lane, const uin
         float scores[THR_BLOCK_ITEMS];
         const uint64_t row = segment->first_row + (first + b) * THR_BLOCK_ITEMS;
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
-        estimate_block(query, own, segment, first + b, scores);
+        (void)estimate_block(query, own, segment, first + b, -INFINITY, scores);
         mask &= thr_scan_values_of_block(query, lane, row, gain, query->bias, scores);
         if (mask != 0)
             thr_scan_values_push(lane, row, mask, scores, segment->records == NULL ? NULL : own);
@@ -152,10 +128,8 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
                         const thr_segment *segment, uint64_t first, size_t n) {
     if (query->target->hits != NULL) {
         screen_values(query, lane, distances, segment, first, n);
-    } else if (segment->records != NULL) {
-        screen_leads(query, lane, distances, segment, first, n);
-    } else if (segment->factors != NULL) {
-        screen_factors(query, lane, distances, segment, first, n);
+    } else if (segment->records != NULL || segment->factors != NULL) {
+        screen_lines(query, lane, distances, segment, first, n);
     } else {
         int32_t bounds[THR_TILE_BLOCKS] = {0};
         find_bounds(query, lane, segment, first, n, bounds);
