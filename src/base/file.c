@@ -94,6 +94,15 @@ thr_status thr_path_join(thr_context *context, const char *dir, const char *name
     return THR_OK;
 }
 
+thr_status thr_path_append(thr_context *context, const char *path, const char *ending, char **appended,
+                           thr_error *err) {
+    const size_t n = strlen(path), size = n + strlen(ending) + 1;
+    THR_TRY(thr_alloc(context, size, 1, appended, "a file name", err));
+    memcpy(*appended, path, n);
+    memcpy(*appended + n, ending, size - n);
+    return THR_OK;
+}
+
 thr_status thr_dir_make(const char *dir, bool *made, thr_error *err) {
     *made = mkdir(dir, 0777) == 0;
     if (*made)

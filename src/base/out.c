@@ -4,6 +4,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -145,12 +146,10 @@ static thr_status create(thr_out *out, size_t kept, thr_error *err) {
 }
 
 thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err) {
-    const size_t length = strlen(path);
     thr_status status = THR_OK;
     *out = (thr_out){.context = context, .dir = -1, .fd = -1};
     THR_TRY_OUT(check_target(path, err));
-    THR_TRY_OUT(thr_alloc(context, length + 1, 1, &out->path, "a file name", err));
-    memcpy(out->path, path, length + 1);
+    THR_TRY_OUT(thr_path_append(context, path, "", &out->path, err));
     THR_TRY_OUT(thr_alloc(context, NAME_BYTES + 1, 1, &out->temporary, "a file name", err));
     THR_TRY_OUT(open_directory(out, err));
     const size_t kept = kept_length(out);

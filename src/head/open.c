@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - saving a head to a file, and opening one by mmap. */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/out.h"
 #include "head/impl.h"
 
@@ -28,9 +28,7 @@ thr_status thr_head_save(const thr_head *head, const char *path, bool replace, t
 /* ------------------------------------------------------------------------------------------------ open */
 
 static thr_status load(thr_head *head, const char *path, thr_error *err) {
-    const size_t length = strlen(path) + 1;
-    THR_TRY(thr_alloc(head->context, length, 1, &head->path, "a name", err));
-    memcpy(head->path, path, length);
+    THR_TRY(thr_path_append(head->context, path, "", &head->path, err));
     THR_TRY(thr_map_open(path, &head->map, err));
     THR_TRY(thr_head_parse(head->context, head->path, head->map.data, head->map.size, &head->view, err));
     return thr_head_complete(head, err);

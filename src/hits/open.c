@@ -5,6 +5,7 @@
 
 #include "base/text/decimal.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/radix.h"
 #include "hits/impl.h"
 #include "select/bitmap.h"
@@ -37,9 +38,7 @@ static thr_hits_info describe(const thr_hits_view *view) {
 }
 
 static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
-    const size_t length = strlen(path) + 1;
-    THR_TRY(thr_alloc(hits->context, length, 1, &hits->path, "a name", err));
-    memcpy(hits->path, path, length);
+    THR_TRY(thr_path_append(hits->context, path, "", &hits->path, err));
     THR_TRY(thr_map_open(path, &hits->map, err));
     THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &hits->view, err));
     hits->info = describe(&hits->view);

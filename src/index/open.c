@@ -4,6 +4,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
@@ -84,17 +85,10 @@ void thr_index_free(thr_index *index) {
 static thr_status map_segment(thr_index *index, const char *dir, const thr_manifest_segment *listed, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     thr_mapped *mapped = &index->mapped[index->n_segments];
-    thr_segment_shape shape = {.version = m->version < THR_SEGMENT_VERSION ? m->version : THR_SEGMENT_VERSION,
-                               .n_items = listed->n_items,
-                               .n_dims = m->quantiser.n_dims,
-                               .n_inputs = m->model.n_inputs,
-                               .bits = m->quantiser.item_bits,
-                               .lead = m->lead,
-                               .metric = m->metric,
-                               .keep = m->keep,
-                               .centred = m->centred,
-                               .has_ids = listed->has_ids,
-                               .has_names = m->has_names};
+    thr_segment_shape shape = thr_shape_of_manifest(m);
+    shape.version = m->version < THR_SEGMENT_VERSION ? m->version : THR_SEGMENT_VERSION;
+    shape.n_items = listed->n_items;
+    shape.has_ids = listed->has_ids;
     char name[THR_SEGMENT_NAME_SIZE];
     *mapped = (thr_mapped){.map.fd = -1};
     thr_index_segment_name_print(listed->number, listed->build, name);
@@ -287,8 +281,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_idle_start(&index->merges, context, err));
     THR_TRY_OUT(thr_idle_start(&index->refines, context, err));
-    THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
-    memcpy(index->dir, dir, strlen(dir) + 1);
+    THR_TRY_OUT(thr_path_append(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)
         THR_TRY_OUT(load(index, dir, err));

@@ -68,6 +68,18 @@ typedef struct thr_segment_shape {
     bool centred, has_ids, has_names;
 } thr_segment_shape;
 
+/* The shape of a manifest's segments, without what each has for itself: version, items, cells and ids. */
+static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
+    return (thr_segment_shape){.n_dims = m->quantiser.n_dims,
+                               .n_inputs = m->model.n_inputs,
+                               .bits = m->quantiser.item_bits,
+                               .lead = m->lead,
+                               .metric = m->metric,
+                               .keep = m->keep,
+                               .centred = m->centred,
+                               .has_names = m->has_names};
+}
+
 /* Dimensions of the kept vectors. */
 static inline uint32_t thr_shape_vector_dims(const thr_segment_shape *shape) {
     return shape->n_inputs != 0 ? shape->n_inputs : shape->n_dims;

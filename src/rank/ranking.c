@@ -21,8 +21,8 @@ static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *e
     return THR_OK;
 }
 
-/* Point the view to what was read or copied, grouped by query. */
-static thr_status finish(thr_ranking *r, thr_error *err) {
+/* Point the view to what was read or copied, grouped by query, unless status is an error; free it on errors. */
+static thr_status finish(thr_ranking *r, thr_status status, thr_ranking **ranking, thr_error *err) {
     const thr_svmlight *text = &r->text;
     r->view = (thr_ranking_view){.n_rows = text->n_rows,
                                  .n_features = text->n_features,
@@ -34,7 +34,13 @@ static thr_status finish(thr_ranking *r, thr_error *err) {
                                             .values = text->values,
                                             .n_rows = text->dense == NULL ? text->n_rows : 0,
                                             .n_columns = text->dense == NULL ? text->n_features : 0}};
-    return thr_ranking_group(r, err);
+    if (status == THR_OK)
+        status = thr_ranking_group(r, err);
+    if (status == THR_OK)
+        *ranking = r;
+    else
+        thr_ranking_free(r);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ from files */
@@ -52,14 +58,8 @@ thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ra
                                       .use_cache = o.cache,
                                       .write_cache = o.cache,
                                       .run = thr_parallel_for};
-    thr_status status = thr_svmlight_read(context, path, &how, &r->text, err);
-    if (status == THR_OK)
-        status = finish(r, err);
-    if (status == THR_OK)
-        *ranking = r;
-    else
-        thr_ranking_free(r);
-    return status;
+    const thr_status status = thr_svmlight_read(context, path, &how, &r->text, err);
+    return finish(r, status, ranking, err);
 }
 
 thr_status thr_ranking_cache_status(const thr_ranking *ranking, thr_error *err) {
@@ -187,13 +187,7 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);
     if (status == THR_OK)
         status = copy_labels(r, n_rows, labels, queries, err);
-    if (status == THR_OK)
-        status = finish(r, err);
-    if (status == THR_OK)
-        *ranking = r;
-    else
-        thr_ranking_free(r);
-    return status;
+    return finish(r, status, ranking, err);
 }
 
 thr_status thr_ranking_from_matrix(thr_context *context, const thr_matrix *features, const double *labels,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/section_file.h"
 #include "svmlight/side_files.h"
 
@@ -53,11 +54,7 @@ _Static_assert(sizeof(cache_header) == THR_SECTIONS_HEADER, "no padding");
 _Static_assert(sizeof(thr_svmlight_source) == 32, "no padding");
 
 static thr_status cache_name(thr_context *context, const char *path, char **name, thr_error *err) {
-    const size_t length = strlen(path);
-    THR_TRY(thr_alloc(context, length + sizeof cache_ending, 1, name, "a file name", err));
-    memcpy(*name, path, length);
-    memcpy(*name + length, cache_ending, sizeof cache_ending);
-    return THR_OK;
+    return thr_path_append(context, path, cache_ending, name, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ source */

@@ -287,14 +287,11 @@ static thr_status parse(thr_tensors *t, const uint8_t *bytes, uint64_t size, thr
 }
 
 static thr_status make(thr_context *context, const char *name, thr_tensors **made, thr_error *err) {
-    const size_t size = strlen(name) + 1;
     THR_TRY(thr_alloc_zero(context, 1, sizeof **made, made, "tensors", err));
     (*made)->context = context;
     (*made)->map.fd = -1;
-    const thr_status status = thr_alloc(context, size, 1, &(*made)->name, "a file name", err);
-    if (status == THR_OK)
-        memcpy((*made)->name, name, size);
-    else
+    const thr_status status = thr_path_append(context, name, "", &(*made)->name, err);
+    if (status != THR_OK)
         thr_release(context, *made);
     return status;
 }

@@ -11,9 +11,8 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/out.h"
-
-static const char ENDING[] = ".checkpoint";
 
 enum { N_STATE = sizeof(thr_training_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
 
@@ -25,10 +24,7 @@ typedef struct checkpoint_image {
 } checkpoint_image;
 
 static thr_status find_path(thr_context *context, const char *model_path, char **path, thr_error *err) {
-    const size_t size = strlen(model_path) + sizeof ENDING;
-    THR_TRY(thr_alloc(context, size, 1, path, "a name", err));
-    (void)snprintf(*path, size, "%s%s", model_path, ENDING);
-    return THR_OK;
+    return thr_path_append(context, model_path, ".checkpoint", path, err);
 }
 
 thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err) {

@@ -5,15 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
-static const char ENDING[] = ".lock";
+#include "base/file.h"
 
 /* Open and lock the file. *fd is -1 if its owner deleted it in between: try again. */
 static thr_status try_lock(const char *path, const char *model_path, int *fd, thr_error *err) {
@@ -41,11 +38,9 @@ static thr_status try_lock(const char *path, const char *model_path, int *fd, th
 
 thr_status thr_training_lock_take(thr_context *context, const char *model_path, thr_training_lock *lock,
                                   thr_error *err) {
-    const size_t size = strlen(model_path) + sizeof ENDING;
     thr_status status = THR_OK;
     *lock = (thr_training_lock){.context = context, .fd = -1};
-    THR_TRY(thr_alloc(context, size, 1, &lock->path, "a name", err));
-    (void)snprintf(lock->path, size, "%s%s", model_path, ENDING);
+    THR_TRY(thr_path_append(context, model_path, ".lock", &lock->path, err));
     while (status == THR_OK && lock->fd < 0)
         status = try_lock(lock->path, model_path, &lock->fd, err);
     if (status != THR_OK) {

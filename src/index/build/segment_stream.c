@@ -37,16 +37,10 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
     uint64_t chunk = at_least_a_block(CHUNK_BYTES / (vector_dims * sizeof(float)));
     if (chunk > n_rows)
         chunk = round_to_blocks(n_rows + THR_BLOCK_ITEMS - 1);
-    const thr_segment_shape shape = {.version = THR_SEGMENT_VERSION,
-                                     .n_dims = m->quantiser.n_dims,
-                                     .n_inputs = m->model.n_inputs,
-                                     .bits = m->quantiser.item_bits,
-                                     .lead = m->lead,
-                                     .metric = m->metric,
-                                     .keep = m->keep,
-                                     .centred = m->centred,
-                                     .has_ids = s->ids->n != 0 && s->ids->offsets == NULL,
-                                     .has_names = s->ids->offsets != NULL};
+    thr_segment_shape shape = thr_shape_of_manifest(m);
+    shape.version = THR_SEGMENT_VERSION;
+    shape.has_ids = s->ids->n != 0 && s->ids->offsets == NULL;
+    shape.has_names = s->ids->offsets != NULL;
     s->embedder = (thr_embedder){.context = s->context, .tower = s->tower};
     THR_TRY(thr_index_gather_open(s->context, &shape, chunk, n_rows, &s->gather, err));
     return s->source == NULL

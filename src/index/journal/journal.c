@@ -4,6 +4,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/out.h"
 #include "index/journal/frame.h"
 
@@ -97,9 +98,7 @@ thr_status thr_journal_open(thr_context *context, const char *path, const thr_jo
                             thr_journal *journal, thr_error *err) {
     struct stat st;
     *journal = (thr_journal){.context = context, .fd = -1, .kind = *kind};
-    const size_t length = strlen(path);
-    THR_TRY(thr_alloc(context, length + 1, 1, &journal->path, "a file name", err));
-    memcpy(journal->path, path, length + 1);
+    THR_TRY(thr_path_append(context, path, "", &journal->path, err));
     do
         journal->fd = open(path, (append ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, 0); /* a pipe must not block */
     while (journal->fd < 0 && errno == EINTR);
