@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from ctypes import byref, c_size_t, string_at
-from itertools import islice
 from typing import Any, NamedTuple
 
 from . import _abi, _errors
 from ._checks import choice, encoded, encoded_path
 from ._context import shared_context
-from ._handle import Handle, Model
+from ._handle import Handle
 from ._jobs import Job, Progress
 from ._library import defaults, lib, read
-from ._texts import AT_ONCE, VectorArray, encode_texts
+from ._texts import TextModel, VectorArray, encode_texts
 from ._train import OnEpoch, set_options, tell_epochs
 
 _ADAM_RATE = 0.002  # default embedding_rate of adam; the library's is FTRL's
@@ -128,7 +127,7 @@ class DualHandle(Handle):
         return dual_info(self.pointer)
 
 
-class Dual(Model):
+class Dual(TextModel):
     """
     An open dual tower. A user's score of an item is the inner product of their vectors, plus the weights of the user's
     hits that the item has. It is immutable; several threads may use it at once. close() or garbage collection closes
@@ -222,9 +221,7 @@ class Dual(Model):
                 context.pointer, *names, byref(options), byref(report), byref(_errors.slot.error)
             )
             job.finish(status, files=True)
-        dual = cls(path, threads=threads)
-        dual.report = read(DualReport, report)
-        return dual
+        return cls._trained(path, threads, read(DualReport, report))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Dual:
@@ -248,12 +245,6 @@ class Dual(Model):
         which = choice(side, "side", _abi.SIDE)
         handle = self.handle()  # keeps it open during the call
         return encode_texts(lib.thr_dual_encode, handle.pointer, which, self.info.n_vector, texts)
-
-    def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
-        """Encode any number of texts, in arrays of some thousand rows."""
-        left = iter(texts)
-        while some := list(islice(left, AT_ONCE)):
-            yield self.encode(some, side)
 
     def hits(self, user: str) -> dict[str, float]:
         """

@@ -23,18 +23,27 @@ class Handle:
     """The functions that do."""
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
-        self.pointer: int | None = None
         lib.thr_guard_files(None)  # a file that another program cuts raises an exception instead of ending Python
-        self._free: Callable[[int], None] = getattr(lib, self.frees)
-        self._context: Context = shared_context(threads, device)
+        self._begin(shared_context(threads, device))
         made = c_void_p()
         _errors.call(getattr(lib, self.opens), self._context.pointer, path, byref(made), files=True)
-        self.pointer = made.value
+        self._hold(made.value)
+
+    def _begin(self, context: Context) -> None:
+        """Set the context and the function that frees; there is no pointer yet."""
+        self.pointer: int | None = None
+        self._free: Callable[[int], None] = getattr(lib, self.frees)
+        self._context = context
+
+    def _hold(self, pointer: int | None) -> None:
+        """Free this pointer with the handle."""
+        self.pointer = pointer
         own(self)
 
     def __del__(self) -> None:
-        if self.pointer is not None:
-            self._free(self.pointer)
+        pointer = getattr(self, "pointer", None)  # __init__ may have raised before _begin
+        if pointer is not None:
+            self._free(pointer)
             self.pointer = None
 
     @property

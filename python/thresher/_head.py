@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded, encoded_path, whole
-from ._context import own, shared_context
+from ._context import shared_context
 from ._handle import Handle, Model
 from ._jobs import Job
 from ._library import defaults, lib, read
@@ -92,14 +92,11 @@ class MadeHandle(HeadHandle):
     __slots__ = ()
 
     def __init__(self, threads: int | None, make: Callable[[Any, Any, Any], int]) -> None:
-        self.pointer = None
-        self._free = lib.thr_head_free
-        self._context = shared_context(threads)
+        self._begin(shared_context(threads))
         made = c_void_p()
         with Job() as job:
             status = make(self._context.pointer, byref(made), byref(_errors.slot.error))
-            self.pointer = made.value
-            own(self)
+            self._hold(made.value)
             job.finish(status, files=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import addressof, byref, c_char_p, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple, Union
 
@@ -434,25 +434,19 @@ class IndexHits(Hits):
         return 0
 
 
-class _TargetHandle:
+class _TargetHandle(Handle):
     """A thr_hits_target, and the lists it belongs to."""
 
-    __slots__ = ("__weakref__", "_free", "hits", "pointer")
+    __slots__ = ("hits",)
+    frees = "thr_hits_target_free"
 
     def __init__(self, hits: HitsHandle, expression: str) -> None:
-        self.pointer: int | None = None
-        self._free: Callable[[int], None] = lib.thr_hits_target_free
+        self._begin(hits._context)
         self.hits = hits
         made = c_void_p()
         wanted = encoded(expression, "target")
         _errors.call(lib.thr_hits_target_create, hits.pointer, wanted, byref(made))
-        self.pointer = made.value
-        own(self)
-
-    def __del__(self) -> None:
-        if self.pointer is not None:
-            self._free(self.pointer)
-            self.pointer = None
+        self._hold(made.value)
 
 
 class HitsTarget:
@@ -504,15 +498,12 @@ class UpdatedHandle(HitsHandle):
     __slots__ = ()
 
     def __init__(self, before: HitsHandle, changes: Changes) -> None:
-        self.pointer = None
-        self._free = lib.thr_hits_free
-        self._context = before._context
+        self._begin(before._context)
         made = c_void_p()
         err = _errors.slot.error
         with Job() as job:
             status = lib.thr_hits_update(before.pointer, byref(changes.options), byref(made), byref(err))
-            self.pointer = made.value
-            own(self)
+            self._hold(made.value)
             job.finish(status, files=True)
 
 

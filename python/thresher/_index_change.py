@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from ctypes import byref
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._readers import Reader
 from ._tables import are_words, as_names
-from ._texts import AT_ONCE, VectorArray, encode_texts
+from ._texts import VectorArray, encode_texts, in_lists
 from ._tower import encode, encodes_vectors, tower_info
 
 
@@ -62,8 +61,8 @@ class _Encoder:
         return self
 
     def chunks(self, texts: Iterable[str]) -> Iterator[VectorArray]:
-        side, left = _abi.SIDE["item"], iter(texts)
-        while some := list(islice(left, AT_ONCE)):
+        side = _abi.SIDE["item"]
+        for some in in_lists(texts):
             if self._dual is None:
                 yield encode(self._tower, side, some)
             else:

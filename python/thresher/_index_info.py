@@ -7,7 +7,7 @@ from ctypes import byref, c_float, c_void_p
 from typing import NamedTuple
 
 from . import _abi, _errors
-from ._context import Context, own
+from ._context import Context
 from ._handle import Handle
 from ._library import lib, read
 
@@ -99,8 +99,6 @@ class RefreshedHandle(IndexHandle):
     __slots__ = ()
 
     def __init__(self, before: IndexHandle, pointer: int) -> None:
-        self._free = lib.thr_index_free
-        self._context = before.context
-        self.pointer = pointer
+        self._begin(before.context)
+        self._hold(pointer)
         self._measure()
-        own(self)

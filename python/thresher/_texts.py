@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
 from ctypes import c_char_p, c_size_t
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _arrays, _errors
 from ._checks import encoded
+from ._handle import Model
 
 VectorArray = npt.NDArray[np.float32]
 
@@ -34,3 +38,36 @@ def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, t
         at = _arrays.address(out) + first * n_floats * out.itemsize
         _errors.call(function, pointer, side, pointers, lengths, len(some), at)
     return out[0] if isinstance(texts, str) else out
+
+
+def in_lists(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts, in lists of AT_ONCE."""
+    left = iter(texts)
+    while some := list(islice(left, AT_ONCE)):
+        yield some
+
+
+_Self = TypeVar("_Self", bound="TextModel")
+
+
+class TextModel(Model):
+    """An open model that encodes texts."""
+
+    report: Any = None
+    """How the training went that made the model; None of one that was opened."""
+
+    @classmethod
+    def _trained(cls: type[_Self], path: str | os.PathLike[str], threads: int | None, report: Any) -> _Self:
+        """Open a model that was just trained."""
+        model = cls(path, threads=threads)
+        model.report = report
+        return model
+
+    def encode(self, texts: Any, side: str = "query") -> VectorArray:
+        """Encode texts by a side's tower."""
+        raise NotImplementedError
+
+    def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
+        """Encode any number of texts, in arrays of some thousand rows."""
+        for some in in_lists(texts):
+            yield self.encode(some, side)

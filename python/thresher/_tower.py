@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from ctypes import byref
-from itertools import islice
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy as np
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path
 from ._context import shared_context
-from ._handle import Handle, Model
+from ._handle import Handle
 from ._jobs import Job, Progress
 from ._library import defaults, lib, read
-from ._texts import AT_ONCE, VectorArray, encode_texts
+from ._texts import TextModel, VectorArray, encode_texts
 from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options, train_vectors
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class TowerHandle(Handle):
     opens, frees = "thr_tower_open", "thr_tower_free"
 
 
-class Tower(Model):
+class Tower(TextModel):
     """
     An open model. It is immutable; several threads may use it at once. close() or garbage collection closes it. A
     forked child opens it again.
@@ -186,9 +185,7 @@ class Tower(Model):
             threads=threads,
             device=device,
         )
-        tower = cls(path, threads=threads)
-        tower.report = report
-        return tower
+        return cls._trained(path, threads, report)
 
     @classmethod
     def train_vectors(
@@ -241,21 +238,12 @@ class Tower(Model):
         train_options(given, options)
         options.teacher_gamma = options.gamma
         context = shared_context(threads, None)
-        with Job(progress) as job, Reader(context, items) as of_items:
-            if queries is None:
-                readers = None, of_items.pointer
-                report = train_vectors(
-                    context, readers, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job
-                )
-            else:
-                with Reader(context, queries) as of_queries:
-                    pair = of_queries.pointer, of_items.pointer
-                    report = train_vectors(
-                        context, pair, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job
-                    )
-        tower = cls(path, threads=threads)
-        tower.report = report
-        return tower
+        with Job(progress) as job, Reader(context, items) as of_items, (
+            nullcontext() if queries is None else Reader(context, queries)
+        ) as of_queries:
+            readers = of_queries.pointer if of_queries else None, of_items.pointer
+            report = train_vectors(context, readers, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job)
+        return cls._trained(path, threads, report)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Tower:
@@ -280,12 +268,6 @@ class Tower(Model):
         number = choice(side, "side", _abi.SIDE)
         handle = self.handle()  # keeps it open during the call
         return encode(handle.pointer, number, texts)
-
-    def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
-        """Encode any number of texts, in arrays of some thousand rows."""
-        left = iter(texts)
-        while some := list(islice(left, AT_ONCE)):
-            yield self.encode(some, side)
 
     def eval(
         self,

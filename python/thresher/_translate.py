@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import _abi, _errors
 from ._checks import choice, encoded, encoded_path, whole
-from ._context import own, shared_context
+from ._context import shared_context
 from ._handle import Handle, Model
 from ._jobs import Job
 from ._library import defaults, lib, read
@@ -63,11 +63,9 @@ class _TranslatorHandle(Handle):
     opens, frees = "thr_translator_open", "thr_translator_free"
 
     def __init__(self, path: bytes, threads: int | None, settings: dict[str, Any]) -> None:
-        self.pointer = None
+        self._begin(shared_context(threads, None))
         self.lock = threading.Lock()
         self.times = TranslationTimes()
-        self._free = lib.thr_translator_free
-        self._context = shared_context(threads, None)
         query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
         for name, value in settings.items():
             struct = query if name in _QUERY else options
@@ -75,8 +73,7 @@ class _TranslatorHandle(Handle):
         options.query = addressof(query)
         made = c_void_p()
         _errors.call(lib.thr_translator_open, self._context.pointer, path, byref(options), byref(made), files=True)
-        self.pointer = made.value
-        own(self)
+        self._hold(made.value)
 
 
 _QUERY = {field[0] for field in _abi.HeadQueryOptions._fields_} - {"size"}

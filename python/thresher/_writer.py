@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_void_p
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from . import _abi, _arrays, _errors
 from ._build import KEEP
 from ._checks import choice, encoded, encoded_path, whole
-from ._context import own, shared_context
+from ._context import shared_context
 from ._handle import Handle
 from ._index_change import IndexChange, changed
 from ._items import as_ids
@@ -50,15 +50,13 @@ class _WriterHandle(Handle):
     """A thr_index_writer."""
 
     __slots__ = ()
+    frees = "thr_index_writer_free"
 
     def __init__(self, path: bytes, threads: int | None) -> None:
-        self.pointer = None
-        self._free: Callable[[int], None] = lib.thr_index_writer_free
-        self._context = shared_context(threads)
+        self._begin(shared_context(threads))
         made = c_void_p()
         _errors.call(lib.thr_index_writer_open, self._context.pointer, path, None, byref(made), files=True)
-        self.pointer = made.value
-        own(self)
+        self._hold(made.value)
 
 
 class IndexWriter:

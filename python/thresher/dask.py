@@ -142,17 +142,9 @@ def build(
         "tune": tune,
         "threads": threads,
     }
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
     with build_directory(directory, replace):
-        build_by(
-            partial(_run, client),
-            directory,
-            parts,
-            common,
-            bits=bits,
-            lead_bits=lead_bits,
-            rotate=rotate,
-            sample_rows=sample_rows,
-        )
+        build_by(partial(_run, client), directory, parts, common, quantiser_options, sample_rows)
     return DaskShards(directory, client=client)
 
 

@@ -197,6 +197,7 @@ def build(
     _need_columns(df, vector, id)
     given = df.select(*(F.col(name) for name in (vector, id) if name is not None))
     common = {"metric": metric, "keep": keep, "calibration_queries": calibration_queries, "tune": tune, "threads": threads}
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
     with build_directory(directory, replace):
         place = os.path.join(directory, f"parts-{secrets.token_hex(4)}")
         os.mkdir(place)
@@ -213,10 +214,8 @@ def build(
                 directory,
                 [_Part(*one) for one in found],
                 common,
-                bits=bits,
-                lead_bits=lead_bits,
-                rotate=rotate,
-                sample_rows=sample_rows,
+                quantiser_options,
+                sample_rows,
             )
         finally:
             shutil.rmtree(place, ignore_errors=True)

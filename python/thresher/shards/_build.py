@@ -115,16 +115,13 @@ def build_by(
     directory: str,
     parts: Sequence[Any],
     common: dict[str, Any],
-    *,
-    bits: int = 3,
-    lead_bits: int | None = None,
-    rotate: bool | None = None,
-    sample_rows: int = SAMPLE_ROWS,
+    quantiser_options: dict[str, Any],
+    sample_rows: int,
 ) -> None:
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
-    build_part() that all parts share. This process holds the sample and a line a shard. After an error all that was
-    written is deleted, also by workers that were lost.
+    build_part() that all parts share; quantiser_options: bits, lead_bits and rotate of build_quantiser(). This process
+    holds the sample and a line a shard. After an error all that was written is deleted, also by workers that were lost.
     """
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
@@ -135,15 +132,8 @@ def build_by(
             wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, sample_rows))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
             samples = list(run(_sampled, [(parts[number], number, wanted[number]) for number in some]))
-            build_quantiser(
-                quantiser,
-                samples,
-                metric=common["metric"],
-                bits=bits,
-                lead_bits=lead_bits,
-                rotate=rotate,
-                threads=common["threads"],
-            )
+            shared = {name: common[name] for name in ("metric", "threads")}
+            build_quantiser(quantiser, samples, **shared, **quantiser_options)
         calls: list[tuple[Any, ...]] = []
         first_row = 0
         for number, n in enumerate(sizes):
@@ -220,6 +210,7 @@ def build(
         "tune": tune,
         "threads": threads,
     }
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
 
     def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
         n_done, n_items = 0, sum(call[3] for call in calls) if function is _built else 0
@@ -236,14 +227,5 @@ def build(
         except BaseException:
             _forget(directory)
             raise
-        build_by(
-            run,
-            directory,
-            listed,
-            common,
-            bits=bits,
-            lead_bits=lead_bits,
-            rotate=rotate,
-            sample_rows=sample_rows,
-        )
+        build_by(run, directory, listed, common, quantiser_options, sample_rows)
     return Shards(directory, threads=threads)
