@@ -354,17 +354,6 @@ static int train_dual(program *run, const train_values *values) {
     return prog_train_dual(run, &files, &train);
 }
 
-static void on_epoch(void *user, const thr_tower_epoch *epoch) {
-    prog_curve *curve = user;
-
-    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, AUC %.4f, %s examples/s%s", epoch->epoch, epoch->loss,
-              epoch->valid_loss, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
-              epoch->as_floats ? " (as floats)"
-              : epoch->best    ? ""
-                               : " (not better)");
-    prog_curve_add(curve, epoch);
-}
-
 static void print_json(const train_values *values, const thr_tower_report *report, const char *device) {
     prog_json json = prog_json_object();
 
@@ -407,18 +396,14 @@ static int run_train(program *run, const void *all_values) {
     if (values->vectors)
         fill_vector_options(run, values, &train);
     note_unused_options(run, values, &train);
-    train.on_epoch = on_epoch;
+    curve.quality = "AUC";
+    curve.examples = "examples";
+    train.on_epoch = prog_curve_on_epoch;
     train.on_epoch_user = &curve;
     status = values->vectors ? train_vectors(run, values, &train, &report, &err)
                              : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
-    rc = prog_curve_close(&curve);
-    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
-        prog_error("%s", err.text);
-        return PROG_SIGNALLED + prog_stop_signal();
-    }
-    if (status != THR_OK)
-        return prog_failed(&err);
-    prog_progress_end();
+    if (!prog_curve_end(&curve, status, &err, &rc))
+        return rc;
     if (report.n_refused != 0)
         prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
     prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, AUC %.4f; %s examples/s",

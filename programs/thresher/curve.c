@@ -113,7 +113,7 @@ static void begin(prog_curve *curve) {
 }
 
 /* Open the file at its end; it must still be the one that was begun. */
-void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
+static void add(prog_curve *curve, const thr_tower_epoch *epoch) {
     if (curve->path != NULL)
         begin(curve);
     if (curve->rc != PROG_DONE)
@@ -127,6 +127,18 @@ void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
     (void)fprintf(file, "%" PRIu32 ",%.3f,%.0f,%.6f,%.6f,%.6f\n", epoch->epoch, epoch->seconds,
                   epoch->examples_per_second, epoch->loss, epoch->valid_loss, epoch->valid_auc);
     (void)fclose(file);
+}
+
+void prog_curve_on_epoch(void *user, const thr_tower_epoch *epoch) {
+    prog_curve *curve = user;
+
+    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, %s %.4f, %s %s/s%s", epoch->epoch, epoch->loss,
+              epoch->valid_loss, curve->quality, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
+              curve->examples,
+              epoch->as_floats ? " (as floats)"
+              : epoch->best    ? ""
+                               : " (not better)");
+    add(curve, epoch);
 }
 
 enum { COLUMN_EPOCH = 0, COLUMN_LOSS = 3, COLUMN_VALID_LOSS = 4, COLUMNS = 6 };
@@ -170,7 +182,7 @@ static int plot_file(const prog_curve *curve, FILE *file) {
     return prog_out_close(&out, rc);
 }
 
-int prog_curve_close(prog_curve *curve) {
+static int plot_epochs(prog_curve *curve) {
     FILE *file;
     int rc;
 
@@ -184,4 +196,17 @@ int prog_curve_close(prog_curve *curve) {
     rc = plot_file(curve, file);
     (void)fclose(file);
     return rc;
+}
+
+bool prog_curve_end(prog_curve *curve, thr_status status, const thr_error *err, int *rc) {
+    *rc = plot_epochs(curve);
+    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
+        prog_error("%s", err->text);
+        *rc = PROG_SIGNALLED + prog_stop_signal();
+    } else if (status != THR_OK) {
+        *rc = prog_failed(err);
+    } else {
+        prog_progress_end();
+    }
+    return status == THR_OK;
 }

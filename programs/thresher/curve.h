@@ -10,9 +10,11 @@
 
 typedef struct prog_curve {
     thr_context *context;
-    const char *path; /* NULL: none */
-    bool is_to_begin; /* the first epoch begins the file */
-    int rc;           /* of beginning it */
+    const char *path;     /* NULL: none */
+    bool is_to_begin;     /* the first epoch begins the file */
+    int rc;               /* of beginning it */
+    const char *quality;  /* what epoch.valid_auc is, "AUC"; and ... */
+    const char *examples; /* ... what the examples are called: set after prog_curve_open */
 } prog_curve;
 
 /*
@@ -20,9 +22,14 @@ typedef struct prog_curve {
  * or not its plot, and the names of the model and its checkpoint.
  */
 int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, const char *model, bool more);
-void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch);
 
-/* Plot the file, if an epoch has begun it. */
-int prog_curve_close(prog_curve *curve);
+/* on_epoch of a training, whose user is a prog_curve: print a line and add it to the file. */
+void prog_curve_on_epoch(void *curve, const thr_tower_epoch *epoch);
+
+/*
+ * After the training, which ended with status: plot the file, if an epoch has begun it, and print the training's error.
+ * Returns whether there is a model; *rc is the exit code, also that of a plot that failed.
+ */
+bool prog_curve_end(prog_curve *curve, thr_status status, const thr_error *err, int *rc);
 
 #endif

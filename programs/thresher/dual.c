@@ -18,15 +18,6 @@ int prog_probe_dual(program *run, const char *path, bool *is_dual) {
 
 /* ------------------------------------------------------------------------------------------------ train */
 
-static void on_epoch(void *user, const thr_tower_epoch *epoch) {
-    prog_curve *curve = user;
-
-    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, GAUC %.4f, %s requests/s%s", epoch->epoch, epoch->loss,
-              epoch->valid_loss, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
-              epoch->best ? "" : " (not better)");
-    prog_curve_add(curve, epoch);
-}
-
 static void print_report(const prog_dual_files *files, const thr_dual_report *report) {
     prog_json json = prog_json_object();
 
@@ -54,17 +45,13 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
 
     if (rc != PROG_DONE)
         return rc;
-    train->on_epoch = on_epoch;
+    curve.quality = "GAUC";
+    curve.examples = "requests";
+    train->on_epoch = prog_curve_on_epoch;
     train->on_epoch_user = &curve;
     status = thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err);
-    rc = prog_curve_close(&curve);
-    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the message names the file that was written */
-        prog_error("%s", err.text);
-        return PROG_SIGNALLED + prog_stop_signal();
-    }
-    if (status != THR_OK)
-        return prog_failed(&err);
-    prog_progress_end();
+    if (!prog_curve_end(&curve, status, &err, &rc))
+        return rc;
     prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, GAUC %.4f; %s requests/s",
               files->output, prog_counted(report.n_requests, "request").text,
               prog_counted(report.n_epochs, "epoch").text, report.best_epoch, report.valid_loss, report.valid_gauc,
