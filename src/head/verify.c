@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/lower_bound.h"
 #include "head/impl.h"
 #include "head/weight_formats.h"
 
@@ -14,14 +15,7 @@ enum { STEP_WORDS = 1024 }; /* words between checks for cancellation */
 
 /* Binary search; words ascend. */
 static bool is_in(const uint32_t *words, uint32_t n, uint32_t word) {
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (words[middle] < word)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = thr_lower_bound(words, 0, n, word);
     return low < n && words[low] == word;
 }
 

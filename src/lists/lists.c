@@ -4,18 +4,14 @@
 
 #include <string.h>
 
+#include "base/lower_bound.h"
+
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature) {
-    uint32_t begin = 0, end = lists->n_features;
+    const uint32_t n = lists->n_features;
     if (lists->features == NULL)
-        return feature < end ? feature : end;
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (lists->features[middle] < feature)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin < lists->n_features && lists->features[begin] == feature ? begin : lists->n_features;
+        return feature < n ? feature : n;
+    const uint32_t found = thr_lower_bound(lists->features, 0, n, feature);
+    return found < n && lists->features[found] == feature ? found : n;
 }
 
 static void set_bit(uint64_t *words, uint32_t place) {

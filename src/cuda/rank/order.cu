@@ -7,6 +7,7 @@
  *
  * With sweep, a query is one leaf without nodes: a stable sort of all queries at once.
  */
+#include "base/lower_bound.h"
 #include "cuda/backend.cuh"
 #include "cuda/rank/query.cuh"
 
@@ -130,18 +131,6 @@ __device__ __forceinline__ bool takes_all(const rank_rows &rows, uint32_t n, End
     return high - low < MARGIN;
 }
 
-__device__ __forceinline__ uint32_t first_of_level(const uint32_t *levels, uint32_t n, uint32_t level) {
-    uint32_t begin = 0, end = n;
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (levels[middle] < level)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
 /* Mark the pairs of a block, which are stored as bits; other rows get none. */
 __device__ __forceinline__ void mark_block(const rank_rows &rows, const thr_rank_op_node &leaf, uint32_t u) {
     thr_rank_op_counts counts = {0, 0};
@@ -231,8 +220,8 @@ static __global__ void __launch_bounds__(QUERY_THREADS) order_pairs(const thr_ra
             op.pairs.all[query.number] = all ? 1 : 0;
         for (uint32_t u = t; u < n; u += QUERY_THREADS)
             if (all)
-                rows.counts[u] = {first_of_level(rows.levels, n, rows.levels[u]),
-                                  n - first_of_level(rows.levels, n, rows.levels[u] + 1)};
+                rows.counts[u] = {thr_lower_bound(rows.levels, 0, n, rows.levels[u]),
+                                  n - thr_lower_bound(rows.levels, 0, n, rows.levels[u] + 1)};
             else
                 mark_block(rows, leaf_of(op.pairs, rows, u, n), u);
         if (all)

@@ -10,29 +10,19 @@
 
 #include <string.h>
 
+#include "base/lower_bound.h"
+
 enum { BLOCK = 8, HALF = BLOCK / 2, NARROW_ROWS = 65536 };
 
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* ------------------------------------------------------------------------------------------------ shape */
 
-/* The first row from begin on whose level is at least `level`. */
-static uint32_t first_of(const uint32_t *levels, uint32_t begin, uint32_t end, uint32_t level) {
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (levels[middle] < level)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
 /* The boundary between two levels that is nearest to the middle; the range has two levels at least. */
 static uint32_t part(const uint32_t *levels, uint32_t begin, uint32_t end) {
     const uint32_t middle = begin + (end - begin) / 2, level = levels[middle];
-    const uint32_t from = first_of(levels, begin, middle + 1, level);
-    const uint32_t to = first_of(levels, middle, end, level + 1);
+    const uint32_t from = thr_lower_bound(levels, begin, middle + 1, level);
+    const uint32_t to = thr_lower_bound(levels, middle, end, level + 1);
     return to == end || (from > begin && middle - from <= to - middle) ? from : to;
 }
 
