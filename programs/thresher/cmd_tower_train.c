@@ -438,8 +438,8 @@ const prog_command prog_tower_train = {
             "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
             "good as the one before it. A line of --items has an ID, a tab and the words of the item.",
     .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
-                              "thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
-                              "--shared-words -o p.safetensors",
+                              ("thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
+                               "--shared-words -o p.safetensors"),
                               "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
                               "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
                               "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors"),
