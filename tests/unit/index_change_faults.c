@@ -12,7 +12,7 @@
 static thr_error error;
 static const char DIR_B[] = "index-faulty-start";
 static const char DIR_A[] = "index-faulty", OLD[] = "index-faulty.old";
-enum { DIMS = 8, N = 640, OPERATIONS = 24, STEP = 40 };
+enum { DIMS = 8, N = 400, OPERATIONS = 24, STEP = 40 };
 
 /* ------------------------------------------------------------------------------------------------ the changes */
 
