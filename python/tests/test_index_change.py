@@ -141,6 +141,12 @@ class Changes(Case):
             for search in (self.index.search, self.index.search_radius):
                 with self.assertRaisesRegex(ValueError, "not in the order of its items: give index.filter_ids"):
                     search(self.queries, 1, filter=unordered)
+        with self.assertRaises(thresher.NotFoundError):
+            self.index.filter_ids([1, 0])
+        for given in ([1, 0, 1], np.array([0, 1])):
+            known = self.index.filter_ids(given, missing="ignore")
+            self.assertEqual(len(known), 1)
+            self.assertEqual(self.index.search(self.queries[0], 1, filter=known)[0].tolist(), [1])
         self.index.upsert(self.more[:1], ids=[1])
         with self.assertRaisesRegex(ValueError, "was made for commit [0-9]+ of .*: make it again"):
             self.index.search(self.queries, 3, filter=by_ids)
@@ -149,6 +155,16 @@ class Changes(Case):
                 cells.search(self.queries, 3, filter=np.ones(N, bool))
             self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
 
+    def test_a_filter_of_an_index_that_was_replaced(self) -> None:
+        ids = np.arange(N)
+        Index.build(self.path("b"), self.vectors, ids=ids, threads=2).close()
+        with Index.open(self.path("b"), threads=2) as index:
+            allowed = index.filter_ids([1, 2])
+            Index.build(self.path("b"), self.vectors[::-1], ids=ids[::-1], replace=True, threads=2).close()
+            self.assertTrue(index.refresh())
+            found = index.search(self.queries[0], 3, filter=allowed)[0]
+            self.assertEqual(sorted(found[:2].tolist()), [1, 2])
+
     def test_an_index_that_refreshes_itself(self) -> None:
         with Index.open(self.path(), threads=2, refresh="auto") as auto:
             allowed = auto.filter_ids([3])
@@ -156,9 +172,13 @@ class Changes(Case):
             self.assertEqual(auto.search(self.more[1], 1, exact=True)[0].tolist(), [5000])
             self.assertIn(5000, auto)
             np.testing.assert_array_equal(auto.vector(3), self.more[0])
-            self.assertEqual(len(auto), N + 1)
-            old = auto.search(self.vectors[3], 1, filter=allowed, exact=True)[1]
-            np.testing.assert_allclose(old, [1], rtol=1e-5)  # a filter shows its own commit
+            self.assertEqual((len(auto), auto.info.n_items), (N + 1, N + 1))
+            found = auto.search(self.more[0], 1, filter=allowed, exact=True)
+            self.assertEqual(found[0].tolist(), [3])
+            np.testing.assert_allclose(found[1], [1], rtol=1e-5)  # the new vector: a filter follows the commits
+            self.index.remove([3])
+            self.assertEqual(auto.search(self.more[0], 1, filter=allowed)[0].tolist(), [thresher.NO_ID])
+            self.index.add(self.more[:1], ids=[3])
             again = pickle.loads(pickle.dumps(auto))
             self.index.remove([5000])
             self.assertNotIn(5000, again)

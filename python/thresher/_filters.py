@@ -29,9 +29,11 @@ class Filter:
     almost certainly a mask.
     """
 
-    __slots__ = ("_n_items", "_pointer", "_words", "snapshot")
+    __slots__ = ("_n_items", "_pointer", "_words", "ids", "snapshot")
     snapshot: Any
     """The open index that the rows are of, if Index.filter_ids made it; else None."""
+    ids: Any
+    """What Index.filter_ids made it from; else None."""
 
     def __init__(self, n_items: int, allowed: Any) -> None:
         n = whole(n_items, "n_items", 0, _MOST_ITEMS)
@@ -53,7 +55,7 @@ class Filter:
         return made
 
     def _set(self, n_items: int, words: Words) -> None:
-        self.snapshot = None
+        self.snapshot = self.ids = None
         self._n_items = n_items
         self._words = words
         self._pointer = _arrays.address(words)
@@ -87,7 +89,7 @@ def _no_words(n_items: int) -> Words:
     return np.zeros(-(-n_items // 64), np.uint64)
 
 
-def _roaring_bytes(thing: Any) -> bytes | None:
+def roaring_bytes(thing: Any) -> bytes | None:
     """The bytes of a Roaring bitmap; None for other things."""
     if isinstance(thing, (bytes, bytearray, memoryview)):
         return bytes(thing)
@@ -124,7 +126,7 @@ def _refuse_mask(numbers: Words, n_items: int) -> None:
 def _bits(n_items: int, allowed: Any) -> Words:
     words = _no_words(n_items)
     at = _arrays.address(words)
-    roaring = _roaring_bytes(allowed)
+    roaring = roaring_bytes(allowed)
     if roaring is not None:
         _errors.call(lib.thr_bitmap_from_roaring, roaring, len(roaring), n_items, at)
         return words
@@ -152,7 +154,7 @@ def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
     """Make a Filter of the items with these ids (pointer: the thr_index): integers [m], or a Roaring bitmap."""
     words = _no_words(n_items)
     at = _arrays.address(words)
-    roaring = _roaring_bytes(ids)
+    roaring = roaring_bytes(ids)
     if roaring is not None:
         _errors.call(lib.thr_bitmap_from_roaring_ids, pointer, roaring, len(roaring), at)
     else:

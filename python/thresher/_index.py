@@ -15,7 +15,7 @@ from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
 from ._checks import choice, encoded, whole
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import Filter, filter_of_ids, refuse_rows
+from ._filters import Filter, filter_of_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_change import IndexChange
@@ -23,7 +23,7 @@ from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexHandle, IndexInfo
-from ._items import all_ids, ids_of, rows_of, vectors_of
+from ._items import all_ids, as_ids, find_names, find_rows, ids_of, rows_of, vectors_of
 from ._jobs import Job, Progress
 from ._library import lib
 from ._radius import search_radius
@@ -41,8 +41,10 @@ class Index(Opened):
     An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
     An open index is a snapshot: it keeps its items until refresh(), or until a change that this object makes itself.
-    With refresh="auto" every call sees the newest commit; finding that there is none costs microseconds. Several threads may search it at once, also while one changes it: a search that is running ends on the items that it
-    began with. A forked child opens it again when it first uses it.
+    With refresh="auto" every call sees the newest commit; finding that there is none costs microseconds. A change
+    by writer() is another object's: it shows after refresh(), or with refresh="auto". Several threads may search an
+    index at once, also while one changes it: a search that is running ends on the items that it began with. A forked
+    child opens the index again when it first uses it.
 
     Larger scores are better in every metric: the cosine, the inner product, or minus the squared distance. Equal scores
     are ordered by the smaller row.
@@ -61,12 +63,19 @@ class Index(Opened):
         self._changing, self._refreshing = threading.Lock(), threading.Lock()
         self._auto = choice(refresh, "refresh", {"manual": False, "auto": True})
         super().__init__(path, threads=threads, device=device)
-        self.info: IndexInfo = self.handle().info()
+        self._info: IndexInfo = self.handle().info()
 
     def _open(self) -> IndexHandle:
         handle = IndexHandle(self._path, self._threads, self._device)
-        self.info = handle.info()
+        self._info = handle.info()
         return handle
+
+    @property
+    def info(self) -> IndexInfo:
+        """What the index holds and how it was built."""
+        if self._auto and not self._closed:
+            self.refresh()
+        return self._info
 
     def handle(self) -> Any:
         """The open handle, of the newest commit if the index refreshes itself."""
@@ -302,7 +311,7 @@ class Index(Opened):
         if self._auto or handle is None or handle.pointer is None:
             handle = self.handle()
         if filter is not None:
-            handle = self._allow(handle, filter)
+            filter = self._allow(handle, filter)
         options: Any = None
         if not (
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
@@ -382,7 +391,8 @@ class Index(Opened):
         Raises ArgumentError, ValueError or TypeError (queries or options, such as a least_score above 0 for "l2");
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
-        handle = self._allow(self.handle(), filter)
+        handle = self.handle()
+        filter = self._allow(handle, filter)
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
         if self._encodes_vectors(handle) or are_texts(queries):
             queries = self._encoded(handle, queries)
@@ -407,19 +417,20 @@ class Index(Opened):
         handle = self.handle()
         return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
 
-    def _allow(self, handle: IndexHandle, filter: Any) -> IndexHandle:
-        """The handle to search with a filter: the one that its rows are of."""
+    def _allow(self, handle: IndexHandle, filter: Any) -> Any:
+        """The filter by the handle's rows."""
         if filter is None:
-            return handle
+            return None
         if not isinstance(filter, Filter):
             if not handle.rows_in_order:
                 raise refuse_rows(self.path)
-            return handle
+            return filter
         made_for = filter.snapshot
-        if made_for is None or (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows):
-            return handle
-        if self._auto and made_for.pointer is not None:
-            return made_for
+        if made_for is None or made_for is handle:
+            return filter
+        same = (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows)
+        if filter.ids is not None and (self._auto or same):  # of the same commit, it may be another index's
+            return self._filter_of(handle, filter.ids, "ignore" if self._auto else "raise")
         raise ValueError(
             f"filter: was made for commit {made_for.n_commits} of {self.path}, which shows commit {handle.n_commits} "
             "now: make it again"
@@ -465,21 +476,37 @@ class Index(Opened):
             )
         return encode(tower, _abi.SIDE["query"], texts)
 
-    def filter_ids(self, ids: Any) -> Filter:
+    def filter_ids(self, ids: Any, *, missing: str = "raise") -> Filter:
         """
         Make a Filter of the items with these ids: integers [m], names (a sequence of str), or a Roaring bitmap of ids
         (an object with serialize(), or its bytes). In an index built without ids and never changed, rows are ids, and
         search() takes them directly. The filter is for the items that the index holds now: make it again after a change,
-        or a search raises ValueError. With refresh="auto" a search with a filter shows the commit of the filter.
+        or a search raises ValueError. With refresh="auto" searches do that themselves, unless it is a Roaring bitmap;
+        ids and names that were removed meanwhile are left out.
+
+        missing       "raise" for an id or name that no item has, or "ignore"; of a Roaring bitmap always "raise"
 
         Raises NotFoundError (an unknown id or name); FormatError (bytes that are not a Roaring bitmap); ValueError or
         TypeError.
         """
-        handle = self.handle()
-        if as_names(ids) is not None:
-            ids = ids_of(handle, self.path, ids, "ids")
-        made = filter_of_ids(handle.pointer, handle.n_rows, ids)
+        choice(missing, "missing", {"raise": 0, "ignore": 1})
+        return self._filter_of(self.handle(), ids, missing)
+
+    def _filter_of(self, handle: IndexHandle, ids: Any, missing: str) -> Filter:
+        names = as_names(ids)
+        if names is not None:
+            numbers = find_names(handle, names) if missing == "ignore" else ids_of(handle, self.path, ids, "ids")
+        else:
+            numbers = ids
+        if missing == "ignore" and roaring_bytes(ids) is None:
+            numbers = as_ids(numbers, "ids").reshape(-1)
+            rows = find_rows(handle, numbers)
+            made = Filter(handle.n_rows, np.unique(rows[rows != _abi.NO_ID]))
+        else:
+            made = filter_of_ids(handle.pointer, handle.n_rows, numbers)
         made.snapshot = handle
+        if roaring_bytes(ids) is None:
+            made.ids = names if names is not None else np.array(ids)
         return made
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
@@ -502,7 +529,7 @@ class Index(Opened):
             status = lib.thr_index_tune(tuned.pointer, byref(matrix), byref(_errors.slot.error))
             job.finish(status, files=True)
         self._handle = tuned
-        self.info = tuned.info()
+        self._info = tuned.info()
 
     # ------------------------------------------------------------------------------------------- changes
 
@@ -611,7 +638,7 @@ class Index(Opened):
             newer = super().handle().refreshed()
             if newer is None:
                 return False
-            self._handle, self.info = newer, newer.info()
+            self._handle, self._info = newer, newer.info()
             if self._closed:  # meanwhile
                 self._handle = None
             return True
@@ -628,7 +655,7 @@ class Index(Opened):
 
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
-        return vectors_of(self.handle(), self.path, self.info.n_dims, ids)
+        return vectors_of(self.handle(), self.path, self._info.n_dims, ids)
 
     def vector(self, id: int) -> ScoreArray:
         """
@@ -636,8 +663,8 @@ class Index(Opened):
 
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
-        out = np.empty(self.info.n_dims, np.float32)
         handle = self.handle()
+        out = np.empty(self._info.n_dims, np.float32)
         _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out))
         return out
 

@@ -104,13 +104,14 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds a model's codes, all of which a search reads: there is nothing to calibrate",
                         index->manifest_path);
-    if (index->live.words != NULL)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: has rows without an item: compact the index first",
-                        index->manifest_path);
     if (index->target.n_rows < THR_TUNE_LEAST_ITEMS)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: an index of %" PRIu64 " items is searched exactly, there is nothing to calibrate",
                         index->manifest_path, index->target.n_rows);
+    if (index->live.words != NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: has rows of removed items, which a calibration cannot skip: %s",
+                        index->manifest_path,
+                        index->manifest.model.codes ? "build it again" : "compact it with recoding first");
     if (queries == NULL && index->manifest.keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds codes only, no vectors to calibrate with: give queries, or build it again",

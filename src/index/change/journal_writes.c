@@ -10,7 +10,11 @@
 
 #include <inttypes.h>
 
-enum { JOURNAL_BYTES = 64 << 20, LARGE_WRITE_DIVISOR = 4 };
+enum {
+    JOURNAL_BYTES = 64 << 20,
+    LARGE_WRITE_DIVISOR = 4,
+    MOST_REMOVED = 1 << 16, /* ids of one removal; each is looked for among the journal's rows */
+};
 
 void thr_index_writer_close_index(thr_index_writer *w) {
     thr_journal_close(&w->journal);
@@ -216,14 +220,15 @@ static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_erro
 /* Whether a write fits into the journal. */
 static bool fits(const thr_index_writer *w, const thr_write *write) {
     const uint64_t names = write->ids.offsets != NULL ? write->ids.offsets[write->n] : 0;
-    const uint64_t bytes = w->journal.end + w->frame.size + write->n * (w->n_dims * sizeof(float) + 16) + names;
+    const uint64_t bytes = w->journal.end + w->frame.size + write->n * (w->n_dims * sizeof(float) + 16) + names +
+                           write->n_removed * sizeof(uint64_t);
     return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= JOURNAL_BYTES;
 }
 
 static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *write) {
     thr_error *err = &write->error;
     const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / LARGE_WRITE_DIVISOR
-                       : write->kind == THR_WRITE_REMOVE ? write->n_removed <= UINT32_MAX / 2
+                       : write->kind == THR_WRITE_REMOVE ? write->n_removed <= MOST_REMOVED
                                                          : false;
     if (w->codes_only || !small) {
         commit_frame(w, first);

@@ -26,13 +26,13 @@ out:
 
 thr_status thr_index_commit_recode(thr_commit *commit, thr_error *err) {
     const thr_index *index = commit->index;
-    if (index->manifest.keep == THR_DTYPE_NONE)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: keeps no vectors to make codes from: build it again, with vectors kept", index->dir);
     if (index->manifest.model.codes)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: its codes are a model's, so no quantiser is learned: train a model and build it again",
                         index->dir);
+    if (index->manifest.keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: keeps no vectors to make codes from: build it again, with vectors kept", index->dir);
     if (index->n_segments == 0 || index->manifest.n_items == 0)
         return THR_OK;
     THR_TRY(learn(commit, err));
