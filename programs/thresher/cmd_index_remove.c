@@ -83,7 +83,8 @@ const prog_command prog_index_remove = {
     .summary = "remove items from an index",
     .text =
         "Removes items in one commit, which is on the disk when the command ends. Ids and names that no item has are "
-        "counted and skipped, but a filter must hold no others. Ids are never used again by thresher index add.\n\nThe bytes of removed items stay in "
+        "counted and skipped, but a filter must hold no others. Ids are never used again by thresher index add.\n\nThe "
+        "bytes of removed items stay in "
         "the files until thresher index compact, or until a later change merges the files: a file of which more "
         "than a sixth was removed is written again.",
     .examples = PROG_EXAMPLES("thresher index remove words.index gone.txt",
