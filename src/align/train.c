@@ -9,7 +9,7 @@
 
 #include "align/ibm1.h"
 #include "base/error.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "base/progress.h"
 #include "base/text/number.h"
 

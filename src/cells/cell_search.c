@@ -6,7 +6,7 @@
 #include "cells/block_subset.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
-#include "scan/margin.h"
+#include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
 

@@ -27,7 +27,7 @@ void thr_cells_workspace_free(thr_cells_workspace *workspace);
 
 /*
  * Whether a search with these options may skip cells: it has a recall above 0 and below 1 that margins keep
- * (scan/margin.h), is not exact, and answers->certified is NULL.
+ * (scan/margins/margin.h), is not exact, and answers->certified is NULL.
  */
 bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
                               const thr_answers *answers);

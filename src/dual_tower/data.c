@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 enum { SHOWN = 80 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * certify.c - bounds on the logits of words outside a shortlist, by the Cauchy-Schwarz inequality (scan/bounds.c).
+ * certify.c - bounds on the logits of words outside a shortlist, by the Cauchy-Schwarz inequality, as
+ * scan/margins/bounds.c has them.
  *
  * Let p be a state extended by 1 for the bias, and rotated as the codes are; r a word's row less the mean m of all
  * rows; x = factor * b the vector its code represents; and p~ = |p| c / |c| the vector that the state's code c

@@ -8,7 +8,7 @@
 #ifndef THR_HEAD_FILE_H
 #define THR_HEAD_FILE_H
 
-#include "base/section_file.h"
+#include "base/files/section_file.h"
 #include "head/planes.h"
 #include "lsh/lsh.h"
 #include "lsh/wta.h"

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 #include "head/impl.h"
 
 thr_status thr_head_check_path(thr_context *context, const char *path, bool replace, thr_error *err) {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "base/progress.h"
 #include "base/radix.h"
 #include "hits/build.h"

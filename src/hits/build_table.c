@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "hits/build.h"
 #include "hits/read_items.h"
 

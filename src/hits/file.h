@@ -10,7 +10,7 @@
 #ifndef THR_HITS_FILE_H
 #define THR_HITS_FILE_H
 
-#include "base/section_file.h"
+#include "base/files/section_file.h"
 #include "base/text/string_table.h"
 #include "lists/lists.h"
 

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/idle.h"
 #include "device/policy.h"
 #include "hits/delta.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 static thr_status place_rows(thr_context *context, const thr_hits_contents *c, uint32_t **places, thr_error *err) {

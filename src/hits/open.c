@@ -5,7 +5,7 @@
 
 #include "base/text/decimal.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/radix.h"
 #include "hits/impl.h"
 #include "select/bitmap.h"

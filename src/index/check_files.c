@@ -3,7 +3,7 @@
 #include "index/impl.h"
 
 #include "base/error.h"
-#include "base/guard.h"
+#include "base/files/guard.h"
 
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
     for (uint32_t i = 0; i < index->n_segments; i++)

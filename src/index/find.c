@@ -2,7 +2,7 @@
 /* find.c - finds ids by name: one name in a pass over the names, or many in one pass. */
 #include <thresher/items.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 #include "base/radix.h"
 #include "index/impl.h"

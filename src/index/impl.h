@@ -3,7 +3,7 @@
 #ifndef THR_INDEX_IMPL_H
 #define THR_INDEX_IMPL_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/idle.h"
 #include "cells/cell_search.h"
 #include "device/policy.h"

@@ -2,9 +2,9 @@
 /* live.c - opens, checks and writes the bitmap of live rows, and joins it with the filters of searches. */
 #include "index/live.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "index/impl.h"
 #include "select/bitmap.h"
 

@@ -8,7 +8,7 @@
 #ifndef THR_INDEX_LIVE_H
 #define THR_INDEX_LIVE_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "index/build/directory.h"
 #include "index/manifest.h"
 

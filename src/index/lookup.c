@@ -12,7 +12,7 @@
 #include <string.h>
 
 bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
-    return (index->n_tail > 0 && thr_tail_find(index->tail, index->live.words, index->n_tail, id, row)) ||
+    return (index->n_tail > 0 && thr_index_tail_find(index->tail, index->live.words, index->n_tail, id, row)) ||
            thr_index_segment_row(index, index->live.words, id, row);
 }
 

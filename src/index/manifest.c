@@ -2,9 +2,9 @@
 /* manifest.c - parses and prints the text of a MANIFEST, line by line. */
 #include "index/manifest.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "code/fixed.h"
 
 #include <inttypes.h>

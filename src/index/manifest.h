@@ -104,7 +104,7 @@ typedef struct thr_manifest {
     bool centred, has_ids, has_names; /* centred: the segments hold the centre; has_ids: ids are not row numbers */
     uint64_t n_commits;               /* after the build */
     uint64_t next_id;                 /* the id of the next item that is added without one */
-    float code_error;                 /* when the quantiser was learned (build/code_error.h); 0: not measured */
+    float code_error;                 /* when the quantiser was learned (calibration/code_error.h); 0: not measured */
     thr_manifest_live live;
     thr_manifest_journal journal;
     uint32_t n_segments;            /* 0: the quantiser is not learned yet; its numbers have no meaning */

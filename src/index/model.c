@@ -2,9 +2,9 @@
 /* model.c - copies a model's file into a build's directory, and opens and checks the copy. */
 #include "index/model.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "text_tower/model.h"
 
 #include <errno.h>

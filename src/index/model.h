@@ -8,7 +8,7 @@
 #ifndef THR_INDEX_MODEL_H
 #define THR_INDEX_MODEL_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "index/build/directory.h"
 #include "index/build/row_source.h"
 

@@ -2,9 +2,9 @@
 /* open.c - opens an index by mmap. Reads the manifest, and the first page and the section table of every segment. */
 #include "index/impl.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
@@ -23,7 +23,7 @@ enum { OPEN_TRIES = 10 };
 static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's limits, with a reserve */
 
 static void unload(thr_index *index) {
-    thr_index_journal_close(index);
+    thr_index_snapshot_close(index);
     thr_index_model_close(&index->model);
     thr_hits_free(index->hits);
     index->hits = NULL;
@@ -150,7 +150,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
     THR_TRY(map_segments(index, dir, err));
     THR_TRY(thr_index_live_open(index->context, dir, &index->manifest, &index->live, err));
     index->info.file_bytes += index->live.map.size;
-    THR_TRY(thr_index_journal_open(index, dir, err));
+    THR_TRY(thr_index_snapshot_open(index, dir, err));
     if (index->manifest.hits.there) {
         index->info.file_bytes += index->manifest.hits.file_bytes;
         THR_TRY(thr_index_hits_open(index, dir, err));

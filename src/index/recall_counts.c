@@ -4,7 +4,7 @@
  * and extrapolates beyond its recalls and numbers of results.
  */
 #include "index/impl.h"
-#include "index/build/calibrate.h"
+#include "index/calibration/calibrate.h"
 
 #include <math.h>
 
@@ -13,7 +13,7 @@ enum {
     LEAST_TO_CHOOSE = 4096, /* items; with fewer, all ways cost about the same */
     /*
      * Margins keep a recall whatever the number of survivors; with twice the calibration's, 3 of 100 queries like those
-     * of the calibration need a second pass (scan/complete.c).
+     * of the calibration need a second pass (scan/margins/complete.c).
      */
     MARGIN_TIMES = 2,
 };

@@ -98,7 +98,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
     const thr_cells_target cells = {&index->target, index->cells, index->n_segments};
-    const bool whole = index->n_segments > 0 && !thr_index_journal_has_changes(index);
+    const bool whole = index->n_segments > 0 && !thr_index_snapshot_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
     const bool inputs = index->manifest.model.n_inputs != 0;
     const thr_status status = inputs  ? thr_index_search_inputs(index, scan, queries, options, hits, answers, err)

@@ -9,7 +9,7 @@
 #ifndef THR_INDEX_SEGMENT_FILE_H
 #define THR_INDEX_SEGMENT_FILE_H
 
-#include "base/section_file.h"
+#include "base/files/section_file.h"
 #include "base/text/string_table.h"
 #include "cells/cells.h"
 #include "code/nested.h"

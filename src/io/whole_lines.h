@@ -11,7 +11,7 @@
 #ifndef THR_IO_WHOLE_LINES_H
 #define THR_IO_WHOLE_LINES_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "io/stream.h"
 
 typedef struct thr_whole_lines {

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/text/number.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "io/numeral.h"
 #include "rank/model.h"
 

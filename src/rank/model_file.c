@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), end_length = strlen(end);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 #include "tensors/safetensors.h"
 #include "rank/model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c - makes a search's job: the numbers of rows, the margins, and whether to score vectors without a screen. */
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
 

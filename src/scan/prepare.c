@@ -2,7 +2,7 @@
 /* prepare.c - prepares a query: its vector, its codes, and the gain, weight and bias of its estimates. */
 #include "code/fixed.h"
 #include "code/rotate.h"
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 
 #include <math.h>
 #include <string.h>

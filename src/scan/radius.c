@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/bounds.h"
-#include "scan/margin.h"
-#include "scan/noise.h"
+#include "scan/margins/bounds.h"
+#include "scan/margins/margin.h"
+#include "scan/margins/noise.h"
 #include "scan/radius_plan.h"
 
 #include <math.h>

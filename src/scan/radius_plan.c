@@ -7,8 +7,8 @@
  */
 #include "scan/radius_plan.h"
 
-#include "scan/bounds.h"
-#include "scan/margin.h"
+#include "scan/margins/bounds.h"
+#include "scan/margins/margin.h"
 
 #include <math.h>
 

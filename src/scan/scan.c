@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/margin.h"
+#include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 #include "scan/values.h"
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/section_file.h"
+#include "base/files/file.h"
+#include "base/files/section_file.h"
 #include "svmlight/side_files.h"
 
 enum { CACHE_FORMAT = 1 };

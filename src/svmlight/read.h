@@ -20,7 +20,7 @@
 #ifndef THR_SVMLIGHT_READ_H
 #define THR_SVMLIGHT_READ_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #define THR_SVMLIGHT_MAX_INDEX UINT32_C(2147483647) /* indices in LIBLINEAR are of type int */
 #define THR_SVMLIGHT_MAX_ROWS  UINT32_C(4294967294)

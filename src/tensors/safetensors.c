@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "tensors/json.h"
 #include "tensors/dtype_names.h"
 #include "tensors/heapsort.h"

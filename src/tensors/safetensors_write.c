@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 #include "base/text/utf8.h"
 #include "tensors/json.h"
 #include "tensors/safetensors.h"

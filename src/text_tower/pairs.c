@@ -2,7 +2,7 @@
 /* pairs.c - reading the pairs to learn from. */
 #include "text_tower/pairs.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 #include "text_tower/read_pairs.h"
 

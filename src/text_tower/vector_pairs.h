@@ -5,7 +5,7 @@
 
 #include <thresher/matrix.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "training/weights.h"
 
 typedef struct thr_vector_pairs {

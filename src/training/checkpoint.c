@@ -9,10 +9,10 @@
 
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 
 enum { N_STATE = sizeof(thr_training_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
 

@@ -9,7 +9,7 @@
 #ifndef THR_TRAINING_CHECKPOINT_H
 #define THR_TRAINING_CHECKPOINT_H
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "training/model_image.h"
 #include "training/split.h"
 #include "training/weights.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 
 /* Open and lock the file. *fd is -1 if its owner deleted it in between: try again. */
 static thr_status try_lock(const char *path, const char *model_path, int *fd, thr_error *err) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 static uint32_t get_field(const void *config, const thr_config_field *field) {

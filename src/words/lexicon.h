@@ -8,7 +8,7 @@
 #ifndef THR_WORDS_LEXICON_H
 #define THR_WORDS_LEXICON_H
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/slots.h"
 #include "nn/bags.h"
 #include "words/trigrams.h"

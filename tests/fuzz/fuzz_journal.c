@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a journal, as they are and with its checksums recomputed, so that calls are read, too. */
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/rng.h"
 #include "index/journal/frame.h"
 
@@ -51,10 +51,10 @@ static void read_journal(const uint8_t *bytes, size_t size) {
     kind.n_dims = n_dims;
     kind.has_names = has_names != 0;
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS &&
-        thr_journal_open(context, path, &kind, false, &journal, NULL) == THR_OK)
-        (void)thr_journal_read(&journal, visit, &journal, NULL);
+        thr_index_journal_open(context, path, &kind, false, &journal, NULL) == THR_OK)
+        (void)thr_index_journal_read(&journal, visit, &journal, NULL);
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS)
-        thr_journal_close(&journal);
+        thr_index_journal_close(&journal);
     (void)close(fd);
     (void)unlink(path);
 }
@@ -75,7 +75,7 @@ static void seal(uint8_t *bytes, size_t size) {
         h.position = at;
         h.previous = previous;
         h.zero = 0;
-        previous = h.checksum = thr_frame_checksum(&h, (const char *)bytes + at + sizeof h);
+        previous = h.checksum = thr_index_frame_checksum(&h, (const char *)bytes + at + sizeof h);
         memcpy(bytes + at, &h, sizeof h);
         at += (size_t)h.size;
     }

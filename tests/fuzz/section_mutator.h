@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* section_mutator.h - damage header, table and contents of files of sections (base/sections.h); recompute checksums. */
+/* section_mutator.h - damage header, table and contents of files of sections; recompute checksums. */
 #ifndef FUZZ_SECTION_MUTATOR_H
 #define FUZZ_SECTION_MUTATOR_H
 

@@ -3,7 +3,7 @@
 #ifndef TEST_SEAL_H
 #define TEST_SEAL_H
 
-#include "base/sections.h"
+#include "base/files/sections.h"
 
 #include <string.h>
 

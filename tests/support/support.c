@@ -4,7 +4,7 @@
 #include "files.h"
 
 #include "base/half.h"
-#include "base/out.h"
+#include "base/files/out.h"
 #include "code/encode.h"
 #include "code/nested.h"
 #include "code/rotate.h"

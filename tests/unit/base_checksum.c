@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_checksum.c - a running sum is the sum at once, and is XXH3-64. */
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "support.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_file.c - maps of whole files, and directories. Works in a directory it makes. */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "files.h"
 #include "support.h"
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/guard.h"
+#include "base/files/file.h"
+#include "base/files/guard.h"
 #include "files.h"
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_out.c - files that appear whole or not at all: their temporary names, leftovers, links, writers side by side. */
 #define _DEFAULT_SOURCE /* flock, mkdtemp */
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 #include "files.h"
 #include "support.h"
 

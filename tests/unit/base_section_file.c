@@ -3,7 +3,7 @@
  * base_section_file.c - files of sections: the reader accepts the writer's files, reports a newer version as newer even
  * if other fields are unknown, and refuses every wrong number in the header and the table, also if their sums overflow.
  */
-#include "base/section_file.h"
+#include "base/files/section_file.h"
 #include "damage.h"
 #include "files.h"
 #include "seal.h"

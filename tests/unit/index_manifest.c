@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index_support.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "index/manifest.h"
 
 #include <locale.h>

@@ -5,7 +5,7 @@
 #include "index_support.h"
 
 #include "index/impl.h"
-#include "index/build/calibrate.h"
+#include "index/calibration/calibrate.h"
 
 static thr_error error;
 

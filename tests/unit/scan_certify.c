@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_certify.c - estimates never fall below their bounds, so an answer that is certified is the exact one. */
 #include "naive.h"
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 
 #include <math.h>
 #include <stdlib.h>

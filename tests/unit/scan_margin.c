@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_margin.c - a recall that margins keep: for queries unlike the items, with few survivors, and the same bits. */
 #include "naive.h"
-#include "scan/margin.h"
+#include "scan/margins/margin.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "translate_support.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "nn_support.h"
 
 static const char PATH[] = "unit-translate-model.safetensors";

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 static thr_status make_room(thr_context *context, thr_dictionary *d, size_t length, thr_error *err) {

@@ -3,10 +3,10 @@
 #define _DEFAULT_SOURCE /* flock */
 #include "index/build/directory.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* shared_quantiser.c - opens another index, compares it with the build, and copies its quantiser. */
 #include "index/build/shared_quantiser.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 #include <inttypes.h>

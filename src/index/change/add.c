@@ -88,7 +88,8 @@ static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
         return thr_fail(err, THR_EDIM, "%s: holds no rows: nothing to add", a->source->name);
     THR_TRY(thr_alloc(c->context, (size_t)rows.n_rows, n_dims * sizeof *vectors, &vectors, "rows", err));
     THR_TRY_OUT(thr_matrix_to_f32(&rows, 0, rows.n_rows, vectors));
-    THR_TRY_OUT(thr_tail_check_vectors(c->context, &c->manifest, vectors, (uint32_t)rows.n_rows, a->source->name, err));
+    THR_TRY_OUT(
+        thr_index_tail_check_vectors(c->context, &c->manifest, vectors, (uint32_t)rows.n_rows, a->source->name, err));
     *added = (thr_appended){rows.n_rows, *next};
     if (a->ids->ids == NULL && rows.n_rows > THR_NO_ID - *next) {
         status = thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", c->index->dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* append.c - encodes the rows of a source to segments of a commit, and learns the quantiser if there is none yet. */
 #include "base/error.h"
-#include "index/build/code_error.h"
+#include "index/calibration/code_error.h"
 #include "index/build/learn.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"

@@ -105,7 +105,7 @@ static bool has_ids(const thr_manifest *m) {
 
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
-    assert(c->folded || !thr_index_journal_has_changes(c->index));
+    assert(c->folded || !thr_index_snapshot_has_changes(c->index));
     m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* what was copied from its files is right */
     if (c->learned)

@@ -30,7 +30,7 @@ static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error 
     *done = false;
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
-    else if (!thr_index_journal_has_changes(c->index) && can_gain(c))
+    else if (!thr_index_snapshot_has_changes(c->index) && can_gain(c))
         THR_TRY(thr_index_commit_rewrite(c, 0, c->manifest.n_segments, err));
     else
         return THR_OK;

@@ -10,15 +10,15 @@ static thr_status mend_journal(const thr_index *index, thr_error *err) {
     if (index->tail == NULL || !index->tail->journal.header_damaged)
         return THR_OK;
     const thr_journal *read = &index->tail->journal;
-    const thr_status status = thr_journal_open(index->context, read->path, &read->kind, true, &journal, err);
-    thr_journal_close(&journal);
+    const thr_status status = thr_index_journal_open(index->context, read->path, &read->kind, true, &journal, err);
+    thr_index_journal_close(&journal);
     return status;
 }
 
 static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
     const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
     /* A tail that is not full is carried over only if that makes room. */
-    *done = thr_index_journal_has_changes(c->index) &&
+    *done = thr_index_snapshot_has_changes(c->index) &&
             (c->manifest.n_segments > 0 || learn || c->index->n_tail > thr_index_commit_tail_items(c));
     if (!*done)
         return mend_journal(c->index, err);

@@ -60,10 +60,10 @@ static thr_status collect(folding *f, size_t n, thr_error *err) {
     if (m->has_names)
         THR_TRY(thr_alloc(context, n + 1, sizeof *f->ids.offsets, &f->ids.offsets, what, err));
     thr_status status =
-        thr_journal_open(context, index->tail->journal.path, &index->tail->journal.kind, false, &journal, err);
+        thr_index_journal_open(context, index->tail->journal.path, &index->tail->journal.kind, false, &journal, err);
     if (status == THR_OK)
-        status = thr_journal_read(&journal, take_call, f, err);
-    thr_journal_close(&journal);
+        status = thr_index_journal_read(&journal, take_call, f, err);
+    thr_index_journal_close(&journal);
     if (status == THR_OK && f->ids.n != n)
         return thr_fail(err, THR_ECORRUPT, "%s: has lost items", index->tail->journal.path);
     bool in_order = true;
@@ -136,7 +136,7 @@ out:
 }
 
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err) {
-    return commit->folded || !thr_index_journal_has_changes(commit->index) ? THR_OK : fold(commit, learn, NULL, err);
+    return commit->folded || !thr_index_snapshot_has_changes(commit->index) ? THR_OK : fold(commit, learn, NULL, err);
 }
 
 thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err) {

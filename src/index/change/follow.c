@@ -30,7 +30,7 @@ thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_erro
         return thr_fail(err, THR_EINVAL, "a refresh needs an index and a pointer for the newer one");
     *newer = NULL;
     THR_TRY(is_same(index->root, &same, err));
-    if (same && thr_index_journal_refresh(index, newer, NULL) == THR_OK)
+    if (same && thr_index_snapshot_refresh(index, newer, NULL) == THR_OK)
         return THR_OK;
     return thr_index_open(index->context, index->dir, newer, err);
 }

@@ -17,7 +17,7 @@ enum {
 };
 
 void thr_index_writer_close_index(thr_index_writer *w) {
-    thr_journal_close(&w->journal);
+    thr_index_journal_close(&w->journal);
     thr_index_free(w->index);
     w->index = NULL;
 }
@@ -37,11 +37,11 @@ static thr_status begin_journal(thr_index_writer *w, thr_error *err) {
 
 static thr_status open_journal(thr_index_writer *w, thr_error *err) {
     const thr_journal *read = &w->index->tail->journal;
-    THR_TRY(thr_journal_open(w->context, read->path, &read->kind, true, &w->journal, err));
+    THR_TRY(thr_index_journal_open(w->context, read->path, &read->kind, true, &w->journal, err));
     w->journal.last = read->last;
     w->journal.end = read->end;
     w->journal.checksum = read->checksum;
-    return thr_journal_trim(&w->journal, err);
+    return thr_index_journal_trim(&w->journal, err);
 }
 
 /* Open the index and its journal, which begins if there is none. */
@@ -58,7 +58,7 @@ static thr_status be_ready(thr_index_writer *w, thr_error *err) {
     if (status == THR_OK)
         status = open_journal(w, err);
     if (status == THR_OK)
-        thr_index_journal_show_newest(w->index);
+        thr_index_snapshot_show_newest(w->index);
     else
         thr_index_writer_close_index(w);
     return status;
@@ -69,13 +69,13 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
     thr_error why = {.status = THR_OK};
     if (w->frame.n_calls == 0)
         return;
-    const thr_status status = thr_journal_append(&w->journal, &w->frame, &why);
+    const thr_status status = thr_index_journal_append(&w->journal, &w->frame, &why);
     for (thr_write *write = first; write != NULL; write = write->next) {
         if (write->in_frame && status != THR_OK)
             write->status = thr_pass_on(status, &why, &write->error);
         write->in_frame = false;
     }
-    thr_frame_begin(&w->frame);
+    thr_index_frame_begin(&w->frame);
     if (status != THR_OK)
         thr_index_writer_close_index(w); /* it shows what was not written */
 }
@@ -155,8 +155,8 @@ static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
     resolving r = {w, write, 0};
     const size_t size = w->frame.size;
     if (write->kind == THR_WRITE_ADD)
-        THR_TRY(thr_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n, "vectors",
-                                       err));
+        THR_TRY(thr_index_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n,
+                                             "vectors", err));
     THR_TRY(write->kind == THR_WRITE_ADD ? resolve_added(&r, err) : resolve_removed(&r, err));
     const bool names = write->ids.offsets != NULL;
     const thr_journal_call call = {.n_removed = r.n_removed,
@@ -167,14 +167,14 @@ static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
                                    .names = names ? write->ids.names : NULL,
                                    .names_size = names ? write->ids.offsets[write->n] : 0};
     if (call.n_removed + call.n_added > 0) {
-        THR_TRY(thr_frame_add(&w->frame, &call, w->n_dims, err));
-        const thr_status status = thr_tail_apply(w->index->tail, w->index, &call, err);
+        THR_TRY(thr_index_frame_add(&w->frame, &call, w->n_dims, err));
+        const thr_status status = thr_index_tail_apply(w->index->tail, w->index, &call, err);
         if (status != THR_OK) {
             w->frame.size = size;
             w->frame.n_calls--;
             return status;
         }
-        thr_index_journal_show_newest(w->index);
+        thr_index_snapshot_show_newest(w->index);
         write->in_frame = true;
     }
     write->change = (thr_index_change){.n_added = write->n,

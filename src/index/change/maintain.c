@@ -13,7 +13,7 @@ static thr_status maintain_once(thr_commit *c, bool *done, thr_error *err) {
     uint32_t first, end;
     uint64_t row = 0;
     *done = true;
-    if (m->n_segments == 0 || thr_index_journal_has_changes(c->index))
+    if (m->n_segments == 0 || thr_index_snapshot_has_changes(c->index))
         return THR_OK;
     THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
     for (uint32_t i = 0; i < m->n_segments; i++) {

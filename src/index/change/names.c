@@ -2,7 +2,7 @@
 /* names.c - finds many names in an index: sorts their checksums, then looks up that of every row's name. */
 #include "index/change/names.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 #include "base/radix.h"
 

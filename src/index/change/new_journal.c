@@ -9,15 +9,15 @@ static thr_status write_calls(thr_commit *c, const char *path, const thr_journal
     thr_frame frame = {.context = c->context};
     thr_journal journal;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_journal_open(c->context, path, kind, true, &journal, err));
-    thr_frame_begin(&frame);
+    THR_TRY_OUT(thr_index_journal_open(c->context, path, kind, true, &journal, err));
+    thr_index_frame_begin(&frame);
     if (first != NULL)
-        THR_TRY_OUT(thr_frame_add(&frame, first, kind->n_dims, err));
+        THR_TRY_OUT(thr_index_frame_add(&frame, first, kind->n_dims, err));
     if (second != NULL)
-        THR_TRY_OUT(thr_frame_add(&frame, second, kind->n_dims, err));
-    THR_TRY_OUT(thr_journal_append(&journal, &frame, err));
+        THR_TRY_OUT(thr_index_frame_add(&frame, second, kind->n_dims, err));
+    THR_TRY_OUT(thr_index_journal_append(&journal, &frame, err));
 out:
-    thr_journal_close(&journal);
+    thr_index_journal_close(&journal);
     thr_release(c->context, frame.bytes);
     return status;
 }
@@ -36,7 +36,7 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
     const thr_journal_kind kind = {commit->dir.build, m->quantiser.n_dims, m->has_names};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_index_build_dir_journal_path(&commit->dir, &path, err));
-    THR_TRY_OUT(thr_journal_create(commit->context, path, &kind, err));
+    THR_TRY_OUT(thr_index_journal_create(commit->context, path, &kind, err));
     if (first != NULL || second != NULL)
         THR_TRY_OUT(write_calls(commit, path, &kind, first, second, err));
     m->journal = (thr_manifest_journal){true, commit->dir.build};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recalibrate.c - a commit that has learned a quantiser calibrates its segments, which no manifest names yet. */
 #include "base/error.h"
-#include "index/build/calibrate.h"
+#include "index/calibration/calibrate.h"
 #include "index/change/change.h"
 
 thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err) {

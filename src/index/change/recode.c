@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recode.c - makes the codes of all items anew, by a quantiser that is learned from these. */
 #include "base/error.h"
-#include "index/build/code_error.h"
+#include "index/calibration/code_error.h"
 #include "index/change/change.h"
 
 static thr_status learn(thr_commit *c, thr_error *err) {

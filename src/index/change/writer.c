@@ -58,7 +58,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     w->lock.committed = true; /* it writes no files itself, so closing it deletes none */
     THR_TRY_OUT(look_at_index(w, complete.journal_rows, err));
     THR_TRY_OUT(thr_grow(context, &w->frame.bytes, &w->frame.capacity, THR_FRAME_HEADER, 1, "the journal", err));
-    thr_frame_begin(&w->frame);
+    thr_index_frame_begin(&w->frame);
     *writer = w;
     w = NULL;
 out:

@@ -2,14 +2,14 @@
 /* frame.c - puts calls into a frame, and the checksum over one. */
 #include "index/journal/frame.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-uint64_t thr_frame_checksum(const thr_frame_header *header, const char *body) {
+uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
     thr_checksum_add(sum, header, offsetof(thr_frame_header, checksum));
@@ -17,8 +17,8 @@ uint64_t thr_frame_checksum(const thr_frame_header *header, const char *body) {
     return thr_checksum_end(sum);
 }
 
-thr_status thr_frame_read_bytes(const thr_journal *journal, uint64_t at, void *bytes, size_t size, size_t *got,
-                                thr_error *err) {
+thr_status thr_index_frame_read_bytes(const thr_journal *journal, uint64_t at, void *bytes, size_t size, size_t *got,
+                                      thr_error *err) {
     for (*got = 0; *got < size;) {
         const ssize_t n = pread(journal->fd, (char *)bytes + *got, size - *got, (off_t)(at + *got));
         if (n < 0 && errno == EINTR)
@@ -32,12 +32,12 @@ thr_status thr_frame_read_bytes(const thr_journal *journal, uint64_t at, void *b
     return THR_OK;
 }
 
-void thr_frame_begin(thr_frame *frame) {
+void thr_index_frame_begin(thr_frame *frame) {
     frame->size = sizeof(thr_frame_header);
     frame->n_calls = 0;
 }
 
-uint64_t thr_frame_call_size(const thr_journal_call *call, uint32_t n_dims) {
+uint64_t thr_index_frame_call_size(const thr_journal_call *call, uint32_t n_dims) {
     return sizeof(thr_call_header) + ((uint64_t)call->n_removed + call->n_added) * sizeof(uint64_t) +
            thr_call_padded((uint64_t)call->n_added * n_dims * sizeof(float)) + thr_call_padded(call->names_size);
 }
@@ -51,9 +51,9 @@ static char *put(char *to, const void *bytes, uint64_t n) {
     return to + thr_call_padded(n);
 }
 
-thr_status thr_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err) {
+thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err) {
     const thr_call_header header = {call->n_removed, call->n_added, call->names_size};
-    const size_t size = (size_t)thr_frame_call_size(call, n_dims);
+    const size_t size = (size_t)thr_index_frame_call_size(call, n_dims);
     THR_TRY(thr_grow(frame->context, &frame->bytes, &frame->capacity, frame->size + size, 1, "the journal", err));
     char *at = put(frame->bytes + frame->size, &header, sizeof header);
     at = put(at, call->removed, call->n_removed * sizeof(uint64_t));

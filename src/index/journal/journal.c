@@ -2,10 +2,10 @@
 /* journal.c - creates and opens journals, appends frames. */
 #include "index/journal/journal.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 #include "index/journal/frame.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ static header make_header(const thr_journal_kind *kind) {
     return h;
 }
 
-thr_status thr_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind, thr_error *err) {
+thr_status thr_index_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind,
+                                    thr_error *err) {
     const header h = make_header(kind);
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
@@ -49,13 +50,13 @@ static thr_status read_header(thr_journal *j, thr_error *err) {
     const header expected = make_header(&j->kind);
     header h = {.version = 0};
     size_t got = 0;
-    THR_TRY(thr_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
+    THR_TRY(thr_index_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
     j->checksum = expected.checksum;
     if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0)
         return THR_OK;
     /* One that is whole is another index's, or a newer version's; what follows it is not read. */
     if (got == sizeof h && h.checksum != thr_checksum_of(&h, offsetof(header, checksum)))
-        THR_TRY(thr_journal_follows(j, expected.checksum, &j->header_damaged, err));
+        THR_TRY(thr_index_journal_follows(j, expected.checksum, &j->header_damaged, err));
     if (j->header_damaged)
         return THR_OK;
     if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
@@ -94,8 +95,8 @@ static thr_status mend_header(thr_journal *j, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
-                            thr_journal *journal, thr_error *err) {
+thr_status thr_index_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
+                                  thr_journal *journal, thr_error *err) {
     struct stat st;
     *journal = (thr_journal){.context = context, .fd = -1, .kind = *kind};
     THR_TRY(thr_path_append(context, path, "", &journal->path, err));
@@ -111,7 +112,7 @@ thr_status thr_journal_open(thr_context *context, const char *path, const thr_jo
     return append && journal->header_damaged ? mend_header(journal, err) : THR_OK;
 }
 
-void thr_journal_close(thr_journal *journal) {
+void thr_index_journal_close(thr_journal *journal) {
     if (journal->path != NULL && journal->fd >= 0)
         (void)close(journal->fd);
     thr_release(journal->context, journal->path);
@@ -129,7 +130,7 @@ static thr_status cut(const thr_journal *j, thr_error *err) {
     return result == 0 ? THR_OK : thr_fail_errno(err, errno, "cut", j->path);
 }
 
-thr_status thr_journal_trim(const thr_journal *journal, thr_error *err) {
+thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err) {
     const off_t size = lseek(journal->fd, 0, SEEK_END);
     if (size == (off_t)journal->end)
         return THR_OK;
@@ -137,13 +138,13 @@ thr_status thr_journal_trim(const thr_journal *journal, thr_error *err) {
     return flush(journal, err);
 }
 
-thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err) {
+thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err) {
     thr_frame_header h = {.magic = THR_FRAME_MAGIC,
                           .size = frame->size,
                           .position = journal->end,
                           .previous = journal->checksum,
                           .n_calls = frame->n_calls};
-    h.checksum = thr_frame_checksum(&h, frame->bytes + sizeof h);
+    h.checksum = thr_index_frame_checksum(&h, frame->bytes + sizeof h);
     memcpy(frame->bytes, &h, sizeof h);
     thr_status status = write_all(journal, journal->end, frame->bytes, frame->size, err);
     if (status == THR_OK)

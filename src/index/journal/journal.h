@@ -42,7 +42,8 @@ typedef struct thr_journal {
 } thr_journal;
 
 /* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
-thr_status thr_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind, thr_error *err);
+thr_status thr_index_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind,
+                                    thr_error *err);
 
 /*
  * Open a journal, to read it, or also to append. The header of an index's journal follows from the index. So a damaged
@@ -50,9 +51,9 @@ thr_status thr_journal_create(thr_context *context, const char *path, const thr_
  * THR_ECORRUPT if the header is damaged otherwise, or another index's; THR_EVERSION; THR_ENOTFOUND; THR_EIO;
  * THR_ENOMEM. Close it in any case.
  */
-thr_status thr_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
-                            thr_journal *journal, thr_error *err);
-void thr_journal_close(thr_journal *journal);
+thr_status thr_index_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
+                                  thr_journal *journal, thr_error *err);
+void thr_index_journal_close(thr_journal *journal);
 
 typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, thr_error *err);
 
@@ -62,13 +63,13 @@ typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, th
  * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
  * THR_EIO; THR_ENOMEM; and what visit returns.
  */
-thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
+thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
 
 /* In replay.c: whether the file has no frame, or a first one that is whole and follows a header of this checksum. */
-thr_status thr_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);
+thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);
 
 /* Cut off what follows the last whole frame, before the first append. THR_EIO. */
-thr_status thr_journal_trim(const thr_journal *journal, thr_error *err);
+thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err);
 
 /* A frame under construction. Begin with zeros and a context; release bytes. */
 typedef struct thr_frame {
@@ -78,18 +79,18 @@ typedef struct thr_frame {
     uint32_t n_calls;
 } thr_frame;
 
-void thr_frame_begin(thr_frame *frame);
+void thr_index_frame_begin(thr_frame *frame);
 
 /* The bytes that a call takes in a frame. */
-uint64_t thr_frame_call_size(const thr_journal_call *call, uint32_t n_dims);
+uint64_t thr_index_frame_call_size(const thr_journal_call *call, uint32_t n_dims);
 
 /* Append a call. THR_ENOMEM, with the frame as before. */
-thr_status thr_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err);
+thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err);
 
 /*
  * Write the frame to the end of the journal and flush it. After an error the frame is cut off again, and journal is as
  * before. THR_ENOSPACE; THR_EIO.
  */
-thr_status thr_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
+thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
 
 #endif

@@ -28,7 +28,7 @@ static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
     if ((uint64_t)st.st_size > MOST_BYTES)
         return thr_fail(err, THR_ECORRUPT, "%s: is larger than a journal can be: " REMEDY, j->path);
     THR_TRY(thr_alloc(j->context, (size_t)((uint64_t)st.st_size - j->end), 1, &b->data, "the journal", err));
-    return thr_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
+    return thr_index_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
 }
 
 /* Whether a frame may begin at this offset of the bytes, by its header. */
@@ -42,7 +42,7 @@ static bool may_be_frame(const bytes *b, size_t at, thr_frame_header *h) {
 
 /* Whether a whole frame begins there. */
 static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
-    return may_be_frame(b, at, h) && h->checksum == thr_frame_checksum(h, b->data + at + sizeof *h);
+    return may_be_frame(b, at, h) && h->checksum == thr_index_frame_checksum(h, b->data + at + sizeof *h);
 }
 
 /* Take n values of a size, and their padding, from the bytes of a frame. */
@@ -111,13 +111,13 @@ static thr_status check_last(const thr_journal *j, thr_error *err) {
     size_t got;
     if (j->last == j->end)
         return THR_OK;
-    THR_TRY(thr_frame_read_bytes(j, j->last, &h, sizeof h, &got, err));
+    THR_TRY(thr_index_frame_read_bytes(j, j->last, &h, sizeof h, &got, err));
     return got == sizeof h && h.position == j->last && h.checksum == j->checksum
                ? THR_OK
                : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " has changed", j->path, j->last);
 }
 
-thr_status thr_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err) {
+thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err) {
     bytes b = {.data = NULL};
     thr_frame_header h;
     const thr_status status = read_rest(journal, &b, err);
@@ -126,7 +126,7 @@ thr_status thr_journal_follows(const thr_journal *journal, uint64_t checksum, bo
     return status;
 }
 
-thr_status thr_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
+thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
     bytes b = {.data = NULL};
     thr_frame_header h;
     size_t at = 0;

@@ -16,7 +16,7 @@ typedef struct reading {
 
 static thr_status apply(void *arg, const thr_journal_call *call, thr_error *err) {
     const reading *r = arg;
-    const thr_status status = thr_tail_apply(r->tail, r->index, call, err);
+    const thr_status status = thr_index_tail_apply(r->tail, r->index, call, err);
     r->tail->needs_reopen = r->tail->needs_reopen || status != THR_OK;
     return status;
 }
@@ -29,7 +29,7 @@ static thr_status read_on(thr_tail *tail, const thr_index *index, thr_error *err
     reading r = {tail, index};
     thr_status status = THR_ECORRUPT;
     for (int i = 0; i < READ_TRIES && status == THR_ECORRUPT && !tail->needs_reopen; i++)
-        status = thr_journal_read(&tail->journal, apply, &r, err);
+        status = thr_index_journal_read(&tail->journal, apply, &r, err);
     return tail->needs_reopen && status == THR_OK
                ? thr_fail(err, THR_ECORRUPT, "%s: was read in part", tail->journal.path)
                : status;
@@ -68,7 +68,7 @@ static thr_status take(thr_index *index, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *err) {
+thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     const thr_journal_kind kind = {m->journal.build, m->quantiser.n_dims, m->has_names};
     char name[THR_INDEX_JOURNAL_NAME_SIZE], *path = NULL;
@@ -82,8 +82,8 @@ thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *
                         index->manifest_path);
     thr_index_journal_name_print(m->journal.build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
-    THR_TRY_OUT(thr_tail_create(index->context, m, index->live.words, &index->tail, err));
-    THR_TRY_OUT(thr_journal_open(index->context, path, &kind, false, &index->tail->journal, err));
+    THR_TRY_OUT(thr_index_tail_create(index->context, m, index->live.words, &index->tail, err));
+    THR_TRY_OUT(thr_index_journal_open(index->context, path, &kind, false, &index->tail->journal, err));
     THR_TRY_OUT(read_on(index->tail, index, err));
     index->base_bytes = index->info.file_bytes;
     index->info.file_bytes += index->tail->journal.end;
@@ -94,14 +94,14 @@ out:
     return status;
 }
 
-void thr_index_journal_close(thr_index *index) {
-    thr_tail_free(index->tail);
+void thr_index_snapshot_close(thr_index *index) {
+    thr_index_tail_free(index->tail);
     thr_release(index->context, index->own_live);
     index->tail = NULL;
     index->own_live = NULL;
 }
 
-void thr_index_journal_show_newest(thr_index *index) {
+void thr_index_snapshot_show_newest(thr_index *index) {
     show(index, index->tail->live);
 }
 
@@ -135,7 +135,7 @@ static thr_status make_snapshot(const thr_index *index, thr_index **newer, thr_e
     return THR_OK;
 }
 
-thr_status thr_index_journal_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
+thr_status thr_index_snapshot_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
     thr_tail *tail = index->tail;
     *newer = NULL;
     if (tail == NULL)

@@ -9,23 +9,23 @@
  * Read the journal that the manifest of an index names, whose other files are open, and show its items. THR_ENOTFOUND;
  * THR_ECORRUPT; THR_EVERSION; THR_EIO; THR_ENOMEM.
  */
-thr_status thr_index_journal_open(thr_index *index, const char *dir, thr_error *err);
+thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error *err);
 
 /* Close it. */
-void thr_index_journal_close(thr_index *index);
+void thr_index_snapshot_close(thr_index *index);
 
 /*
  * Read what was appended since. *newer is a snapshot that shares all but the live rows with index; NULL if nothing was
  * appended.
  * THR_ECORRUPT or another error: the index must be opened again. Free *newer with thr_index_free.
  */
-thr_status thr_index_journal_refresh(const thr_index *index, thr_index **newer, thr_error *err);
+thr_status thr_index_snapshot_refresh(const thr_index *index, thr_index **newer, thr_error *err);
 
 /* Make an index show the newest state of its tail, without a copy. Nothing may search it meanwhile. */
-void thr_index_journal_show_newest(thr_index *index);
+void thr_index_snapshot_show_newest(thr_index *index);
 
 /* Whether the tail holds items, or has removed some, in this snapshot. */
-static inline bool thr_index_journal_has_changes(const thr_index *index) {
+static inline bool thr_index_snapshot_has_changes(const thr_index *index) {
     return index->tail != NULL && index->live.copied;
 }
 

@@ -39,8 +39,8 @@ static thr_status allocate(thr_tail *t, const thr_manifest *m, thr_error *err) {
     return thr_index_keeper_open(t->context, "the journal", m->keep, m->quantiser.n_dims, CHUNK_ROWS, &t->keeper, err);
 }
 
-thr_status thr_tail_create(thr_context *context, const thr_manifest *manifest, const uint64_t *live, thr_tail **tail,
-                           thr_error *err) {
+thr_status thr_index_tail_create(thr_context *context, const thr_manifest *manifest, const uint64_t *live,
+                                 thr_tail **tail, thr_error *err) {
     thr_tail *t = NULL;
     *tail = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "the journal", err));
@@ -57,7 +57,7 @@ thr_status thr_tail_create(thr_context *context, const thr_manifest *manifest, c
     t->own_ids = manifest->has_ids;
     const thr_status status = allocate(t, manifest, err);
     if (status != THR_OK) {
-        thr_tail_free(t);
+        thr_index_tail_free(t);
         return status;
     }
     if (live != NULL)
@@ -68,11 +68,11 @@ thr_status thr_tail_create(thr_context *context, const thr_manifest *manifest, c
     return THR_OK;
 }
 
-void thr_tail_free(thr_tail *tail) {
+void thr_index_tail_free(thr_tail *tail) {
     if (tail == NULL)
         return;
     thr_context *context = tail->context;
-    thr_journal_close(&tail->journal);
+    thr_index_journal_close(&tail->journal);
     thr_index_keeper_close(&tail->keeper);
     for (struct thr_tail_names *block = tail->blocks, *next; block != NULL; block = next) {
         next = block->next;
@@ -104,8 +104,8 @@ static thr_status measure(thr_context *context, const thr_manifest *m, const flo
     return THR_OK;
 }
 
-thr_status thr_tail_check_vectors(thr_context *context, const thr_manifest *manifest, const float *vectors, uint32_t n,
-                                  const char *name, thr_error *err) {
+thr_status thr_index_tail_check_vectors(thr_context *context, const thr_manifest *manifest, const float *vectors,
+                                        uint32_t n, const char *name, thr_error *err) {
     const uint32_t n_dims = manifest->quantiser.n_dims;
     float norms[CHUNK_ROWS];
     thr_keeper keeper;
@@ -167,7 +167,7 @@ static thr_status keep_names(thr_tail *t, const thr_journal_call *call, thr_erro
 static thr_status remove_items(thr_tail *t, const thr_index *index, const thr_journal_call *call, thr_error *err) {
     for (uint32_t i = 0; i < call->n_removed; i++) {
         uint64_t row;
-        if (!thr_tail_find(t, t->live, t->n_rows, call->removed[i], &row) &&
+        if (!thr_index_tail_find(t, t->live, t->n_rows, call->removed[i], &row) &&
             !thr_index_segment_row(index, t->live, call->removed[i], &row))
             return thr_fail(err, THR_ECORRUPT, "%s: removes an item with the id %" PRIu64 ", which there is not",
                             t->journal.path, call->removed[i]);
@@ -177,7 +177,7 @@ static thr_status remove_items(thr_tail *t, const thr_index *index, const thr_jo
     return THR_OK;
 }
 
-thr_status thr_tail_apply(thr_tail *tail, const thr_index *index, const thr_journal_call *call, thr_error *err) {
+thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const thr_journal_call *call, thr_error *err) {
     if (call->n_added > tail->capacity - tail->n_rows)
         return thr_fail(err, THR_ECORRUPT, "%s: holds more than %" PRIu32 " items", tail->journal.path, tail->capacity);
     THR_TRY(keep_rows(tail, &index->root->manifest, call->vectors, call->n_added, err));

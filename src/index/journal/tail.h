@@ -52,24 +52,25 @@ typedef struct thr_tail {
 struct thr_index;
 
 /* Whether n added vectors, as they are read from a journal, may be stored: finite, and not too long. THR_ERANGE. */
-thr_status thr_tail_check_vectors(thr_context *context, const thr_manifest *manifest, const float *vectors, uint32_t n,
-                                  const char *name, thr_error *err);
+thr_status thr_index_tail_check_vectors(thr_context *context, const thr_manifest *manifest, const float *vectors,
+                                        uint32_t n, const char *name, thr_error *err);
 
 /*
  * Make the tail of an open index whose segments, but no journal, are loaded, with room for thr_tail_capacity rows. live
  * is NULL if all rows of segments are live. The caller opens tail->journal. THR_ENOMEM.
  */
-thr_status thr_tail_create(thr_context *context, const thr_manifest *manifest, const uint64_t *live, thr_tail **tail,
-                           thr_error *err);
-void thr_tail_free(thr_tail *tail);
+thr_status thr_index_tail_create(thr_context *context, const thr_manifest *manifest, const uint64_t *live,
+                                 thr_tail **tail, thr_error *err);
+void thr_index_tail_free(thr_tail *tail);
 
 /*
  * Apply a call to the newest state. THR_ECORRUPT if an item that it removes is not there, or if it adds too many;
  * THR_ERANGE; THR_ENOMEM.
  */
-thr_status thr_tail_apply(thr_tail *tail, const struct thr_index *index, const thr_journal_call *call, thr_error *err);
+thr_status thr_index_tail_apply(thr_tail *tail, const struct thr_index *index, const thr_journal_call *call,
+                                thr_error *err);
 
 /* The newest live row of the tail with this id, among its first n_rows; false if there is none. */
-bool thr_tail_find(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, uint64_t id, uint64_t *row);
+bool thr_index_tail_find(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, uint64_t id, uint64_t *row);
 
 #endif

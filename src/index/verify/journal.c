@@ -19,15 +19,15 @@ static thr_status read_again(const thr_index *index, thr_error *err) {
     uint64_t n_calls = 0;
     thr_journal journal;
     const thr_journal *read = &index->tail->journal;
-    thr_status status = thr_journal_open(index->context, read->path, &read->kind, false, &journal, err);
+    thr_status status = thr_index_journal_open(index->context, read->path, &read->kind, false, &journal, err);
     if (status == THR_OK && journal.header_damaged)
         status = thr_fail(err, THR_ECORRUPT,
                           "%s: its header is damaged, in bytes 0 to 63, but no item is lost: 'thresher index compact' "
                           "writes it again",
                           journal.path);
     if (status == THR_OK)
-        status = thr_journal_read(&journal, count, &n_calls, err);
-    thr_journal_close(&journal);
+        status = thr_index_journal_read(&journal, count, &n_calls, err);
+    thr_index_journal_close(&journal);
     if (status == THR_ENOTFOUND || (status == THR_OK && n_calls < m->n_commits - index->root->n_base_commits))
         return thr_fail(err, THR_ECHANGED, "%s: was changed since it was opened: open the index again",
                         index->tail->journal.path);
@@ -42,7 +42,7 @@ thr_status thr_index_verify_journal(const thr_index *index, thr_error *err) {
         if (!thr_live_has(&index->live, tail->first_row + i))
             continue;
         const uint64_t id = tail->ids[i];
-        if ((thr_tail_find(tail, index->live.words, i, id, &row)) ||
+        if ((thr_index_tail_find(tail, index->live.words, i, id, &row)) ||
             thr_index_segment_row(index, index->live.words, id, &row))
             return thr_fail(err, THR_ECORRUPT, "%s: holds a second item with the id %" PRIu64, tail->journal.path, id);
     }

@@ -6,7 +6,7 @@
 #ifndef THR_INDEX_VERIFY_VERIFY_H
 #define THR_INDEX_VERIFY_VERIFY_H
 
-#include "base/file_sum.h"
+#include "base/files/file_sum.h"
 #include "index/impl.h"
 
 /*

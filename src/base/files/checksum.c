@@ -3,7 +3,7 @@
 #define XXH_NO_STDLIB
 #include <xxhash.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_error.c - measures how well codes fit the items, by coding a sample of them again. */
-#include "index/build/code_error.h"
+#include "index/calibration/code_error.h"
 
 #include "base/error.h"
 #include "code/encode.h"

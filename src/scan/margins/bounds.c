@@ -32,7 +32,7 @@
  * arithmetic() times the sizes of all terms is a few times that. Rounding also leaves x - r not quite orthogonal to r:
  * the measured |x|^2 - |r|^2 may be off by that share of |x|^2 (code_distance).
  */
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 
 #include "scan/segment.h"
 

@@ -14,7 +14,7 @@ typedef struct thr_map {
     int fd;
     int64_t mtime_ns, ctime_ns;
     uint64_t device, inode;
-    uint32_t guard; /* base/guard.h; 0: not guarded */
+    uint32_t guard; /* base/files/guard.h; 0: not guarded */
 } thr_map;
 
 /* Map path. THR_ENOTFOUND; THR_EIO; THR_EFORMAT if it is a directory or another file that is not regular. */

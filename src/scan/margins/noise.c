@@ -25,7 +25,7 @@
  * |p| tan t |b| / sqrt(n - 1) is the second product's share of the measured noise. radius_plan.c bounds the sine and
  * takes z such margins, where a normal error exceeds z with the probability of missing a row.
  */
-#include "scan/noise.h"
+#include "scan/margins/noise.h"
 
 #include "base/half.h"
 #include "code/nested.h"

@@ -4,7 +4,7 @@
  * and returns, so that the read succeeds. It uses atomics and two system calls only.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "base/guard.h"
+#include "base/files/guard.h"
 
 #include "base/error.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/file_sum.h"
+#include "base/files/file_sum.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
 
 enum { PIECE_BYTES = 1 << 20 };

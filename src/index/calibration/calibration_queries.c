@@ -3,7 +3,7 @@
  * calibration_queries.c - chooses the queries of a calibration: some of the items after a build, or queries that the
  * user gives.
  */
-#include "index/build/calibrate.h"
+#include "index/calibration/calibrate.h"
 
 #include "base/error.h"
 #include "base/rng.h"

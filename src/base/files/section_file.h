@@ -12,8 +12,8 @@
 #ifndef THR_BASE_SECTION_FILE_H
 #define THR_BASE_SECTION_FILE_H
 
-#include "base/file_sum.h"
-#include "base/sections.h"
+#include "base/files/file_sum.h"
+#include "base/files/sections.h"
 
 /* Properties that all files of a kind share. */
 typedef struct thr_file_kind {

@@ -6,7 +6,7 @@
  * less than the k-th row of the answer. A row that reaches the k-th score has an estimate of at least a bound
  * (bounds.h). So if the estimates of all rows left out are below the bound, the answer is exact.
  */
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 
 #include <math.h>
 

@@ -10,9 +10,9 @@
 #ifndef THR_BASE_SECTIONS_H
 #define THR_BASE_SECTIONS_H
 
-#include "base/checksum.h"
-#include "base/file.h"
-#include "base/out.h"
+#include "base/files/checksum.h"
+#include "base/files/file.h"
+#include "base/files/out.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are mapped as they are: little-endian");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/sections.h"
+#include "base/files/sections.h"
 
 #include <string.h>
 

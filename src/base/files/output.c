@@ -3,7 +3,7 @@
 #include <thresher/output.h>
 
 #include "base/error.h"
-#include "base/out.h"
+#include "base/files/out.h"
 
 struct thr_output {
     thr_out out;

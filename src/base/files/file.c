@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include "base/error.h"
-#include "base/guard.h"
+#include "base/files/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

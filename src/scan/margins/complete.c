@@ -8,8 +8,8 @@
  * reach it. So the number of survivors affects only the time.
  */
 #include "base/error.h"
-#include "scan/bounds.h"
-#include "scan/margin.h"
+#include "scan/margins/bounds.h"
+#include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 
 #include <math.h>

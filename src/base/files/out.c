@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* flock; sync_file_range, where the system has it */
-#include "base/out.h"
+#include "base/files/out.h"
 
-#include "base/checksum.h"
+#include "base/files/checksum.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #ifndef THR_SCAN_MARGIN_H
 #define THR_SCAN_MARGIN_H
 
-#include "scan/noise.h"
+#include "scan/margins/noise.h"
 
 struct thr_radius;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/section_file.h"
+#include "base/files/section_file.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * Without vectors, recall is measured against the neighbours by all planes.
  */
-#include "index/build/calibrate.h"
+#include "index/calibration/calibrate.h"
 
 #include "base/error.h"
 #include "base/progress.h"

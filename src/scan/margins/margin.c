@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* margin.c - a query's margins: its unbiased estimates, their noise, and the query that overestimates. */
-#include "scan/margin.h"
+#include "scan/margins/margin.h"
 
-#include "scan/bounds.h"
+#include "scan/margins/bounds.h"
 
 #include <math.h>
 
