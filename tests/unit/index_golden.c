@@ -26,6 +26,8 @@ typedef struct golden_kind {
     bool ids, names, shifted; /* shifted: the rows share a direction, so that codes are of what is left of it */
     uint32_t bits, lead;
     bool rotate, tuned;
+    uint32_t cells;
+    bool changed, journal; /* items were added, replaced and removed by commits; by a writer that left a journal */
 } golden_kind;
 
 static const golden_kind kinds_1[] = {
@@ -52,14 +54,25 @@ static const golden_kind kinds_2[] = {
     KIND("ip-f32-flat", IP, F32, .bits = 2, .lead = 2, .rotate = true),
     KIND("cosine-none-flat", COSINE, NONE, .bits = 3, .lead = 3)};
 
+static const golden_kind kinds_3[] = {
+    KIND("cosine-f16-ids-cells", COSINE, F16, .ids = true, .bits = 3, .lead = 1, .cells = 4, .changed = true),
+    KIND("l2-i8-names", L2, I8, .names = true, .bits = 4, .lead = 1, .rotate = true, .changed = true),
+    KIND("ip-none", IP, NONE, .bits = 3, .lead = 1, .changed = true)};
+static const golden_kind kinds_4[] = {
+    KIND("cosine-f32-ids", COSINE, F32, .ids = true, .bits = 3, .lead = 1, .changed = true, .journal = true),
+    KIND("l2-i8-names-cells", L2, I8, .names = true, .bits = 3, .lead = 1, .cells = 3, .journal = true),
+    KIND("ip-f16", IP, F16, .bits = 2, .lead = 1, .journal = true)};
+
 static const struct {
     const char *name;
     const golden_kind *kinds;
     size_t n_kinds;
     int modes; /* how they are searched: print_answer */
 } versions[] = {{"v1", kinds_1, sizeof kinds_1 / sizeof kinds_1[0], 4},
-                {"v2", kinds_2, sizeof kinds_2 / sizeof kinds_2[0], 7}};
-enum { VERSIONS = sizeof versions / sizeof versions[0] };
+                {"v2", kinds_2, sizeof kinds_2 / sizeof kinds_2[0], 7},
+                {"v3", kinds_3, sizeof kinds_3 / sizeof kinds_3[0], 7},
+                {"v4", kinds_4, sizeof kinds_4 / sizeof kinds_4[0], 7}};
+enum { VERSIONS = sizeof versions / sizeof versions[0], WRITTEN = 2 /* and the later ones are of this version */ };
 
 /* Whole numbers from -10 to 10, or from 0 to 20; row 5 is zero. */
 static void make_rows(float *rows, uint64_t n, uint64_t seed, bool shifted) {
@@ -204,9 +217,49 @@ static void add_tuning(thr_context *context, const char *dir) {
     thr_index_manifest_free(context, &manifest);
 }
 
-/* All kinds of the newest version. */
-static void write_good(thr_context *context) {
-    enum { VERSION = VERSIONS - 1 };
+enum { MORE = 8 };
+static const uint64_t REMOVED[] = {0, 3, 5000, 1000001, 12};
+
+/* Add items, one of which replaces another, and remove some, in three commits. */
+static void change(thr_context *context, const char *dir, const golden_kind *kind, const float *rows) {
+    const thr_matrix matrix = thr_matrix_f32(rows, MORE, DIMS);
+    static const char NAMES[] = "new 0\nnew 1\nnew 2\nnew 3\nnew 4\nnew 5\nnew 6\nitem 9\n";
+    uint64_t ids[MORE];
+    thr_index_add_options options;
+    thr_reader *reader = NULL;
+    thr_index_add_options_init(&options);
+    for (uint64_t i = 0; i < MORE; i++)
+        ids[i] = i + 1 < MORE ? 1000000 + i : 7;
+    options.replace = true;
+    options.ids = kind->names ? NULL : ids;
+    options.n_ids = kind->names ? 0 : MORE;
+    options.ids_path = kind->names ? "golden-more.txt" : NULL;
+    test_write_text("golden-more.txt", NAMES);
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
+    expect_ok(thr_index_add(context, dir, reader, &options, NULL, &error));
+    thr_reader_free(reader);
+    (void)unlink("golden-more.txt");
+    expect_ok(thr_index_remove(context, dir, REMOVED, sizeof REMOVED / sizeof REMOVED[0], NULL, &error));
+}
+
+/* The same by a writer, which is not closed by a flush. */
+static void change_by_journal(thr_context *context, const char *dir, const golden_kind *kind, const float *rows) {
+    const thr_matrix matrix = thr_matrix_f32(rows, MORE, DIMS);
+    const char *names[MORE] = {"late 0", "late 1", "late 2", "late 3", "late 4", "late 5", "late 6", "late 7"};
+    const uint64_t removed[] = {2000000, 11, 4000};
+    uint64_t ids[MORE];
+    thr_index_writer *writer = NULL;
+    for (uint64_t i = 0; i < MORE; i++)
+        ids[i] = 2000000 + i;
+    expect_ok(thr_index_writer_open(context, dir, NULL, &writer, &error));
+    expect_ok(
+        thr_index_writer_upsert(writer, &matrix, kind->names ? NULL : ids, kind->names ? names : NULL, NULL, &error));
+    expect_ok(thr_index_writer_remove(writer, removed, sizeof removed / sizeof removed[0], NULL, &error));
+    thr_index_writer_free(writer);
+}
+
+/* All kinds of one version. */
+static void write_good(thr_context *context, size_t version) {
     float rows[N * DIMS];
     uint64_t ids[N];
     char dir[PATH_ROOM], path[PATH_ROOM];
@@ -217,10 +270,10 @@ static void write_good(thr_context *context) {
     for (int i = 0; i < N; i++)
         (void)fprintf(names, "item %d\n", i);
     (void)fclose(names);
-    join_path(dir, GOLDEN, versions[VERSION].name);
+    join_path(dir, GOLDEN, versions[version].name);
     (void)mkdir(dir, 0777);
-    for (size_t k = 0; k < versions[VERSION].n_kinds; k++) {
-        const golden_kind *kind = &versions[VERSION].kinds[k];
+    for (size_t k = 0; k < versions[version].n_kinds; k++) {
+        const golden_kind *kind = &versions[version].kinds[k];
         thr_index_build_options options = build_options(kind->metric, kind->keep, kind->bits);
         make_rows(rows, N, 1, kind->shifted);
         options.segment_rows = 64;
@@ -230,12 +283,17 @@ static void write_good(thr_context *context) {
         options.ids = kind->ids ? ids : NULL;
         options.n_ids = kind->ids ? N : 0;
         options.ids_path = kind->names ? "golden-names.txt" : NULL;
+        options.cells = kind->cells;
         join_path(path, dir, kind->name);
         test_remove_directory(path);
         expect_ok(build_rows(context, path, rows, N, DIMS, &options, &error));
         if (kind->tuned)
             add_tuning(context, path);
-        char *text = all_answers(context, VERSION, kind);
+        if (kind->changed)
+            change(context, path, kind, rows + 10 * DIMS);
+        if (kind->journal)
+            change_by_journal(context, path, kind, rows + 30 * DIMS);
+        char *text = all_answers(context, version, kind);
         join_path(path, dir, kind->answers);
         test_write_text(path, text);
         free(text);
@@ -247,14 +305,15 @@ static void write_good(thr_context *context) {
 typedef struct damage {
     const char *name, *when, *status;
     const char *from; /* the good index */
-    const char *file; /* 0: the first segment, M: the manifest */
+    const char *file; /* how its name begins */
     long at;          /* flip a bit there; from the end when negative */
     long size;        /* or cut to this size; from the end when negative */
     const char *text; /* or put this in its place; "" to delete the file */
     uint32_t section; /* at is counted from its beginning; 0: from the file's */
 } damage;
 
-static const char FROM_1[] = "v1/cosine-f16-ids", FROM_2[] = "v2/cosine-f32-centred-tuned";
+static const char FROM_1[] = "v1/cosine-f16-ids", FROM_2[] = "v2/cosine-f32-centred-tuned",
+                  FROM_3[] = "v3/cosine-f16-ids-cells", FROM_4[] = "v4/cosine-f32-ids";
 
 static const damage damages[] = {
     {"bad-manifest-cut", "open", "ECORRUPT", FROM_1, "M", 0, -1, NULL, 0},
@@ -263,23 +322,29 @@ static const damage damages[] = {
     {"bad-manifest-foreign", "open", "EFORMAT", FROM_1, "M", 0, 0, "MANIFEST-000001\n", 0},
     {"bad-manifest-missing", "open", "EFORMAT", FROM_1, "M", 0, 0, "", 0},
     {"bad-manifest-newer", "open", "EVERSION", FROM_1, "M", 0, 0, "thresher-index 1000\nsomething new\n", 0},
-    {"bad-segment-cut", "open", "ECORRUPT", FROM_1, "0", 0, -64, NULL, 0},
-    {"bad-segment-empty", "open", "ECORRUPT", FROM_1, "0", 0, 0, NULL, 0},
-    {"bad-segment-missing", "open", "ECORRUPT", FROM_1, "0", 0, 0, "", 0},
-    {"bad-segment-header", "open", "ECORRUPT", FROM_1, "0", 12, 0, NULL, 0},
-    {"bad-segment-magic", "open", "ECORRUPT", FROM_1, "0", 3, 0, NULL, 0},
-    {"bad-segment-table", "open", "ECORRUPT", FROM_1, "0", -20, 0, NULL, 0},
-    {"bad-section-vectors", "verify", "ECORRUPT", FROM_1, "0", 36, 0, NULL, THR_SECTION_VECTORS},
-    {"bad-section-codes", "verify", "ECORRUPT", FROM_1, "0", 5, 0, NULL, THR_SECTION_CODES},
+    {"bad-segment-cut", "open", "ECORRUPT", FROM_1, "000000", 0, -64, NULL, 0},
+    {"bad-segment-empty", "open", "ECORRUPT", FROM_1, "000000", 0, 0, NULL, 0},
+    {"bad-segment-missing", "open", "ECORRUPT", FROM_1, "000000", 0, 0, "", 0},
+    {"bad-segment-header", "open", "ECORRUPT", FROM_1, "000000", 12, 0, NULL, 0},
+    {"bad-segment-magic", "open", "ECORRUPT", FROM_1, "000000", 3, 0, NULL, 0},
+    {"bad-segment-table", "open", "ECORRUPT", FROM_1, "000000", -20, 0, NULL, 0},
+    {"bad-section-vectors", "verify", "ECORRUPT", FROM_1, "000000", 36, 0, NULL, THR_SECTION_VECTORS},
+    {"bad-section-codes", "verify", "ECORRUPT", FROM_1, "000000", 5, 0, NULL, THR_SECTION_CODES},
     {"bad-v2-manifest-flipped", "open", "ECORRUPT", FROM_2, "M", 50, 0, NULL, 0},
     {"bad-v2-manifest-cut", "open", "ECORRUPT", FROM_2, "M", 0, 300, NULL, 0},
-    {"bad-v2-segment-newer", "open", "EVERSION", FROM_2, "0", 11, 0, NULL, 0},
-    {"bad-v2-segment-lead", "open", "ECORRUPT", FROM_2, "0", 48, 0, NULL, 0},
-    {"bad-v2-segment-cut", "open", "ECORRUPT", FROM_2, "0", 0, 2000, NULL, 0},
-    {"bad-v2-section-codes", "verify", "ECORRUPT", FROM_2, "0", 70, 0, NULL, THR_SECTION_CODES},
-    {"bad-v2-section-centre", "open", "ECORRUPT", FROM_2, "0", 8, 0, NULL, THR_SECTION_CENTRE},
-    {"bad-v2-section-leads", "verify", "ECORRUPT", FROM_2, "0", 33, 0, NULL, THR_SECTION_LEADS},
-    {"bad-v2-section-records", "verify", "ECORRUPT", FROM_2, "0", 21, 0, NULL, THR_SECTION_RECORDS},
+    {"bad-v2-segment-newer", "open", "EVERSION", FROM_2, "000000", 11, 0, NULL, 0},
+    {"bad-v2-segment-lead", "open", "ECORRUPT", FROM_2, "000000", 48, 0, NULL, 0},
+    {"bad-v2-segment-cut", "open", "ECORRUPT", FROM_2, "000000", 0, 2000, NULL, 0},
+    {"bad-v2-section-codes", "verify", "ECORRUPT", FROM_2, "000000", 70, 0, NULL, THR_SECTION_CODES},
+    {"bad-v2-section-centre", "open", "ECORRUPT", FROM_2, "000000", 8, 0, NULL, THR_SECTION_CENTRE},
+    {"bad-v2-section-leads", "verify", "ECORRUPT", FROM_2, "000000", 33, 0, NULL, THR_SECTION_LEADS},
+    {"bad-v2-section-records", "verify", "ECORRUPT", FROM_2, "000000", 21, 0, NULL, THR_SECTION_RECORDS},
+    {"bad-v3-live-flipped", "open", "ECORRUPT", FROM_3, "l", 2, 0, NULL, 0},
+    {"bad-v3-live-missing", "open", "ECORRUPT", FROM_3, "l", 0, 0, "", 0},
+    {"bad-v3-section-cells", "open", "ECORRUPT", FROM_3, "000002", 2, 0, NULL, THR_SECTION_CELLS},
+    {"bad-v4-journal-flipped", "open", "ECORRUPT", FROM_4, "j", 100, 0, NULL, 0},
+    {"bad-v4-journal-header", "verify", "ECORRUPT", FROM_4, "j", 9, 0, NULL, 0},
+    {"bad-v4-journal-missing", "open", "ECORRUPT", FROM_4, "j", 0, 0, "", 0},
 };
 
 static void copy_file(const char *from_dir, const char *to_dir, const char *name) {
@@ -303,14 +368,16 @@ static void copy_index(const char *from, const char *to) {
     (void)closedir(stream);
 }
 
-/* The file of dir whose name begins with first. */
-static void find_file(const char *dir, char first, char path[PATH_ROOM]) {
+/* The file of dir whose name begins so. */
+static void find_file(const char *dir, const char *begin, char path[PATH_ROOM]) {
     DIR *stream = opendir(dir);
     assert_non_null(stream);
+    path[0] = '\0';
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
-        if (entry->d_name[0] == first && (first == 'M' || strncmp(entry->d_name, "000000", 6) == 0))
+        if (strncmp(entry->d_name, begin, strlen(begin)) == 0)
             join_path(path, dir, entry->d_name);
     (void)closedir(stream);
+    assert_true(path[0] != '\0');
 }
 
 static size_t begin_of(const uint8_t *segment, uint32_t kind) {
@@ -335,6 +402,7 @@ static void apply(const damage *d, const char *path) {
         test_write_text(path, d->text);
     } else if (d->at != 0) {
         const size_t begin = d->section != 0 ? begin_of(bytes, d->section) : d->at < 0 ? size : 0;
+        assert_true(d->at < 0 ? (size_t)-d->at <= begin : begin + (size_t)d->at < size);
         bytes[d->at > 0 ? begin + (size_t)d->at : begin - (size_t)-d->at] ^= 1;
         test_write_file(path, bytes, size);
     } else {
@@ -352,7 +420,7 @@ static void write_bad(void) {
         join_path(good, GOLDEN, damages[i].from);
         join_path(dir, GOLDEN, damages[i].name);
         copy_index(good, dir);
-        find_file(dir, damages[i].file[0], path);
+        find_file(dir, damages[i].file, path);
         apply(&damages[i], path);
         (void)fprintf(list, "%s %s %s\n", damages[i].name, damages[i].when, damages[i].status);
     }
@@ -361,7 +429,8 @@ static void write_bad(void) {
 
 static void write_all(void **state) {
     (void)mkdir(GOLDEN, 0777);
-    write_good(*state);
+    for (size_t v = WRITTEN; v < VERSIONS; v++)
+        write_good(*state, v);
     write_bad();
 }
 
