@@ -380,11 +380,10 @@ thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t
     if (status == THR_OK) {
         const thr_index_info info = thr_index_get_info(*index);
         if (info.metric != s->metric || info.n_dims != s->n_dims || info.item_bits != s->bits ||
-            info.lead_bits != s->lead_bits || info.has_ids != s->has_ids || info.has_names != s->has_names ||
-            info.format_version != s->index_format || thr_index_quantiser_fingerprint(*index) != s->quantiser ||
+            info.lead_bits != s->lead_bits || thr_index_quantiser_fingerprint(*index) != s->quantiser ||
             model_of(*index) != s->model)
             status = fail(err, THR_EMISMATCH, dir, i,
-                          "has another metric, dimensions, bits, quantiser, model or format than the collection");
+                          "has another metric, dimensions, bits, quantiser or model than the collection");
         else if (!before || info.n_items != shard->n_items || !has_checksum(dir, shard->checksum))
             status = fail(err, THR_ECORRUPT, dir, i, "was changed or replaced since the collection was published");
     }

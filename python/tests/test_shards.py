@@ -393,6 +393,22 @@ class Damaged(Case):
         thresher.Index.build(self.place(1), rows, replace=True, quantiser_from=self.place(0)).close()
         self.refused(thresher.FormatError, "shard 1 was changed or replaced")
 
+    def test_a_changed_shard(self) -> None:
+        with thresher.Index.open(self.place(1)) as index:
+            index.remove([3])
+        self.refused(thresher.FormatError, "shard 1 was changed or replaced")
+
+    def test_wrong_ids_of_a_shard(self) -> None:
+        self.edit(lambda d: d["shards"][1].update(greatest_id=d["shards"][1]["greatest_id"] - 5))
+        with self.assertRaisesRegex(thresher.FormatError, "has wrong ids of shard 1: they are from 1000 to 1999"):
+            shards.verify(self.path())
+
+    def test_a_list_that_is_no_file(self) -> None:
+        name = os.path.join(self.path(), "shards.json")
+        os.unlink(name)
+        os.mkfifo(name)
+        self.refused(thresher.FormatError, "shards.json: is no file")
+
     def test_a_shard_overwritten_while_searching(self) -> None:
         with shards.open(self.path()) as collection:
             name = next(n for n in os.listdir(self.place(2)) if n.endswith(".seg"))

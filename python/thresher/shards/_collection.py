@@ -20,6 +20,7 @@ from ._part import filter_part, search_part_radius, search_parts
 from ._searcher import Searcher
 
 _TRIES = 10
+_BY_CHANGES = ("has_ids", "has_names", "index_format")  # also differ in a shard that was changed, as its checksum does
 
 
 def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, device: str | None) -> Index:
@@ -50,7 +51,7 @@ def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, 
 def _check(place: str, manifest: Manifest, number: int, shard: Shard, index: Index, before: str) -> None:
     for key, value in describe(index).items():
         wanted = getattr(manifest, key)
-        if value != wanted:
+        if value != wanted and key not in _BY_CHANGES:
             raise _errors.MismatchError(
                 f"{place}: shard {number} has {key} {value}, and the collection has {wanted}: it is another "
                 "collection's: restore it or build the collection again",

@@ -194,8 +194,11 @@ def read(path: str | os.PathLike[str]) -> Manifest:
     Raises FileMissingError; FormatError (no collection, damaged, or too new).
     """
     directory = os.fspath(path)
+    place = os.path.join(directory, NAME)
     try:
-        with open(os.path.join(directory, NAME), encoding="utf-8") as file:
+        if os.path.exists(place) and not os.path.isfile(place):
+            raise wrong(directory, "is no file")
+        with open(place, encoding="utf-8") as file:
             text = file.read()
     except UnicodeDecodeError:
         raise wrong(directory, "is not UTF-8") from None

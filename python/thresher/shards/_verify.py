@@ -8,7 +8,8 @@ import os
 from .._jobs import Progress
 from ._collection import open_shard
 from ._duplicates import check_ids
-from ._manifest import Manifest, read
+from ._ids import ids_of
+from ._manifest import Manifest, read, wrong
 
 
 def verify(
@@ -26,6 +27,11 @@ def verify(
     for number in range(len(manifest.shards)):
         with open_shard(directory, manifest, number, threads, None) as index:
             index.verify(progress=progress)
+            ids, shard = ids_of(index, manifest.shards[number].first_row), manifest.shards[number]
+            if (int(ids.min()), int(ids.max())) != (shard.least_id, shard.greatest_id):
+                raise wrong(
+                    directory, f"has wrong ids of shard {number}: they are from {ids.min()} to {ids.max()}"
+                )
     if manifest.has_ids:
         check_ids(directory, manifest.shards)
     return manifest
