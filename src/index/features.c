@@ -60,6 +60,13 @@ static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_op
                                     : thr_hits_build(dir->context, path, o->features, &how, err);
 }
 
+thr_manifest_hits thr_index_hits_line(const thr_build_dir *dir, const thr_hits *hits) {
+    return (thr_manifest_hits){.there = true,
+                               .build = dir->build,
+                               .file_bytes = hits->view.file.size,
+                               .header_checksum = hits->view.file.checksum};
+}
+
 thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options,
                                 const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
                                 thr_error *err) {
@@ -73,10 +80,7 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
     if (of->rows->shape.n_rows != THR_ROWS_UNKNOWN)
         THR_TRY_OUT(thr_index_hits_check_count(*n_listed, of->rows->shape.n_rows, of->rows->name, err));
     THR_TRY_OUT(check_names(hits, of->ids, err));
-    *listed = (thr_manifest_hits){.there = true,
-                                  .build = dir->build,
-                                  .file_bytes = hits->view.file.size,
-                                  .header_checksum = hits->view.file.checksum};
+    *listed = thr_index_hits_line(dir, hits);
 out:
     thr_hits_free(hits);
     thr_release(dir->context, path);

@@ -28,6 +28,9 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
                                 const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
                                 thr_error *err);
 
+/* The manifest's line of a file of posting lists that was written in dir. */
+thr_manifest_hits thr_index_hits_line(const thr_build_dir *dir, const thr_hits *hits);
+
 /* The column of names of a table of features, "TABLE:1". The caller releases *path. */
 thr_status thr_index_names_path(thr_context *context, const char *table, char **path, thr_error *err);
 

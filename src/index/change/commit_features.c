@@ -68,10 +68,7 @@ thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, 
     THR_TRY_OUT(thr_index_build_dir_hits_path(&c->dir, &path, err));
     THR_TRY_OUT(thr_hits_rewrite(c->index->hits, &moves, added, path, err));
     THR_TRY_OUT(thr_hits_open(c->context, path, &written, err));
-    c->manifest.hits = (thr_manifest_hits){.there = true,
-                                           .build = c->dir.build,
-                                           .file_bytes = written->view.file.size,
-                                           .header_checksum = written->view.file.checksum};
+    c->manifest.hits = thr_index_hits_line(&c->dir, written);
 out:
     thr_hits_free(written);
     thr_release(c->context, path);
