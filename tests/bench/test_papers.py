@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the papers, on reports that are made up: tools/with-python tests/bench/test_papers.py"""
+"""The page of the papers, on reports that are made up: tools/check-peers"""
 
 import json
 import os
-import sys
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAPERS = os.path.join(ROOT, "programs", "bench", "papers")
-sys.path[:0] = [PAPERS, os.path.join(ROOT, "programs", "bench", "peers")]
 os.chdir(ROOT)
 
-import beams
-import learned
-import page
-import solvers
-from markdown import Missing, number, sections_of, tables_of
-from tables import Reports, chain, reversed_pairs
-from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, Verdict, gained, ordered
+from bench.papers import beams, learned, page, solvers
+from bench.shared.markdown import Missing, number, sections_of, tables_of
+from bench.papers.tables import Reports, chain, reversed_pairs
+from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, Verdict, gained, ordered
 
 with open(os.path.join(PAPERS, "published.json"), encoding="utf-8") as file:
     PUBLISHED = json.load(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons' own arithmetic, on small made-up data: tools/with-python tests/bench/test_peers.py"""
+"""The comparisons' own arithmetic, on small made-up data: tools/check-peers"""
 
 import argparse
 import lzma
@@ -10,33 +10,30 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
-PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "programs", "bench", "peers")
-sys.path.insert(0, PEERS)
-
-import common
-import datasets
-import decode
-import dual
-import dual_log
-import head
-import live
-import live_peers
-import measure
+from bench.shared import common
+from bench.search import datasets
+from bench.head import decode
+from bench.ads import speed as dual
+from bench.ads import log as dual_log
+from bench.head import head
+from bench.live import live
+from bench.live import peers as live_peers
+from bench.search import measure
 import numpy as np
-import peer
-import pick
-import plots
-import rabitqlib_ivf
-import rank
-import report
-import search
-import svg
-import targets
-import tower
-import tower_codes
-import tower_sets
-import tower_torch
-import xfbq
+from bench.search import peer
+from bench.search import pick
+from bench.shared import plots
+from bench.search import rabitqlib_ivf
+from bench.rank import rank
+from bench.search import report
+from bench.search import search
+from bench.shared import svg
+from bench.search import targets
+from bench.tower import tower
+from bench.tower import codes as tower_codes
+from bench.tower import sets as tower_sets
+from bench.tower import torch_steps as tower_torch
+from bench.search import xfbq
 
 
 def small(metric="cosine", n_items=500):
@@ -380,7 +377,7 @@ class TowerTables(unittest.TestCase):
                 file.write(f"p{i}\t{words} number {i}\tsell --{words} {i}\n")
 
     def run_bench(self, *words, part="own", tables="2,codes", seeds=2):
-        command = [sys.executable, os.path.join(PEERS, "tower.py"), "--parts", part, "--tables", tables]
+        command = [sys.executable, os.path.abspath(tower.__file__), "--parts", part, "--tables", tables]
         command += ["--data", f"{self.at}/data", "--keep", f"{self.at}/kept", "--epochs", "2", "--batch", "64"]
         return subprocess.run([*command, "--seeds", str(seeds), *words], capture_output=True, text=True)
 

@@ -6,7 +6,7 @@ usage: ./run bench ads [--peers | --values] [--sets Beauty,...] [--seeds N] [--d
 Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --model dual` at its defaults, and evaluates them with `tower eval` on the test
 requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
-(programs/bench/peers/dual.py). With --values eq. 6 is compared with eq. 2 on a log of the first set on which value
+(speed.py). With --values eq. 6 is compared with eq. 2 on a log of the first set on which value
 can be gained (make_log.py --bids category), by small models; the last row learns by eq. 2 from requests that are drawn
 by the value of what was bought. Each result is saved once measured. A later run reuses saved results unless
 --again is given.
@@ -18,9 +18,9 @@ import statistics
 import subprocess
 import sys
 
+from bench.shared.common import END, DOCUMENT, called, load, parser_of, publish, save, spread, table
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "peers"))
-from common import END, DOCUMENT, called, load, parser_of, publish, save, spread, table  # noqa: E402
 
 MODELS = {
     "DT": ["--no-ipnn", "--no-hits"],
@@ -248,7 +248,7 @@ def main():
     os.makedirs(arguments.keep, exist_ok=True)
     if arguments.peers:
         try:
-            import dual
+            from bench.ads import speed as dual
         except ImportError as missing:
             sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
         dual.run(arguments, arguments.sets[0], make_log(arguments, arguments.sets[0]))

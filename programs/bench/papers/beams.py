@@ -3,8 +3,8 @@
 
 import bisect
 
-from markdown import Missing, number
-from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+from bench.shared.markdown import Missing, number
+from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
 
 HEAD, MODEL, TIMES = "bench head", "bench head --model", "translate --times"
 ALIGNMENT = "bench head --alignment"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the XFBQ paper: codes of a few bits a dimension, scanned exhaustively."""
 
-from markdown import Missing, number
-from tables import chain, reversed_pairs
-from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+from bench.shared.markdown import Missing, number
+from bench.papers.tables import chain, reversed_pairs
+from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
 XFBQ, DATA = "bench xfbq", "books100d"
 PRECISE = 0.99

@@ -4,9 +4,9 @@
 import ctypes
 import os
 
-from markdown import Missing, number
-from tables import chain, reversed_pairs
-from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+from bench.shared.markdown import Missing, number
+from bench.papers.tables import chain, reversed_pairs
+from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
 N_SEEDS = 3
 TOWER, ADS, HITS, SCANS = "bench tower", "bench ads", "bench hits", "scans of 64 dimensions"

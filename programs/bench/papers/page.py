@@ -9,22 +9,17 @@ be is run at a small size instead, within a quarter of an hour. The papers' numb
 
 import json
 import os
-
 import sys
 
+from bench.shared.common import DOCUMENT, need_thresher, parser_of, table, whole_machine  # first: one thread
+
+from bench.papers import beams, codes, learned, solvers
+from bench.papers.runs import COMMANDS, quick_sections, sections_now
+from bench.papers.tables import Reports
+from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one
+from bench.shared.markdown import Missing, sections_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
-from common import DOCUMENT, need_thresher, parser_of, table, whole_machine  # noqa: E402  first: one thread
-
-import beams  # noqa: E402
-import codes  # noqa: E402
-import learned  # noqa: E402
-import solvers  # noqa: E402
-from runs import COMMANDS, quick_sections, sections_now  # noqa: E402
-from markdown import Missing, sections_of  # noqa: E402
-from tables import Reports  # noqa: E402
-from verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one  # noqa: E402
 
 PAGE, GPU_PAGE = "docs/reproduction.md", "docs/gpu.md"
 ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}

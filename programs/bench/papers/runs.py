@@ -9,13 +9,13 @@ import tempfile
 import time
 from types import SimpleNamespace
 
-from common import called, table, thresher
+from bench.shared.common import called, table, thresher
 
 import numpy as np
-import xfbq
-from beams import MOST_LOSS
-from decode import BANDS, HASHES, PLACES
-from learned import BUCKET_ITEMS, BUCKETS, SCANS
+from bench.search import xfbq
+from bench.papers.beams import MOST_LOSS
+from bench.head.decode import BANDS, HASHES, PLACES
+from bench.papers.learned import BUCKET_ITEMS, BUCKETS, SCANS
 
 BENCH, THRESHER = "build/release/thresher-bench", "build/release/thresher"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
@@ -37,16 +37,16 @@ COMMANDS = {
 }
 QUICK_S = 840  # for all of them
 QUICK = {  # in an order in which the short ones come first: the last one gets the rest of the time
-    "bench xfbq": ["programs/bench/peers/xfbq.py", "--quick"],
+    "bench xfbq": ["programs/bench/search/xfbq.py", "--quick"],
     "bench hits": [BENCH, "hits", "--items", "500000"],
     "bench head": [BENCH, "head", "--share", "25"],
     "bench rank": [BENCH, "rank", "--share", "10"],
     "bench rank --convergence": [BENCH, "rank", "--share", "10", "--convergence", "{keep}/curves"],
-    "bench rank --accuracy": ["programs/bench/peers/rank.py", "--splits", "2"],
-    "bench head --model": ["programs/bench/peers/decode.py", "--model", MODEL, "--source", SOURCE, "--target", TARGET,
+    "bench rank --accuracy": ["programs/bench/rank/rank.py", "--splits", "2"],
+    "bench head --model": ["programs/bench/head/decode.py", "--model", MODEL, "--source", SOURCE, "--target", TARGET,
                            "--sentences", "60"],
     "bench ads": ["programs/bench/ads/table.py", "--sets", "Beauty", "--seeds", "1", "--keep", "{keep}/ads"],
-    "bench tower": ["programs/bench/peers/tower.py", "--quick", "--parts", "own"],
+    "bench tower": ["programs/bench/tower/tower.py", "--quick", "--parts", "own"],
 }  # fmt: skip
 FASTEST_OF = 3
 N_ITEMS, N_QUERIES, SCAN_S = 2_000_000, 16, 0.4

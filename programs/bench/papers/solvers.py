@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the RankSVM paper: solving, and the order of pairs."""
 
-from markdown import Missing, number
-from verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+from bench.shared.markdown import Missing, number
+from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
 
 RANK, COURSE, ACCURACY = "bench rank", "bench rank --convergence", "bench rank --accuracy"
 DISTANCES = ("s to 1e-2", "s to 1e-4", "s to 1e-8")

@@ -3,7 +3,7 @@
 
 import math
 
-from markdown import Missing, tables_of
+from bench.shared.markdown import Missing, tables_of
 
 
 class Reports:

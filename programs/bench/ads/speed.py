@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dual towers trained beside PyTorch: `./run bench ads --peers`.
+
+First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
+Then the requests a second of both, in one run, on one thread: Thresher before and after the ways that PyTorch is
+written. Every way is a process of its own, whose environment sets how memory is kept.
+"""
+
+import json
+import os
+import pickle
+import sys
+import tempfile
+
+from bench.shared.common import load, publish, read_safetensors, save  # first: one thread, and numpy is there
+
+from bench.ads import torch_steps as dual_torch
+import numpy as np
+from bench.shared import way
+from bench.ads.log import Batches, Log
+
+BATCH, EPOCHS = 4000, 3
+CHECKED = 2000  # requests of the batch that both take
+STILL = 1e-20  # a rate at which weights stay as they were drawn
+LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
+# Of how far a step went. Adam's first step is each gradient's sign: of what is nothing but rounding it may be either.
+STEP_TOLERANCE = 5e-2
+NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
+LOGS = {
+    "tied": "the best of 30 ads, the others as good as one another, as bench ads has them",
+    "ranked": "30 ads in an order, 435 pairs a request, as the paper has them",
+}
+
+
+def write_log(arguments, log, kind):
+    """The training requests of a log, and the same with every ad better than the next."""
+    path = os.path.join(log, "train.tsv")
+    if kind == "tied":
+        return path
+    ranked = os.path.join(arguments.keep, "ranked.tsv")
+    with open(path, encoding="utf-8") as file, open(ranked, "w", encoding="utf-8") as out:
+        for line in file:
+            words, ads = line.split("\t")
+            out.write(words + "\t" + ads.replace("~", ""))
+    return ranked
+
+
+# ---------------------------------------------------------------------------------------------------- thresher
+
+
+def train(arguments, requests, items, valid, model, epochs, batch, *more):
+    """Rows of the learning curve."""
+    words = ["--model", "dual", "--items", items, "--valid", valid, "--epochs", str(epochs), "--batch", str(batch)]
+    return way.learning_curve(arguments.thresher, requests, model, *words, *more)
+
+
+def first_lines(path, n, out):
+    with open(path, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as first:
+        for _, line in zip(range(n), file):
+            first.write(line)
+    return out
+
+
+def ours(arguments, directory, requests, items):
+    """Our requests a second: the best epoch. A few requests validate, which is no part of it."""
+    valid = first_lines(requests, 100, os.path.join(directory, "valid.tsv"))
+    rows = train(arguments, requests, items, valid, os.path.join(directory, "model"), EPOCHS, BATCH)
+    return way.best_rate(rows)
+
+
+# ---------------------------------------------------------------------------------------------------- the same
+
+
+def apart(ours, theirs, start):
+    """How far two steps from the same weights went apart, as a share of how far ours went."""
+    return float(np.linalg.norm(ours - theirs) / max(np.linalg.norm(ours - start), 1e-30))
+
+
+def check(arguments, torch, directory, requests, items):
+    """{loss, theirs, apart}; raises where they are not the same. One step over all requests there are is an epoch."""
+    some = first_lines(requests, CHECKED, os.path.join(directory, "some.tsv"))
+    paths = [os.path.join(directory, name) for name in ("start", "stepped")]
+    still = ["--rate", str(STILL), "--embedding-rate", str(STILL), "--hits-rate", str(STILL)]
+    train(arguments, some, items, some, paths[0], 1, CHECKED, *still)
+    loss = float(train(arguments, some, items, some, paths[1], 1, CHECKED)[0]["loss"])
+    (start, _), (stepped, _) = (read_safetensors(path) for path in paths)
+    log = Log(some, items, start)
+    trainer = dual_torch.define(torch)(start, dual_torch.Way(pairs="square"), dual_torch.Rates(batch=CHECKED))
+    theirs = trainer.step(Batches(log).make(np.arange(CHECKED)))
+    made = {name: array for name, array in trainer.weights().items() if name not in NO_GRADIENT}
+    distances = {name: apart(stepped[name], array, start[name]) for name, array in made.items()}
+    if abs(loss - theirs) > LOSS_TOLERANCE * loss or max(distances.values()) > STEP_TOLERANCE:
+        raise ValueError(f"not the same model: losses {loss} and {theirs} in PyTorch, steps apart by {distances}")
+    return {"loss": loss, "theirs": theirs, "apart": max(distances.values())}
+
+
+# ---------------------------------------------------------------------------------------------------- ways
+
+
+def ways_of(kind, quick):
+    pairs = ("best", "square") if kind == "tied" else ("square", "triangle")
+    ways = [dual_torch.Way(pairs=p, compiled=c) for p in pairs for c in (True, False)]
+    ways += [
+        dual_torch.Way(pairs=pairs[0], hits="bags", compiled=True),
+        dual_torch.Way(pairs=pairs[0], tables="rows", compiled=True),
+        dual_torch.Way(pairs=pairs[0], tables="sparse"),
+        dual_torch.Way(pairs=pairs[0], ads="each", compiled=True),
+        dual_torch.Way(pairs=pairs[0], compiled=True, keep_memory=False),
+    ]
+    return ways[:2] if quick else ways
+
+
+def keep_log(requests, items, model, path):
+    """The log as arrays, for all ways: reading it takes longer than timing one."""
+    log = Log(requests, items, read_safetensors(model)[0])
+    with open(path, "wb") as file:
+        pickle.dump(log, file, protocol=5)
+
+
+def one_way(log_path, model, words, budget):
+    """A process of its own: figures of one way, as JSON."""
+    torch = way.one_thread()
+    tensors, _ = read_safetensors(model)
+    with open(log_path, "rb") as file:
+        log = pickle.load(file)
+    chosen, rates = dual_torch.Way(**json.loads(words)), dual_torch.Rates(batch=BATCH)
+    print(json.dumps(dual_torch.time_way(torch, tensors, log, chosen, rates, float(budget))))
+
+
+def measure(arguments, torch, log, kept):
+    """Both kinds of a log, into kept[kind], yielded as soon as it is there."""
+    items = os.path.join(log, "items.tsv")
+    for kind in LOGS:
+        if kind in kept and not arguments.again:
+            continue
+        requests = write_log(arguments, log, kind)
+        with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
+            same = check(arguments, torch, directory, requests, items)
+            print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
+            first = ours(arguments, directory, requests, items)
+            files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
+            keep_log(requests, items, files[1], files[0])
+            ways = way.run_all(kind, ways_of(kind, arguments.quick), [__file__, *files], arguments.quick)
+            rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
+        print(f"{kind}, thresher: {rate:.0f} requests/s", file=sys.stderr)
+        kept[kind] = {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
+        yield kind
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def text(name, kept):
+    rates, targets = way.tables(kept, "log", "requests_per_s")
+    version = next(iter(kept.values()))["version"]
+    same = "; ".join(
+        f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
+        for kind, a in kept.items()
+    )
+    return "\n".join(
+        [
+            f"### Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread\n",
+            "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
+            rates,
+            f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
+            f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n\n"
+            f"PyTorch: {' '.join(dual_torch.Way.__doc__.split())}\n",
+            targets,
+        ]
+    )
+
+
+def run(arguments, name, log):
+    try:
+        torch = way.one_thread()
+    except ImportError:
+        sys.exit("bench ads --peers: torch is not installed: pip install torch")
+    path = os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json")
+    results = load(path, {})
+    for _ in measure(arguments, torch, log, results.setdefault(name, {})):
+        save(path, results)
+    made = "## ./run bench ads --peers\n\n" + "\n".join(text(*pair) for pair in results.items())
+    publish(made, "bench ads --peers", arguments.docs)
+
+
+if __name__ == "__main__":
+    one_way(*sys.argv[1:])

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test set translated with the full head and with screens before it, and what that costs in BLEU.
+
+usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N]
+       [--alignment FILE | --plot FILE.svg] [--docs]
+
+Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
+by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. One thread, one head's file for all ways.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, replace
+
+from bench.shared.common import (  # first: one thread
+    figure, figures, need_thresher, parser_of, publish, read_safetensors, table, thresher, whole_machine,
+)  # fmt: skip
+
+from bench.head import head
+from bench.shared import plots
+
+BEAM, BEAMS = 12, (1, 3, 6, 24, 36, 48)
+BANDS, HASHES, PLACES = 256, 5, 4
+MOST_STATES = 2400  # of the full head's search, that recall is measured on
+FREQUENT, THRESHOLDS, SHORTLISTS = (500, 1000, 2000, 4000, 8000, 16000), (6, 4, 3, 2), (16, 32, 64, 128, 256, 512)
+ALIGNED, ALIGN_FREQUENT = (5, 10, 20, 50), (200, 1000)
+
+
+@dataclass(frozen=True)
+class Way:
+    screen: str
+    beam: int = BEAM
+    frequent: int | None = None
+    threshold: int | None = None
+    shortlist: int | None = None
+    aligned: int | None = None
+
+    def parameters(self):
+        words = [f"T {self.frequent}"] if self.frequent else []
+        words += [f"t {self.threshold}"] if self.threshold else []
+        words += [f"{self.aligned} translations"] if self.aligned else []
+        return ", ".join(words + [f"{self.shortlist} words"] * (self.shortlist is not None))
+
+
+def screens(n_words, alignment=None):
+    """Ways with a beam of 12: speed against BLEU."""
+    ways = [Way("frequent", frequent=n) for n in FREQUENT if n < n_words]
+    ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) if n < n_words for t in THRESHOLDS]
+    if alignment:
+        ways += [Way("align", frequent=n, aligned=m) for n in ALIGN_FREQUENT if n < n_words for m in ALIGNED]
+    return ways + [Way("planes", shortlist=n) for n in SHORTLISTS if n < n_words]
+
+
+@dataclass
+class Outcome:
+    way: Way
+    seconds: float
+    head_seconds: float
+    bleu: float
+    same: float  # share of the texts whose translation is the full head's with that beam
+    recall: float | None  # of the full head's best words on the states of its search, with a beam of 12
+
+
+class Course:
+    """All ways that were tried; the first of each beam has the full head."""
+
+    def __init__(self, arguments, scratch):
+        self.model, self.outcomes, self.full_texts = arguments.model, [], []
+        self.alignment = arguments.alignment
+        self.sources, self.references = (
+            read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target)
+        )
+        if not self.sources or len(self.sources) != len(self.references):
+            n = f"{arguments.source} has {len(self.sources)} lines and {arguments.target} {len(self.references)}"
+            sys.exit(f"bench head --model: {n}: as many are wanted, and one at least")
+        self.head = os.path.join(scratch, "model.head")
+        words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
+        built = [arguments.thresher, "head", "build", self.model, *words, "-o", self.head, "--threads", "1", "--quiet"]
+        if subprocess.run(built, stdout=subprocess.DEVNULL).returncode != 0:
+            sys.exit(f"bench head --model: {self.model} has no head")
+        n_texts = min(head.N_TEXTS, arguments.sentences)
+        self.states = head.decoder_states(self.model, arguments.source, n_texts, arguments.thresher)[:MOST_STATES]
+        self.opened = thresher.Head.open(self.head, threads=1)
+
+    def run(self, way):
+        """Translate and judge."""
+        asked = {**asdict(way), "group": 0, "normaliser": "sampled" if way.screen == "planes" else "candidates"}
+        asked["alignment"] = self.alignment if way.screen == "align" else None
+        # Lines one by one, as a service has them; candidates are shared by the beams, as the paper has them.
+        with thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked) as translator:
+            start = time.perf_counter()
+            texts = translator.translate(self.sources)
+            seconds, head_seconds = time.perf_counter() - start, translator.times.head
+        bleu = thresher.bleu(texts, self.references, lower_case=True).bleu  # as the model's words are
+        recall = None
+        if way.screen == "full":
+            self.full_texts = texts
+        elif way.beam == BEAM and way.screen != "align":  # whose lists are of sentences, not of states
+            names = {"n_frequent": way.frequent, "threshold": way.threshold, "n_shortlist": way.shortlist}
+            found = self.opened.measure(self.states, BEAM, screen=way.screen, group=BEAM, **names)
+            recall = found.recall
+        same = sum(a == b for a, b in zip(texts, self.full_texts)) / len(texts)
+        self.outcomes.append(Outcome(way, seconds, head_seconds, bleu, same, recall))
+        print(f"{way.screen} {way.parameters()}, beam {way.beam}: {seconds:.1f} s, BLEU {bleu:.2f}", file=sys.stderr)
+
+    @property
+    def mark(self):
+        return "bench head --alignment" if self.alignment else "bench head --model"
+
+    def full(self, beam=BEAM):
+        return next(o for o in self.outcomes if o.way.screen == "full" and o.way.beam == beam)
+
+    def best(self, screen, loss, same=0.0, key="seconds"):
+        """The fastest way by a screen with a beam of 12 where so much BLEU is lost at most, or None."""
+        least, own = self.full().bleu - loss, [o for o in self.outcomes if o.way.screen == screen and o.way.beam == BEAM]
+        return min((o for o in own if o.bleu >= least and o.same >= same), key=lambda o: getattr(o, key), default=None)
+
+    def gain(self, outcome, key="seconds"):
+        """The full head's time over a way's, of the same beam."""
+        return getattr(self.full(outcome.way.beam), key) / getattr(outcome, key) if outcome else 0.0
+
+    def run_all(self, n_words):
+        for way in (Way("full"), *screens(n_words, self.alignment)):
+            self.run(way)
+        if self.alignment:
+            return
+        for beam in BEAMS:
+            self.run(Way("full", beam))
+            for best in (self.best("wta", 0.3), self.best("planes", 0.3)):
+                if best:
+                    self.run(replace(best.way, beam=beam))
+
+    def at_wide_beams(self, screen):
+        """The speed-up of a screen with a beam of 48 over that with 12."""
+        wide = [o for o in self.outcomes if o.way.screen == screen and o.way.beam == 48]
+        return self.gain(wide[0]) / self.gain(self.best(screen, 0.3)) if wide else 0.0
+
+
+def read_lines(path, most):
+    with open(path, encoding="utf-8") as file:
+        return [line.rstrip("\n") for _, line in zip(range(most), file)]
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def rows(course):
+    for o in course.outcomes:
+        full = course.full(o.way.beam)
+        times = [f"{x:.2f}" for x in (o.head_seconds, o.seconds, course.gain(o, "head_seconds"), course.gain(o))]
+        quality = [f"{o.bleu:.2f}", f"{full.bleu - o.bleu:.2f}", f"{100 * o.same:.1f}"]
+        yield [o.way.screen, o.way.parameters(), o.way.beam, *times, *quality, f"{o.recall:.4f}" if o.recall else ""]
+
+
+def figure_rows(course):
+    wta, planes = course.best("wta", 0.4, key="head_seconds"), course.best("planes", 0, 1, "head_seconds")
+    if course.alignment:
+        aligned = course.best("align", 0.4, key="head_seconds")
+        return [
+            figure(f"full head's time over {name}'s, .4 BLEU lost at most", course.gain(best, "head_seconds"), 4)
+            for name, best in (("wta", wta), ("align", aligned))
+        ]
+    either = max(course.gain(course.best(screen, 0.3)) for screen in ("wta", "planes"))
+    return [
+        figure("full head's time over wta's, .4 BLEU lost at most", course.gain(wta, "head_seconds"), 4),
+        figure("full head's time over planes', the same translations", course.gain(planes, "head_seconds"), 6),
+        figure("translation with the full head over that with a screen, .3 BLEU lost at most", either, 2),
+        figure("the speed-up of wta with a beam of 48 over that with 12", course.at_wide_beams("wta"), 1),
+        figure("the speed-up of planes with a beam of 48 over that with 12", course.at_wide_beams("planes"), 1),
+        figure(
+            "planes with the same translations: recall@12 on the full head's states", planes.recall if planes else 0, 0.999
+        ),
+    ]
+
+
+def links(path):
+    return [f"![{title}]({os.path.basename(name)})\n" for title, name in plots.translation_titles(path)]
+
+
+def text(course, arguments, shape):
+    columns = ["screen", "parameters", "beam", "head, s", "all, s", "head's speed-up", "speed-up", "BLEU"]
+    columns += ["less than full", "same as full, %", "recall@12"]
+    return "\n".join(
+        [
+            f"## ./run {course.mark}\n",
+            whole_machine(1),
+            f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units; "
+            f"{len(course.sources)} sentences one by one; log-probabilities over the candidates, those of planes over all "
+            f"words by a sample; BLEU of small letters. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A "
+            "sentence's beams share their candidates. Speed-ups are over the full head with the same beam.\n",
+            "### A test set translated\n",
+            table(columns, rows(course)),
+            *(links(arguments.plot) if arguments.plot else []),
+            "### Figures and targets\n",
+            figures(figure_rows(course)),
+        ]
+    )
+
+
+def main():
+    parser = parser_of("bench head", __doc__, "docs", "thresher")
+    parser.add_argument("--model", required=True, help="a model of translations (docs/translate.md)")
+    parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
+    parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
+    parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
+    parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
+    parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
+    arguments = parser.parse_args()
+    if arguments.alignment and arguments.plot:
+        sys.exit("bench head --model: --plot draws the beams, which --alignment leaves out")
+    need_thresher("bench head --model")
+    tensors, _ = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))
+    shape = *tensors["output.weight"].shape, tensors["decoder.lstm.weight_hh_l0"].shape[1]
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        course = Course(arguments, scratch)
+        course.run_all(shape[0])
+        report = text(course, arguments, shape)
+        publish(report, course.mark, arguments.docs)
+        if arguments.plot:
+            plots.draw_translation(report, arguments.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalogue.c - a synthetic catalogue: Zipf's law, drawn by an alias table, one random number a feature. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hits.h"
+
+/* Vose's: a number below n, then itself or its alias. */
+typedef struct alias_table {
+    uint32_t n;
+    uint32_t *alias;
+    uint32_t *keep; /* itself where the next 32 random bits are below */
+} alias_table;
+
+static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t *large) {
+    uint32_t n_small = 0, n_large = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        t->alias[i] = i;
+        t->keep[i] = UINT32_MAX;
+        if (shares[i] < 1)
+            small[n_small++] = i;
+        else
+            large[n_large++] = i;
+    }
+    while (n_small > 0 && n_large > 0) {
+        const uint32_t s = small[--n_small], l = large[n_large - 1];
+        t->keep[s] = (uint32_t)(shares[s] * 0x1p32);
+        t->alias[s] = l;
+        shares[l] -= 1 - shares[s];
+        if (shares[l] < 1) {
+            n_large--;
+            small[n_small++] = l;
+        }
+    }
+}
+
+static alias_table make_alias(bench_scan_run *run, uint32_t n) {
+    double *shares = bench_room(run, n * sizeof *shares), sum = 0;
+    uint32_t *small = bench_room(run, n * sizeof *small), *large = bench_room(run, n * sizeof *large);
+    alias_table t = {n, bench_room(run, n * sizeof *t.alias), bench_room(run, n * sizeof *t.keep)};
+    for (uint32_t i = 0; i < n; i++)
+        sum += 1 / (i + 1.0);
+    for (uint32_t i = 0; i < n; i++)
+        shares[i] = n / (i + 1.0) / sum;
+    fill_alias(&t, shares, small, large);
+    free(shares);
+    free(small);
+    free(large);
+    return t;
+}
+
+/* Popular features get numbers anywhere: n is no multiple of the prime. */
+static uint32_t draw(const alias_table *t, uint64_t *rng) {
+    const uint64_t bits = bench_random(rng);
+    const uint32_t i = (uint32_t)((bits >> 32) * t->n >> 32), rank = (uint32_t)bits < t->keep[i] ? i : t->alias[i];
+    return (uint32_t)((uint64_t)rank * 7919 % t->n);
+}
+
+static bool contains(const uint32_t *features, uint32_t n, uint32_t feature) {
+    bool found = false;
+    for (uint32_t i = 0; i < n; i++)
+        found |= features[i] == feature;
+    return found;
+}
+
+bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint32_t n_features, uint64_t seed) {
+    const uint32_t per_item = BENCH_PER_ITEM;
+    alias_table t = make_alias(run, n_features);
+    bench_catalogue c = {.n_items = n_items,
+                         .n_features = n_features,
+                         .n_postings = n_items * per_item,
+                         .offsets = bench_room(run, (n_items + 1) * sizeof *c.offsets),
+                         .features = bench_room(run, n_items * per_item * sizeof *c.features)};
+    for (uint64_t i = 0; i <= n_items; i++)
+        c.offsets[i] = i * per_item;
+    for (uint64_t i = 0; i < n_items; i++) {
+        uint32_t *features = c.features + i * per_item, n = 0;
+        while (n < per_item) {
+            const uint32_t feature = draw(&t, &seed);
+            if (!contains(features, n, feature))
+                features[n++] = feature;
+        }
+    }
+    free(t.alias);
+    free(t.keep);
+    return c;
+}
+
+void bench_catalogue_free(bench_catalogue *c) {
+    free(c->offsets);
+    free(c->features);
+    *c = (bench_catalogue){.n_items = 0};
+}
+
+void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n) {
+    uint32_t found = 0;
+    while (found < n) {
+        const uint64_t item = bench_random(rng) % c->n_items;
+        for (uint32_t f = 0; f < BENCH_PER_ITEM && found < n; f++) {
+            const uint32_t feature = c->features[item * BENCH_PER_ITEM + f];
+            if (!contains(features, found, feature))
+                features[found++] = feature;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        float sum = -6;
+        for (int j = 0; j < 12; j++)
+            sum += (float)(bench_random(rng) >> 40) * 0x1p-24f;
+        weights[i] = sum;
+    }
+}
+
+double bench_hits_build(bench_scan_run *run, thr_context *context, const bench_catalogue *c, const char *path,
+                        thr_hits_order order) {
+    const thr_item_features items = {c->offsets, c->features, c->n_items};
+    thr_hits_build_options options;
+    thr_hits_build_options_init(&options);
+    options.order = order;
+    options.replace = true;
+    const double start = bench_clock();
+    bench_must(run, thr_hits_build(context, path, &items, &options, &run->err));
+    return bench_clock() - start;
+}
+
+thr_hits *bench_hits_open(bench_scan_run *run, const char *path) {
+    thr_hits *hits = NULL;
+    bench_must(run, thr_hits_open(run->context, path, &hits, &run->err));
+    return hits;
+}
+
+void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query *query,
+                    const thr_hits_search_options *options, bench_hits_answer *a) {
+    const uint64_t ends[] = {0, query->n};
+    const thr_hits_queries queries = {1, ends, query->features, query->weights};
+    bench_must(run, thr_hits_search(hits, &queries, BENCH_HITS_K, options, a->ids, a->values, &run->err));
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused.c - vectors and features in one pass beside vectors alone and features alone: from the vectors themselves,
+ * and from codes with an exact refine. Answers are checked against products and sums in double.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hits.h"
+#include "program.h"
+
+enum { DIMS = 64, N_FEATURES = 200, K = 100, MOST_QUERIES = 16, ROUNDS = 3 };
+
+static const double TARGET = 1.5; /* of the time of vectors alone */
+
+typedef struct fused_answers {
+    uint64_t ids[MOST_QUERIES * K];
+    float values[MOST_QUERIES * K];
+} fused_answers;
+
+typedef struct fused_bench {
+    bench_scan_run *run;
+    const bench_catalogue *catalogue;
+    thr_index *index;
+    float vectors[MOST_QUERIES * DIMS];
+    uint64_t offsets[MOST_QUERIES + 1];
+    uint32_t features[MOST_QUERIES * N_FEATURES];
+    float weights[MOST_QUERIES * N_FEATURES];
+    fused_answers right; /* by exact scores, checked */
+    double *values;
+} fused_bench;
+
+static bench_normal items_of(const fused_bench *b) {
+    return (bench_normal){.n_dims = DIMS, .seed = b->run->program->globals.seed + 7};
+}
+
+static void build(fused_bench *b) {
+    bench_normal items = items_of(b);
+    const thr_item_features features = {b->catalogue->offsets, b->catalogue->features, b->catalogue->n_items};
+    thr_index_build_options options;
+    thr_context *context = b->run->program->context;
+    char dir[1100];
+    (void)snprintf(dir, sizeof dir, "%s/fused", b->run->scratch);
+    thr_index_build_options_init(&options);
+    options.metric = THR_METRIC_IP;
+    options.features = &features;
+    thr_reader *reader = bench_reader(b->run, context, features.n_items, DIMS, bench_normal_rows, &items);
+    b->index = bench_make_index(b->run, context, reader, dir, &options);
+}
+
+/* ------------------------------------------------------------------------------------------------ one way */
+
+typedef enum asked_for { VECTORS, FEATURES, BOTH } asked_for;
+
+static void search(fused_bench *b, asked_for what, bool exact, uint64_t n, fused_answers *a) {
+    const thr_matrix queries = thr_matrix_f32(b->vectors, n, DIMS);
+    const thr_hits_queries features = {n, b->offsets, b->features, b->weights};
+    thr_hits *hits = thr_index_hits(b->index);
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = exact;
+    options.features = what == BOTH ? &features : NULL;
+    if (what == FEATURES)
+        bench_must(b->run, thr_hits_search(hits, &features, K, NULL, a->ids, a->values, &b->run->err));
+    else
+        bench_must(b->run, thr_index_search(b->index, &queries, K, &options, a->ids, a->values, &b->run->err));
+}
+
+/* The first query's exact answer, by a loop over all items. */
+static void check(fused_bench *b) {
+    bench_normal items = items_of(b);
+    const bench_catalogue *c = b->catalogue;
+    float *weights = bench_room(b->run, c->n_features * sizeof *weights);
+    float *rows = bench_room(b->run, (size_t)4096 * DIMS * sizeof *rows);
+    const fused_answers *right = &b->right;
+    search(b, BOTH, true, MOST_QUERIES, &b->right);
+    for (uint32_t f = 0; f < N_FEATURES; f++)
+        weights[b->features[f]] += b->weights[f];
+    for (uint64_t first = 0, n; first < c->n_items; first += n) {
+        n = bench_normal_rows(&items, first, c->n_items - first, rows);
+        for (uint64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (uint32_t d = 0; d < DIMS; d++)
+                sum += (double)rows[i * DIMS + d] * (double)b->vectors[d];
+            for (uint64_t e = c->offsets[first + i]; e < c->offsets[first + i + 1]; e++)
+                sum += (double)weights[c->features[e]];
+            b->values[first + i] = sum;
+        }
+    }
+    uint64_t better = 0;
+    for (int i = 0; i < K; i++)
+        if (fabs(b->values[right->ids[i]] - (double)right->values[i]) > 1e-3)
+            bench_fail(b->run, "the value of item %llu is %g in the answer, but should be %g",
+                       (unsigned long long)right->ids[i], (double)right->values[i], b->values[right->ids[i]]);
+    for (uint64_t i = 0; i < c->n_items; i++)
+        better += b->values[i] > (double)right->values[K - 1] + 1e-3;
+    if (better >= K)
+        bench_fail(b->run, "%llu items are better than the %d-th", (unsigned long long)better, K);
+    free(weights);
+    free(rows);
+}
+
+static double recall_of(const fused_bench *b, const uint64_t *ids) {
+    int found = 0;
+    for (int q = 0; q < MOST_QUERIES; q++)
+        for (int i = 0; i < K; i++)
+            for (int j = 0; j < K; j++)
+                found += b->right.ids[q * K + i] == ids[q * K + j];
+    return (double)found / (MOST_QUERIES * K);
+}
+
+/* Seconds a query, the best of some rounds; one query at a time is the mean of all. */
+static double measure(fused_bench *b, asked_for what, bool exact, uint64_t n) {
+    fused_answers a;
+    double seconds = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double start = bench_clock();
+        search(b, what, exact, n, &a);
+        seconds = fmin(seconds, (bench_clock() - start) / (double)n);
+    }
+    return seconds;
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static void draw_queries(fused_bench *b) {
+    bench_normal queries = {.n_dims = DIMS, .seed = b->run->program->globals.seed + 8};
+    uint64_t rng = b->run->program->globals.seed + 9;
+    (void)bench_normal_rows(&queries, 0, MOST_QUERIES, b->vectors);
+    for (uint32_t q = 0; q < MOST_QUERIES; q++) {
+        bench_catalogue_query(b->catalogue, &rng, b->features + (size_t)q * N_FEATURES,
+                              b->weights + (size_t)q * N_FEATURES, N_FEATURES);
+        b->offsets[q + 1] = b->offsets[q] + N_FEATURES;
+    }
+}
+
+static void print(fused_bench *b, bench_table *table) {
+    for (int exact = 1; exact >= 0; exact--)
+        for (uint64_t n = 1; n <= MOST_QUERIES; n *= MOST_QUERIES) {
+            double seconds[3];
+            fused_answers a;
+            search(b, BOTH, exact != 0, MOST_QUERIES, &a);
+            for (int w = 0; w < 3; w++)
+                seconds[w] = measure(b, (asked_for)w, exact != 0, n);
+            bench_row(table, "%s | %d", exact != 0 ? "all vectors, floats" : "codes, recall 0.99", (int)n);
+            for (int w = 0; w < 3; w++)
+                bench_cells(table, "%.2f", seconds[w] * 1e3);
+            bench_cells(table, "%.2f | %.4f", seconds[BOTH] / seconds[VECTORS], recall_of(b, a.ids));
+            if (n == 1)
+                bench_figure(b->run, exact != 0 ? "fused_over_vectors" : "fused_over_codes",
+                             seconds[BOTH] / seconds[VECTORS], TARGET, false,
+                             "vectors and features in one pass over %s alone, one query at a time",
+                             exact != 0 ? "vectors" : "codes");
+        }
+}
+
+void bench_hits_fused(bench_scan_run *run, const bench_catalogue *c) {
+    static bench_table table;
+    fused_bench *b = bench_room(run, sizeof *b);
+    bench_table_begin(
+        &table, "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
+        "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
+    b->run = run;
+    b->catalogue = c;
+    b->values = bench_room(run, c->n_items * sizeof *b->values);
+    draw_queries(b);
+    build(b);
+    check(b);
+    print(b, &table);
+    bench_print(run, &table);
+    thr_index_free(b->index);
+    free(b->values);
+    free(b);
+}

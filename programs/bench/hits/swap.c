@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * swap.c - searches by many threads, first alone, then while a file is built beside them and two others take each
+ * other's place twenty times a second. Every answer is checked: it is that of the one catalogue or of the other.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "hits.h"
+
+enum { THREADS = 64, K = BENCH_HITS_K, N_FEATURES = 200, MOST = 1 << 14 };
+
+static const double SECONDS = 6, PAUSE = 0.05;
+
+typedef struct swap_bench {
+    bench_scan_run *run;
+    bench_catalogue catalogues[2];
+    char paths[3][1100]; /* two that are searched, and one that is built meanwhile */
+    uint32_t features[N_FEATURES];
+    float weights[N_FEATURES];
+    bench_hits_answer right[2];
+    thr_hits_live *live;
+    atomic_bool done;
+    atomic_uint wrong, builds;
+    uint64_t n_swaps;
+} swap_bench;
+
+typedef struct searcher {
+    swap_bench *bench;
+    pthread_t thread;
+    double times[MOST];
+    size_t n;
+} searcher;
+
+/* Of threads: an error of the bench's own would be everybody's. */
+static bool search(thr_hits *hits, const swap_bench *b, bench_hits_answer *a) {
+    static const uint64_t ends[] = {0, N_FEATURES};
+    const thr_hits_queries queries = {1, ends, b->features, b->weights};
+    return thr_hits_search(hits, &queries, K, NULL, a->ids, a->values, NULL) == THR_OK;
+}
+
+static bool are_equal(const bench_hits_answer *a, const bench_hits_answer *b) {
+    bool equal = true;
+    for (int i = 0; i < K; i++)
+        equal = equal && a->ids[i] == b->ids[i] && a->values[i] == b->values[i];
+    return equal;
+}
+
+static void *keep_searching(void *arg) {
+    searcher *s = arg;
+    swap_bench *b = s->bench;
+    while (!atomic_load(&b->done) && s->n < MOST) {
+        bench_hits_answer a;
+        const double start = bench_clock();
+        thr_hits *hits = thr_hits_live_take(b->live);
+        const bool good = search(hits, b, &a);
+        thr_hits_live_put(b->live, hits);
+        s->times[s->n++] = bench_clock() - start;
+        if (!good || !(are_equal(&a, &b->right[0]) || are_equal(&a, &b->right[1])))
+            atomic_fetch_add(&b->wrong, 1);
+    }
+    return NULL;
+}
+
+static void *keep_building(void *arg) {
+    swap_bench *b = arg;
+    do {
+        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[0], b->paths[2], THR_HITS_ORDER_FEATURES);
+        atomic_fetch_add(&b->builds, 1);
+    } while (!atomic_load(&b->done));
+    return NULL;
+}
+
+static void open_and_swap(swap_bench *b, int side) {
+    thr_error err; /* run's belongs to the thread that builds */
+    thr_hits *next = NULL;
+    if (thr_hits_open(b->run->context, b->paths[side], &next, &err) != THR_OK ||
+        thr_hits_live_swap(b->live, next, &err) != THR_OK)
+        bench_fail(b->run, "%s", err.text);
+    b->n_swaps++;
+}
+
+static void wait_for(double seconds) {
+    const double start = bench_clock();
+    const struct timespec nap = {.tv_nsec = 10000000};
+    while (bench_clock() - start < seconds)
+        (void)nanosleep(&nap, NULL);
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* How many searches there were, and p50 and p99 of their seconds. */
+typedef struct phase {
+    size_t n;
+    double p50, p99;
+} phase;
+
+static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
+    phase p = {.n = 0};
+    pthread_t builder;
+    atomic_store(&b->done, false);
+    for (int t = 0; t < THREADS; t++) {
+        searchers[t].bench = b;
+        searchers[t].n = 0;
+        if (pthread_create(&searchers[t].thread, NULL, keep_searching, &searchers[t]) != 0)
+            bench_fail(b->run, "no %d threads", THREADS);
+    }
+    if (swapping && pthread_create(&builder, NULL, keep_building, b) != 0)
+        bench_fail(b->run, "no thread to build");
+    const double start = bench_clock();
+    while (bench_clock() - start < SECONDS) {
+        wait_for(PAUSE);
+        if (swapping)
+            open_and_swap(b, (int)(b->n_swaps + 1) % 2);
+    }
+    atomic_store(&b->done, true);
+    double *all = bench_room(b->run, sizeof(double) * THREADS * MOST);
+    for (int t = 0; t < THREADS; t++) {
+        (void)pthread_join(searchers[t].thread, NULL);
+        memcpy(all + p.n, searchers[t].times, searchers[t].n * sizeof *all);
+        p.n += searchers[t].n;
+    }
+    if (swapping)
+        (void)pthread_join(builder, NULL);
+    qsort(all, p.n, sizeof *all, compare);
+    p.p50 = all[p.n / 2];
+    p.p99 = all[p.n * 99 / 100];
+    free(all);
+    return p;
+}
+
+static void report(swap_bench *b, const phase phases[2]) {
+    static bench_table table;
+    bench_table_begin(&table, "64 threads that search half a million items for 200 features, best 100",
+                      "while | searches | p50, ms | p99, ms");
+    for (int i = 0; i < 2; i++) {
+        bench_row(&table, i == 0 ? "nothing else happens" : "a file is built, %llu swaps",
+                  (unsigned long long)b->n_swaps);
+        bench_cells(&table, "%zu | %.1f | %.1f", phases[i].n, phases[i].p50 * 1e3, phases[i].p99 * 1e3);
+    }
+    bench_print(b->run, &table);
+    bench_figure(b->run, "hits_swap_wrong", atomic_load(&b->wrong), 0, false,
+                 "failed or mixed answers of %zu while lists were swapped", phases[1].n);
+    bench_figure(b->run, "hits_swap_p99", phases[1].p99 / phases[0].p99, 2, false,
+                 "p99 of 64 searching threads, swapping over not");
+}
+
+static void measure(swap_bench *b) {
+    searcher *searchers = bench_room(b->run, THREADS * sizeof *searchers);
+    phase phases[2];
+    thr_hits *hits[2];
+    for (int side = 0; side < 2; side++) {
+        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[side], b->paths[side], THR_HITS_ORDER_FEATURES);
+        hits[side] = bench_hits_open(b->run, b->paths[side]);
+        if (!search(hits[side], b, &b->right[side]))
+            bench_fail(b->run, "a search failed");
+    }
+    thr_hits_free(hits[1]);
+    bench_must(b->run, thr_hits_live_create(b->run->context, hits[0], &b->live, &b->run->err));
+    for (int i = 0; i < 2; i++)
+        phases[i] = run_phase(b, searchers, i == 1);
+    report(b, phases);
+    thr_hits_live_free(b->live);
+    free(searchers);
+}
+
+void bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
+    swap_bench *b = bench_room(run, sizeof *b);
+    uint64_t rng = 3;
+    b->run = run;
+    (void)snprintf(b->paths[2], sizeof b->paths[2], "%s/live-next.hits", run->scratch);
+    for (int side = 0; side < 2; side++) {
+        (void)snprintf(b->paths[side], sizeof b->paths[side], "%s/live-%d.hits", run->scratch, side);
+        b->catalogues[side] = bench_catalogue_draw(run, n_items, 50000, 11 + (uint64_t)side);
+    }
+    bench_catalogue_query(&b->catalogues[0], &rng, b->features, b->weights, N_FEATURES);
+    measure(b);
+    for (int side = 0; side < 2; side++)
+        bench_catalogue_free(&b->catalogues[side]);
+    free(b);
+}

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items that come and go: adds, searches beside a writer, turnovers, removal; other libraries on the same turnover.
+
+usage: ./run bench live [--parts NAME,...] [--quick] [--again] [--docs] [--out FILE]
+
+Real vectors: books100d. Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless --again is given. Then the report is printed, or with --docs written into docs/benchmarks.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from bench.shared.common import (  # first: one thread, and numpy is there
+    child,
+    left_out,
+    load,
+    names_of,
+    need_thresher,
+    parser_of,
+    publish,
+    save,
+    table,
+    thresher,
+    whole_machine,
+)
+
+from bench.search import datasets
+from bench.live import peers as live_peers
+from bench.search import measure
+import numpy as np
+
+K, BATCH, TURNOVERS, SEED = measure.K, 1000, 10, 1
+BUDGET_S = 1.0
+PEER_ITEMS = 10_000  # of the comparison with other libraries, of which hnswlib replaces some hundred a second
+QUICK_ITEMS, QUICK_TURNOVERS = 4000, 2
+WRITER_RATE, WRITER_S = 10_000, 8.0  # items a second of the writer process, and how long
+FORMAT = 1
+
+
+def subset(data, n):
+    """The first n items, with their own exact answers."""
+    base = np.ascontiguousarray(data.base[:n])
+    made = datasets.Dataset(data.name, data.title, data.metric, data.synthetic, base, data.queries)
+    made.truth_ids, made.truth_scores = datasets.best_rows(data.metric, base, data.queries, K)
+    return made
+
+
+def build(data, base, scratch, **options):
+    """(a new index of base, seconds)"""
+    start = time.perf_counter()
+    path = tempfile.mkdtemp(dir=scratch)
+    index = thresher.Index.build(path, base, metric=data.metric, threads=1, **options)
+    return index, time.perf_counter() - start
+
+
+def point(data, search, budget):
+    """Speed, and recall over all queries."""
+    return measure.measure(data, search, budget, recall_s=3600.0)
+
+
+def turn(index, base, order, rng):
+    """One turnover: every id gets the vector of another one, in random order, in batches. Which vector an id has now."""
+    ids, vectors = rng.permutation(len(base)), rng.permutation(len(base))
+    for first in range(0, len(ids), BATCH):
+        some = slice(first, first + BATCH)
+        index.replace(ids[some], np.ascontiguousarray(base[vectors[some]]))
+    order[ids] = vectors
+    return order
+
+
+def turnovers(name, data, n, scratch, budget):
+    """An index after n turnovers beside itself at first, at its best setting each time."""
+    index, rng = live_peers.made(name, data, scratch), np.random.default_rng(SEED)
+    base = np.ascontiguousarray(data.base)
+    start = time.perf_counter()
+    index.build(base)
+    build_s = time.perf_counter() - start
+    order = np.arange(len(base))
+    out = {"title": index.title, "build_s": build_s, "before": best(index, data, order, budget), "recalls": []}
+    seconds = 0.0
+    for _ in range(n):
+        start = time.perf_counter()
+        turn(index, base, order, rng)
+        seconds += time.perf_counter() - start
+        out["recalls"].append(recall_now(index, data, order, index.settings[-1]))
+    return {**out, "n": n, "seconds": seconds, "after": best(index, data, order, budget)}
+
+
+def searcher(index, order, setting):
+    """Answers as row numbers of the data, whichever id has that vector now."""
+
+    def search(queries, k):
+        ids = index.search(queries, k, setting)
+        return np.where(ids >= 0, order[ids], -1)
+
+    return search
+
+
+def recall_now(index, data, order, setting):
+    search = searcher(index, order, setting)
+    return measure.recall(data, measure.answers(data, search, K, len(data.queries)))
+
+
+def best(index, data, order, budget):
+    """The first setting that reaches recall .99, or else the most accurate one."""
+    setting = next((s for s in index.settings if recall_now(index, data, order, s) >= 0.99), index.settings[-1])
+    return {"setting": setting, "bytes": index.bytes(), **point(data, searcher(index, order, setting), budget)}
+
+
+# ---------------------------------------------------------------------------------------------------- parts
+
+
+def part_adds(data, scratch, quick):
+    """Batches of 1,000 into an index of the rest, beside a build of the same items."""
+    n = len(data.base) // 2 if quick else 100_000
+    base = np.ascontiguousarray(data.base[:n])
+    _, build_s = build(data, base, scratch)
+    _, uncalibrated_s = build(data, base, scratch, calibration_queries=0)
+    index, _ = build(data, np.ascontiguousarray(data.base[n:]), scratch)
+    start = time.perf_counter()
+    for first in range(0, n, BATCH):
+        index.add(base[first : first + BATCH])
+    return {"n": n, "adds_s": time.perf_counter() - start, "build_s": build_s, "uncalibrated_s": uncalibrated_s}
+
+
+def part_turnover(data, scratch, quick):
+    out = turnovers("thresher", data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
+    return {**out, "n_items": len(data.base)}
+
+
+def part_shift(data, scratch, quick):
+    """A third more items, moved (synthetic): unit(x + u) for a random direction u of length 1. Half the queries, too."""
+    rng = np.random.default_rng(SEED)
+    u = rng.standard_normal(data.n_dims)
+    u /= np.linalg.norm(u)
+    n = len(data.base) // 3
+    moved = datasets.unit(data.base[:n] + u.astype(np.float32))
+    half = len(data.queries) // 2
+    queries = np.concatenate([data.queries[:half], datasets.unit(data.queries[half:] + u.astype(np.float32))])
+    base = np.ascontiguousarray(np.concatenate([data.base[n:], moved]))
+    both = datasets.Dataset(data.name, data.title, data.metric, True, base, queries)
+    both.truth_ids, both.truth_scores = datasets.best_rows(data.metric, base, queries, K)
+    grown, _ = build(data, np.ascontiguousarray(data.base[n:]), scratch)
+    for first in range(0, n, BATCH):
+        grown.add(moved[first : first + BATCH])
+    fresh, _ = build(data, base, scratch)
+
+    def measured(index):
+        return point(both, lambda q, k: index.search(q, k)[0].astype(np.int64), BUDGET_S)
+
+    out = {"grown": measured(grown), "fresh": measured(fresh), "errors": grown.code_error()}
+    start = time.perf_counter()
+    grown.compact(recode=True)
+    return {**out, "recode_s": time.perf_counter() - start, "recoded": measured(grown)}
+
+
+def part_remove(data, scratch, quick):
+    index, _ = build(data, np.ascontiguousarray(data.base), scratch)
+    before = index.info.file_bytes
+    index.remove(np.random.default_rng(SEED).permutation(len(data.base))[: len(data.base) // 2])
+    removed = index.info.file_bytes
+    start = time.perf_counter()
+    index.compact()
+    return {"before": before, "removed": removed, "after": index.info.file_bytes, "s": time.perf_counter() - start}
+
+
+def part_while(data, scratch, quick):
+    """One query at a time, refreshed every 50: at rest, and while a process replaces WRITER_RATE items a second."""
+    index, _ = build(data, np.ascontiguousarray(data.base), scratch)
+    seconds = WRITER_S / (8 if quick else 1)
+    out = {"rest": latencies(index, data, seconds)}
+    words = [sys.executable, __file__, "--writer", index.path, str(seconds + 2)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()  # it has begun
+        out["beside"] = latencies(index, data, seconds)
+        out["writer"] = json.loads(writer.stdout.readline())
+    return out
+
+
+def latencies(index, data, seconds):
+    times, refreshes, commits, at = [], [], index.info.n_commits, 0
+    until = time.perf_counter() + seconds
+    while (start := time.perf_counter()) < until:
+        if at % 50 == 0:
+            if index.refresh():
+                refreshes.append(time.perf_counter() - start)
+            start = time.perf_counter()
+        index.search(data.queries[at % len(data.queries)], K)
+        times.append(time.perf_counter() - start)
+        at += 1
+    p50, p99 = np.percentile(times, [50, 99]) * 1e6
+    refresh = float(np.median(refreshes) * 1e3) if refreshes else None
+    return {
+        "p50_us": float(p50),
+        "p99_us": float(p99),
+        "n": len(times),
+        "refresh_ms": refresh,
+        "n_commits": index.info.n_commits - commits,
+    }
+
+
+def writer(path, seconds):
+    """The writer process: BATCH items replaced at a time, paced."""
+    rng = np.random.default_rng(SEED)
+    with thresher.Index(path, threads=1) as index:
+        ids = index.ids()
+        print("begun", flush=True)
+        began, done = time.perf_counter(), 0
+        while time.perf_counter() - began < seconds:
+            some = rng.permutation(ids)[:BATCH]
+            index.upsert(index.vectors(some), ids=some)
+            done += len(some)
+            time.sleep(max(0.0, began + done / WRITER_RATE - time.perf_counter()))
+        print(json.dumps({"items_per_s": done / (time.perf_counter() - began)}), flush=True)
+
+
+def peer_part(name):
+    def measured(data, scratch, quick):
+        data = subset(data, QUICK_ITEMS if quick else PEER_ITEMS)
+        try:
+            out = turnovers(name, data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
+        except ImportError as missing:
+            return {"left_out": f"{missing.name} is not installed"}
+        return {**out, "n_items": len(data.base)}
+
+    return measured
+
+
+PARTS = {
+    "adds": part_adds,
+    "while": part_while,
+    "turnover": part_turnover,
+    "shift": part_shift,
+    "remove": part_remove,
+    **{f"peer-{name}": peer_part(name) for name in live_peers.PEERS},
+}
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def at_most(words, measured, target):
+    return [words, f"<= {target:g}", f"{measured:.4g}", "yes" if measured <= target else "**no**"]
+
+
+def at_least(words, measured, target):
+    return [words, f">= {target:g}", f"{measured:.4g}", "yes" if measured >= target else "**no**"]
+
+
+def rows_of(parts):
+    """The figures and their targets."""
+    if "adds" in parts:
+        p = parts["adds"]
+        yield at_least("adds in batches of 1,000, items/s", p["n"] / p["adds_s"], 200_000)
+        yield at_least("the same, over a build", p["build_s"] / p["adds_s"], 0.5)
+        yield ["the same, over a build without calibration", "", f"{p['uncalibrated_s'] / p['adds_s']:.4g}", ""]
+    if "while" in parts:
+        rest, beside = parts["while"]["rest"], parts["while"]["beside"]
+        yield at_most("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], 1.3)
+        yield ["p99 of a search beside a writer, over at rest", "", f"{beside['p99_us'] / rest['p99_us']:.4g}", ""]
+        yield ["items/s that the writer reached", "", f"{parts['while']['writer']['items_per_s']:.0f}", ""]
+        if beside["refresh_ms"] is not None:
+            yield ["a refresh after 1,000 items were replaced, ms", "", f"{beside['refresh_ms']:.3g}", ""]
+    if "turnover" in parts:
+        p = parts["turnover"]
+        yield at_most(f"search time after {p['n']} turnovers, over a fresh build", p["before"]["qps"] / p["after"]["qps"], 1.15)
+        yield at_most("size after them, over a fresh build", p["after"]["bytes"] / p["before"]["bytes"], 1.2)
+        yield at_least("least recall after any of them, .99 promised", min(p["recalls"]), 0.985)
+        yield ["items/s replaced", "", f"{p['n'] * p['n_items'] / p['seconds']:.0f}", ""]
+    if "shift" in parts:
+        p = parts["shift"]
+        yield at_most("search time after a shifted third, over a fresh build", p["fresh"]["qps"] / p["grown"]["qps"], 1.15)
+        yield ["error of codes after it, over that at the build", "", f"{p['errors'][0] / p['errors'][1]:.4g}", ""]
+        yield at_most("search time when recoded, over a fresh build", p["fresh"]["qps"] / p["recoded"]["qps"], 1.15)
+        yield ["seconds of recoding", "", f"{p['recode_s']:.3g}", ""]
+        yield at_least("recall after it, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
+    if "remove" in parts:
+        p = parts["remove"]
+        yield at_least("bytes given back by remove 50 % + compact, of their share", 2 * (1 - p["after"] / p["before"]), 0.95)
+
+
+def peers_table(parts):
+    rows = []
+    for name in live_peers.PEERS:
+        p = parts.get(f"peer-{name}")
+        if p is None or "left_out" in p:
+            continue
+        for words, key in (("at first", "before"), (f"after {p['n']} turnovers", "after")):
+            q = p[key]
+            seconds = f"{p['build_s']:.1f} (build)" if key == "before" else f"{p['seconds']:.1f}"
+            size = q["bytes"] / p["n_items"]
+            rows.append(
+                [p["title"], words, q["setting"], f"{q['recall']:.4f}", f"{q['qps']:,.0f}", f"{size:.0f}", seconds]
+            )
+    columns = ["library", "when", "setting", "recall@10", "queries/s", "bytes an item", "seconds"]
+    return [f"### The same turnover in other libraries, {PEER_ITEMS:,} items\n", table(columns, rows)] if rows else []
+
+
+def report(results):
+    parts = results["parts"]
+    measured = [p for p in parts.values() if "left_out" not in p]
+    words = [
+        "## ./run bench live\n",
+        whole_machine(1),
+        "books100d, 117,614 word vectors, cosine; files on a disk. Every change is durable before the next one begins. "
+        "A turnover replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh "
+        "build has the same ones. The shift is synthetic: a third of the items is moved by a random direction as long "
+        "as they are. The writer beside searches is a process of its own and replaces items, so that their number stays.\n",
+        table(["figure", "target", "measured", "met"], list(rows_of({k: p for k, p in parts.items() if p in measured}))),
+        *peers_table(parts),
+    ]
+    gone = [f"{name}: {p['left_out']}" for name, p in parts.items() if "left_out" in p]
+    gone += [f"{name}: not measured yet" for name in PARTS if name not in parts]
+    return "\n".join([*words, *left_out(gone)])
+
+
+# ---------------------------------------------------------------------------------------------------- driver
+
+
+def one(arguments):
+    data = datasets.load("books100d", arguments.cache)
+    if arguments.quick:
+        data = subset(data, 2 * QUICK_ITEMS)
+    with tempfile.TemporaryDirectory(dir=arguments.cache) as scratch:
+        print(json.dumps(PARTS[arguments.one](data, scratch, arguments.quick)))
+
+
+def run(arguments):
+    results = load(arguments.out, {"format": FORMAT, "parts": {}})
+    for name in arguments.parts:
+        kept = results["parts"].get(name)
+        if kept is not None and "left_out" not in kept and not arguments.again:
+            continue
+        start = time.perf_counter()
+        words = [__file__, "--one", name, "--cache", arguments.cache] + ["--quick"] * arguments.quick
+        result = child(words)
+        results["parts"][name] = {"left_out": f"failed: {result['failed']}"} if "failed" in result else result
+        save(arguments.out, results)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return results
+
+
+def main():
+    parser = parser_of("bench live", __doc__, "again", "docs", "quick", "out", "cache")
+    parser.add_argument("--parts", type=names_of(list(PARTS), "part"), metavar="NAME,...")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--writer", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    need_thresher("bench live")
+    arguments.parts = arguments.parts or list(PARTS)
+    arguments.out = arguments.out or f"build/bench/live{'-quick' if arguments.quick else ''}.json"
+    if arguments.writer:
+        writer(arguments.writer[0], float(arguments.writer[1]))
+    elif arguments.one:
+        one(arguments)
+    else:
+        os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
+        os.makedirs(arguments.cache, exist_ok=True)
+        publish(report(run(arguments)), "bench live", arguments.docs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * course.c - `thresher-bench rank --convergence DIR`: the distance of each solver from the least of RankSVM's
+ * function, by seconds (RankSVM, figure 1), as CSV and SVG.
+ *
+ * All have the same examples and begin at 0; seconds are those from there on, with what a solver prepares. Where one
+ * is after a step does not change from run to run, so of each step the least time of some rounds counts. The least is a
+ * solver's own: values are float32 in ours and double in the classic way, and the two functions' least parted by 1e-8.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "program.h"
+#include "rank.h"
+#include "talk.h"
+
+enum { N_SOLVERS = 3, ROUNDS = 3, N_LEVELS = 3 };
+
+static const char *const SOLVERS[N_SOLVERS] = {"Newton, line search", "trust region", "classic"};
+static const double LEVELS[N_LEVELS] = {1e-2, 1e-4, 1e-8};
+static const double EPSILON = 1e-9; /* f is some (1e-9 |gradient at 0|)^2 above its least there */
+static const double CLOSE = 1e-6;   /* relative, of the least of all solvers */
+
+typedef struct course_bench {
+    bench_scan_run *run;
+    const char *name, *dir;
+    double c, least[N_SOLVERS];
+    bench_rank_course courses[N_SOLVERS];
+    bench_table table;
+    const char *plots[4]; /* what they are of */
+    int n_plots;
+} course_bench;
+
+/* ------------------------------------------------------------------------------------------------ runs */
+
+static void note_step(void *user, const thr_rank_step *step) {
+    bench_rank_course_add(user, step->seconds, step->objective);
+}
+
+static void run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_method method, bench_rank_course *course) {
+    thr_rank_options options;
+    thr_rank_model *model = NULL;
+    thr_rank_options_init(&options);
+    options.c = b->c;
+    options.epsilon = EPSILON;
+    options.method = method;
+    options.on_step = note_step;
+    options.on_step_user = course;
+    bench_must(b->run, thr_rank_train(b->run->context, ranking, &options, &model, NULL, &b->run->err));
+    thr_rank_model_free(model);
+}
+
+/* A round of one solver: of the steps that are there already the lesser time stays. */
+static void run_round(course_bench *b, const thr_ranking *ranking, const char *path, int solver) {
+    bench_rank_course round = {.n = 0}, *kept = &b->courses[solver];
+    bench_classic_result result;
+    if (solver < 2)
+        run_ours(b, ranking, (thr_rank_method)solver, &round);
+    else
+        bench_classic_train(b->run, path, b->c, EPSILON, &round, &result);
+    for (int i = 0; i < round.n && kept->n != 0; i++) {
+        if (i >= kept->n || round.objectives[i] != kept->objectives[i])
+            bench_fail(b->run, "%s, %s: step %d is not what it was in the round before", b->name, SOLVERS[solver], i);
+        round.seconds[i] = fmin(round.seconds[i], kept->seconds[i]);
+    }
+    *kept = round;
+}
+
+static void run_solvers(course_bench *b, const thr_ranking *ranking, const char *path) {
+    for (int round = 0; round < ROUNDS; round++)
+        for (int solver = 0; solver < N_SOLVERS; solver++)
+            run_round(b, ranking, path, solver);
+    for (int solver = 0; solver < N_SOLVERS; solver++) {
+        const bench_rank_course *course = &b->courses[solver];
+        double *least = &b->least[solver];
+        *least = course->objectives[0];
+        for (int i = 1; i < course->n; i++)
+            *least = fmin(*least, course->objectives[i]);
+        if (fabs(*least / b->least[0] - 1) > CLOSE)
+            bench_fail(b->run, "%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver], *least);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ report */
+
+static double above(const course_bench *b, int solver, int i) {
+    return b->courses[solver].objectives[i] / b->least[solver] - 1;
+}
+
+/* The first step that is as near as that; -1 where none is. */
+static double seconds_to(const course_bench *b, int solver, double level) {
+    for (int i = 0; i < b->courses[solver].n; i++)
+        if (above(b, solver, i) <= level)
+            return b->courses[solver].seconds[i];
+    return -1;
+}
+
+static void add_rows(course_bench *b) {
+    for (int solver = 0; solver < N_SOLVERS; solver++) {
+        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], b->courses[solver].n - 1);
+        for (int i = 0; i < N_LEVELS; i++) {
+            const double seconds = seconds_to(b, solver, LEVELS[i]);
+            bench_cells(&b->table, seconds < 0 ? "-" : "%.3f", seconds);
+        }
+    }
+}
+
+static void write_csv(const course_bench *b, const char *path) {
+    FILE *file = fopen(path, "w");
+    for (int solver = -1; file != NULL && solver < N_SOLVERS; solver++) {
+        if (solver < 0)
+            (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
+        for (int i = 0; solver >= 0 && i < b->courses[solver].n; i++)
+            (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->courses[solver].seconds[i],
+                          b->courses[solver].objectives[i], above(b, solver, i));
+    }
+    if (file == NULL || ferror(file) || fclose(file) != 0)
+        bench_fail(b->run, "%s: could not be written", path);
+}
+
+/* A picture of it is drawn by programs/bench/shared/plots.py. */
+static void write_file(course_bench *b) {
+    char path[1200];
+    (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", b->dir, b->name);
+    write_csv(b, path);
+    b->plots[b->n_plots++] = b->name;
+}
+
+/* ------------------------------------------------------------------------------------------------ examples */
+
+/* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
+static void measure(course_bench *b, const char *name, const bench_examples *e, double c) {
+    const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
+    bench_scan_run *run = b->run;
+    thr_ranking *ranking = NULL;
+    char path[1100];
+    b->name = name;
+    b->c = c;
+    memset(b->courses, 0, sizeof b->courses);
+    (void)snprintf(path, sizeof path, "%s/course.svm", run->scratch);
+    (void)bench_examples_write(run, e, e->shape.n_queries, path);
+    bench_must(run, thr_ranking_from_matrix(run->context, &rows, e->labels, e->queries, &ranking, &run->err));
+    run_solvers(b, ranking, path);
+    thr_ranking_free(ranking);
+    add_rows(b);
+    write_file(b);
+}
+
+static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double share, double c) {
+    bench_rank_shape less = *shape;
+    less.n_rows = (uint64_t)((double)shape->n_rows * share);
+    less.n_queries = (uint64_t)ceil((double)shape->n_queries * share);
+    bench_examples e = bench_examples_draw(b->run, &less);
+    measure(b, shape->name, &e, c);
+    bench_examples_free(&e);
+}
+
+/* The public set, where it is there; C as the paper has it. */
+static void measure_real(course_bench *b, const char *data) {
+    char path[1100];
+    thr_ranking *ranking = NULL;
+    (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", data);
+    const thr_status status = thr_ranking_open(b->run->context, path, NULL, &ranking, &b->run->err);
+    if (status == THR_ENOTFOUND) {
+        prog_note("%s does not exist: MQ2007 is left out; give the directory of the public data by --data", path);
+        return;
+    }
+    bench_must(b->run, status);
+    const thr_ranking_view view = thr_ranking_get_view(ranking);
+    uint64_t *queries = bench_room(b->run, view.n_rows * sizeof *queries);
+    if (view.dense == NULL)
+        bench_fail(b->run, "%s: not dense", path);
+    for (uint64_t q = 0; q < view.n_queries; q++)
+        for (uint64_t i = view.offsets[q]; i < view.offsets[q + 1]; i++)
+            queries[i] = view.queries[q];
+    const bench_examples e = {
+        .shape = {.n_rows = view.n_rows, .n_queries = view.n_queries, .n_features = view.n_features},
+        .values = (float *)(uintptr_t)view.dense,
+        .labels = (double *)(uintptr_t)view.labels,
+        .queries = queries,
+        .offsets = (uint64_t *)(uintptr_t)view.offsets};
+    measure(b, "MQ2007", &e, 1);
+    free(queries);
+    thr_ranking_free(ranking);
+}
+
+void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
+                            double c) {
+    course_bench *b = bench_room(run, sizeof *b);
+    b->run = run;
+    b->dir = run->values->curves;
+    bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
+                      "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
+    if (mkdir(b->dir, 0777) != 0 && errno != EEXIST)
+        bench_fail(run, "%s: no directory can be made there", b->dir);
+    measure_real(b, run->values->data);
+    for (int i = 0; i < n_shapes; i++)
+        measure_drawn(b, &shapes[i], shares[i] * (double)run->values->items / 100, c);
+    bench_say_machine(run, "rank --convergence");
+    bench_say(run,
+              "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
+              "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
+              "MSLR-WEB30K's shape a tenth of the rows.\n\n",
+              c);
+    bench_print(run, &b->table);
+    for (int i = 0; i < b->n_plots; i++)
+        bench_say(run, "![Convergence on %s](convergence-%s.svg)\n\n", b->plots[i], b->plots[i]);
+    prog_note("Written: %s/convergence-*.csv", b->dir);
+    free(b);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./run bench promise: the recall that searches promise beside the recall that is measured, for queries of many kinds.
+
+Real vectors: books100d, and the 30,000 words of data/words by three metrics. A kind of query is unlike the items in its
+own way; the calibration has seen items only. The truth is the exact scan's; a row counts as found if it scores as much as
+the k-th best.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+
+from bench.shared import common
+import numpy as np
+import thresher
+from bench.search.datasets import BOOKS_FILES, read_fvecs_xz
+
+RECALLS = (0.9, 0.95, 0.99, 0.999)
+KS = (1, 10, 100, 1000)
+FILTERS = {"no filter": 1.0, "10 % pass": 0.1, "1 % pass": 0.01}
+SHORT = 0.005  # the most that a measured recall may be less than the promise
+CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
+REPEATS = 5
+WORDS = "data/words/words.npy"
+
+
+def kinds_of(base, held_out, other, n, rng):
+    """{name: n queries}"""
+
+    def draw(m):
+        return base[rng.integers(0, len(base), (n, m))]
+
+    one, two, three = np.moveaxis(draw(3), 1, 0)
+    length = np.linalg.norm(base[:1000], axis=1).mean()
+    kinds = {
+        "held-out items": held_out[:n],
+        "means of 2 items": draw(2).mean(1),
+        "means of 5 items": draw(5).mean(1),
+        "means of 20 items": draw(20).mean(1),
+        "a - b + c": one - two + three,
+        "negated items": -held_out[:n],
+        "random directions": rng.standard_normal((n, base.shape[1])) * length / np.sqrt(base.shape[1]),
+        "items of another set": other[rng.permutation(len(other))[:n]],
+    }
+    return {name: np.ascontiguousarray(rows, dtype=np.float32) for name, rows in kinds.items()}
+
+
+def share_found(scores, truth):
+    worst = truth[:, -1:]
+    return float((scores >= worst - 1e-6 * np.abs(worst)).mean())
+
+
+def measure(index, queries, rng):
+    """{(kind, filter, k, recall): measured recall}"""
+    found = {}
+    for filter_name, share in FILTERS.items():
+        passes = None if share == 1 else rng.random(len(index)) < share
+        for k in KS:
+            if k > share * len(index) / 4:
+                continue
+            for kind, rows in queries.items():
+                truth = index.search(rows, k, exact=True, filter=passes)[1]
+                for recall in RECALLS:
+                    scores = index.search(rows, k, recall=recall, filter=passes)[1]
+                    found[kind, filter_name, k, recall] = share_found(scores, truth)
+    return found
+
+
+def seconds_of(index, rows, **options):
+    best = np.inf
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        scores = index.search(rows, 10, **options)[1]
+        best = min(best, time.perf_counter() - start)
+    return best, scores
+
+
+def speeds(index, rows):
+    """Held-out items, k = 10: margins, and the fastest numbers of survivors and candidates that find as much."""
+    truth = index.search(rows, 10, exact=True)[1]
+    counted = []
+    for candidates in CANDIDATES:
+        for survivors in (candidates, 2 * candidates, 4 * candidates, 8 * candidates):
+            seconds, scores = seconds_of(index, rows, n_candidates=candidates, n_survivors=survivors)
+            counted.append((seconds, share_found(scores, truth)))
+    for recall in RECALLS:
+        seconds, scores = seconds_of(index, rows, recall=recall)
+        found = share_found(scores, truth)
+        by_counts = min((s for s, share in counted if share >= found), default=None)
+        times = [seconds / len(rows) * 1e6, by_counts / len(rows) * 1e6] if by_counts else [seconds / len(rows) * 1e6]
+        ratio = f"{times[0] / times[1]:.2f}" if by_counts else "-"
+        yield [recall, f"{found:.4f}", f"{times[0]:.1f}", f"{times[1]:.1f}" if by_counts else "none", ratio]
+
+
+def sets(n, rng):
+    """Yield (title, metric, base, held-out, items of another set)."""
+    words = np.load(WORDS).astype(np.float32)
+    path = os.path.join(BOOKS_FILES, "books100d_{}.fvecs.xz")
+    books = [read_fvecs_xz(path.format(part)) for part in ("base", "query")] if os.path.exists(path.format("base")) else None
+    if books is not None:
+        yield "books100d", "cosine", *books, words
+    order = rng.permutation(len(words))
+    held_out, base = words[order[:n]], words[order[n:]]
+    other = books[0] if books is not None else words[order[:n]] ** 3
+    for metric in ("cosine", "ip", "l2"):
+        yield "data/words", metric, base, held_out, other
+
+
+def report(title, metric, index, queries, found):
+    rows = []
+    for kind in queries:
+        least = [min(v for (name, _, _, r), v in found.items() if name == kind and r == recall) for recall in RECALLS]
+        rows.append([kind, *(f"{value:.4f}" + ("" if value >= r - SHORT else " **short**") for value, r in zip(least, RECALLS))])
+    short = sum(value < recall - SHORT for (_, _, _, recall), value in found.items())
+    worst = min(found, key=lambda key: found[key] - key[3])
+    return [
+        f"### {title}, {metric}: {len(index):,} x {next(iter(queries.values())).shape[1]}, {len(next(iter(queries.values())))} queries of each kind\n",
+        "The least recall measured over k of 1, 10, 100 and 1000, all rows and filters that let 10 % and 1 % pass:\n",
+        common.table(["queries", *(f"promised {recall}" for recall in RECALLS)], rows),
+        f"More than {SHORT} short of the promise: {short} of {len(found)} cases. The worst: {worst[0]}, {worst[1]}, "
+        f"k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
+        "Held-out items, k = 10, microseconds a query, one thread, all queries in one call: a promised recall, and the "
+        "fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
+        common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, queries["held-out items"])),
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench promise", description=__doc__.splitlines()[0].split(": ")[1])
+    parser.add_argument("--docs", action="store_true", help="write the result to docs/benchmarks.md")
+    parser.add_argument("--queries", type=int, default=400, help="of each kind (default: 400)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
+    given = parser.parse_args()
+    common.need_thresher("bench promise")
+    rng = np.random.default_rng(given.seed)
+    words = ["## ./run bench promise\n", f"{common.machine()}. Indexes as `index build` makes them; real vectors.\n"]
+    with tempfile.TemporaryDirectory() as folder:
+        for title, metric, base, held_out, other in sets(given.queries, rng):
+            base = np.ascontiguousarray(base, dtype=np.float32)
+            path = os.path.join(folder, "index")
+            thresher.Index.build(path, base, metric=metric, replace=True, threads=1).close()
+            with thresher.Index(path, threads=1) as index:
+                queries = kinds_of(base, held_out, other, given.queries, rng)
+                words += report(title, metric, index, queries, measure(index, queries, rng))
+    common.publish("\n".join(words), "bench promise", given.docs)
+
+
+if __name__ == "__main__":
+    main()

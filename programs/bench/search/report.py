@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of `bench search`: Markdown tables for docs/benchmarks.md, and plots beside it.
+
+usage: report.py [RESULTS.json]     print the tables
+"""
+
+import json
+import sys
+
+from bench.shared import svg
+from bench.shared.common import left_out, publish, table
+from bench.search.pick import fastest, front, points_of, setting_name
+from bench.search.targets import all_figures
+
+RECALLS = (0.95, 0.99)
+QUIET = 0.95  # share of a CPU
+NOTES = """\
+Recall is recall@10 against exact answers in double precision; an item as good as the tenth counts. Times are the best
+of several passes, call by call, on one thread; p50 and p99 are those of the best pass. Queries are not among the items.
+Every peer was measured over a grid of its settings, and its fastest setting at a recall is shown; for cosine, peers get
+vectors of length 1 and search them by inner product or L2, whichever serves them better. Refining by exact scores from
+float32 vectors is part of every code index here. *Bytes an item* are those of what is scanned or walked, with factors,
+ids and edges, without the vectors that only refine.
+
+Synthetic, clustered: 1,000 normal centres; an item or a query is one of them at random plus normal noise of the same
+variance, scaled to length 1.
+
+Graphs and clusters read a small part of the data: where few queries at moderate recall are wanted from many items, they
+win, and the curves show it."""
+
+CELLS_NOTES = """\
+One index with all items in one cell, one with cells of neighbours (`index build --cells N`), and the clusters of
+RaBitQ-Library, each at its fastest setting. Thresher is asked for a recall of 0.9 to 0.999 and chooses how many cells to
+read for each query; of the clusters a fixed number is read for all queries, from a grid. Conditions, recall and the
+synthetic data are those of `./run bench search`.
+"""
+
+
+def rate(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def data_table(results):
+    rows = [
+        [name, about["title"], f"{about['n_items']:,}", about["n_dims"], f"{about['n_queries']:,}"]
+        for name, about in results["data"].items()
+    ]
+    return table(["data", "what", "items", "dimensions", "queries"], rows)
+
+
+def figure_rows(results):
+    met = {True: "yes", False: "no", None: ""}
+    return [
+        [f["data"], f["figure"], f["target"], f"{f['measured']:.4g}", met[f["met"]], f["against"]]
+        for f in all_figures(results)
+    ]
+
+
+def peer_rows(points, recall):
+    """One row a peer: its fastest settings for single queries and for batches at this recall; the fastest first."""
+    rows = []
+    for peer in dict.fromkeys(p["peer"] for p in points):
+        own = [p for p in points if p["peer"] == peer]
+        one, many = fastest(own, recall), fastest(own, recall, "qps_batch")
+        if one:
+            times = [rate(one["qps"]), f"{one['p50_us']:,.0f}", f"{one['p99_us']:,.0f}", rate(many["qps_batch"])]
+            other = "" if setting_name(many) == setting_name(one) else f" / {setting_name(many)}"
+            size = f"{one['bytes_per_item']:.0f}" if one["bytes_per_item"] else "-"
+            row = [one["title"], one["family"], setting_name(one) + other, size, f"{one['build_s']:.3g}"]
+            rows.append((one["qps"], [*row, f"{one['recall']:.4f}", *times]))
+    return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+
+
+def promise_rows(name, points):
+    for point in points:
+        if point["peer"] in ("thresher", "thresher-cells"):
+            promise, measured = point["setting"]["promise"], point["recall"]
+            short = max(0.0, promise - measured)
+            cells = point["variant"].get("cells")
+            bits = f"{point['variant']['bits']}" + (f", cells {cells}" if cells else "")
+            yield [name, bits, promise, f"{measured:.4f}", f"{short:.4f}", rate(point["qps"])]
+
+
+def scaling_rows(name, kept):
+    for row in kept.get("thresher-rows", {}).get("rows", []):
+        if "qps" not in row:
+            continue
+        what = f"k = {row['k']:,}" if row["what"] == "k" else f"{row['share']:.2%} of the items allowed, k = 10"
+        recall = f"{row['recall']:.4f}" if "recall" in row else ""
+        yield [name, what, f"{1e3 / row['qps']:.3f}", f"{1e3 / row['qps_batch']:.3f}", recall]
+
+
+def without(results):
+    return left_out(
+        f"{name}, {peer}: {kept['left_out']}"
+        for name, peers in results["results"].items()
+        for peer, kept in peers.items()
+        if "left_out" in kept
+    )
+
+
+def conditions(results):
+    """Where, when and with what versions it was measured, and how quiet the machine was."""
+    measured = [k for peers in results["results"].values() for k in peers.values() if "title" in k]
+    if not measured:
+        return ""
+    machine, dates = results["machine"], sorted(kept["date"] for kept in measured)
+    shares = sorted(p["cpu_share"] for kept in measured for p in kept["points"]) or [1.0]
+    found = sorted({f"{kept['package']} {kept['version']}" for kept in measured})
+    words = (
+        f"{machine['cpu']}, {machine['n_cpus']} CPUs, one thread, Python {machine['python']}; measured {dates[0]} to "
+        f"{dates[-1]}. {', '.join(found)}."
+    )
+    busy = sum(share < QUIET for share in shares)
+    if busy > 0:
+        words += f" In {busy} of {len(shares)} settings other processes took more than {1 - QUIET:.0%} of the time."
+    return words + "\n"
+
+
+def text(results, plots=False, cells=False):
+    """cells: the results are of peers with cells only."""
+    stem = stem_of(cells)
+    parts = [f"## ./run bench search{' --cells' * cells}\n", conditions(results)]
+    parts += [CELLS_NOTES if cells else NOTES + "\n", data_table(results)]
+    if not cells:
+        parts += [
+            "### Figures and targets\n",
+            table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results)),
+        ]
+    if plots:
+        parts.append(f"![build times]({stem}-build.svg)\n")
+    columns = ["peer", "reads", "setting (one query / batches)", "bytes an item", "build s", "recall", "queries/s"]
+    columns += ["p50 us", "p99 us", "queries/s in batches of 64"]
+    for name, kept in results["results"].items():
+        points = points_of(kept)
+        about = results["data"].get(name)
+        if not points or not about:
+            continue
+        parts.append(f"### {name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}\n")
+        if plots:
+            parts.append(f"![recall and speed]({stem}-{name}.svg)\n")
+        for recall in RECALLS:
+            parts += [f"Fastest at recall@10 of {recall} and more:\n", table(columns, peer_rows(points, recall))]
+    kept = results["results"].items()
+    rows = [row for name, peers in kept for row in promise_rows(name, points_of(peers))]
+    if rows:
+        parts.append("### Recall promised and recall measured on queries that calibration did not see\n")
+        parts.append(table(["data", "bits", "promised", "measured", "short by", "queries/s"], rows))
+    rows = [row for name, peers in kept for row in scaling_rows(name, peers)]
+    if rows:
+        parts.append("### Large k, and filters\n")
+        parts.append(table(["data", "what", "ms a query", "ms a query in batches of 64", "recall"], rows))
+    return "\n".join(part for part in [*parts, *without(results)] if part)
+
+
+def stem_of(cells):
+    return "cells" if cells else "search"
+
+
+def plots(results, stem="search"):
+    """{file name: SVG}"""
+    out, groups = {}, []
+    for name, kept in results["results"].items():
+        points = points_of(kept)
+        if not points or name not in results["data"]:
+            continue
+        panels = []
+        for speed, words in (("qps", "queries a second, one at a time"), ("qps_batch", "in batches of 64")):
+            titles = dict.fromkeys(p["title"] for p in points)
+            panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
+        about = results["data"][name]
+        title = f"{name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}; one thread"
+        out[f"{stem}-{name}.svg"] = svg.curves(title, panels)
+        best = {p["title"]: fastest([q for q in points if q["title"] == p["title"]], 0.99) for p in points}
+        rows = [(t, p["build_s"]) for t, p in best.items() if p and p["build_s"] > 0 and p["family"] != "exact"]
+        if rows:
+            groups.append((title.split(";")[0], sorted(rows, key=lambda row: row[1])))
+    if groups:
+        title = "Build time of each peer's fastest setting at recall@10 of 0.99, one thread"
+        out[f"{stem}-build.svg"] = svg.bars(title, groups)
+    return out
+
+
+def write_docs(results, cells=False):
+    publish(text(results, plots=True, cells=cells), f"bench search{' --cells' * cells}", True)
+    drawn = plots(results, stem_of(cells))
+    for name, picture in drawn.items():
+        with open(f"docs/{name}", "w") as file:
+            file.write(picture)
+    print(f"Written: {', '.join(f'docs/{name}' for name in drawn)}")
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1] if len(sys.argv) > 1 else "build/bench/search.json") as file:
+        print(text(json.load(file)))

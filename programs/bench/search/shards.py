@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./run bench shards: a collection of shards beside one index over all rows.
+
+Rows are synthetic: normal components around 1,000 centres. Answers are compared bit for bit; a promised recall is measured
+against the exact answer; with Dask, two worker processes on this machine are compared with one process of two threads.
+"""
+
+import os
+import signal
+import tempfile
+import threading
+import time
+
+from bench.shared import common
+import numpy as np
+import thresher
+from thresher import shards
+
+N_SHARDS = (1, 2, 7, 64)
+RECALLS = (0.95, 0.99)
+KS = (1, 10, 100)
+CENTRES = 1000
+EMPTY = {"format": 2}
+REPEATS = 5
+MACHINE = {"cores": 64, "memory": 400e9, "disk": 16e12}  # of the arithmetic
+
+
+def rows_of(rng, n, n_dims):
+    """(n rows, their order by centre, a function that draws more like them)"""
+    centres = rng.standard_normal((CENTRES, n_dims), np.float32)
+
+    def draw(m, at=None):
+        at = rng.integers(0, CENTRES, m) if at is None else at
+        return centres[at] + rng.standard_normal((m, n_dims), np.float32)
+
+    at = rng.integers(0, CENTRES, n)
+    return draw(n, at), np.argsort(at, kind="stable"), draw
+
+
+def kinds_of(rows, draw, n, rng):
+    """{name: n queries}, the first like the items, the others not"""
+    held_out = draw(n)
+    one, two, three = np.moveaxis(rows[rng.integers(0, len(rows), (n, 3))], 1, 0)
+    return {
+        "held-out items": held_out,
+        "negated items": -held_out,
+        "random directions": rng.standard_normal(held_out.shape).astype(np.float32),
+        "a - b + c": one - two + three,
+    }
+
+
+# ------------------------------------------------------------------------------------------------ equality
+
+
+def searches_of(queries, items, mask, keep):
+    """{name: a search of an index or a collection}; scores of a certified answer count where both are certified"""
+    if keep is None:
+        return {
+            "estimates, k = 10": lambda index: index.search(queries, 10, n_survivors=len(index)),
+            "estimates with a filter": lambda index: index.search(queries, 10, n_survivors=len(index), filter=mask),
+            "estimates within a radius": lambda index: index.search_radius(queries, 0.6, recall=1.0),
+        }
+    return {
+        "exact, k = 10": lambda index: index.search(queries, 10, exact=True),
+        "exact, k = 1000": lambda index: index.search(queries[:50], 1000, exact=True),
+        "certified, k = 1, items": lambda index: index.search(items, 1, query_bits=8, certified=True),
+        "radius": lambda index: index.search_radius(queries, 0.6, recall=1.0),
+        "exact with a filter": lambda index: index.search(queries, 10, exact=True, filter=mask),
+        "radius with a filter": lambda index: index.search_radius(queries, 0.6, recall=1.0, filter=mask),
+    }
+
+
+def differing(name, one, many):
+    """(numbers that differ, numbers compared)"""
+    if name.startswith("certified"):
+        sure = one[2] & many[2]
+        one, many = [part[sure] for part in one], [part[sure] for part in many]
+    if any(a.shape != b.shape for a, b in zip(one, many)):
+        return max(a.size for a in one), max(a.size for a in one)
+    return int(sum((a != b).sum() for a, b in zip(one, many))), int(sum(a.size for a in one))
+
+
+def equality(kept, folder, rows, queries, rng):
+    mask = rng.random(len(rows)) < 0.1
+    kept["equal"] = {}
+    for keep in ("float32", None):
+        index = thresher.Index.build(os.path.join(folder, "one"), rows, keep=keep, replace=True)
+        searches = searches_of(queries, rows[:: len(rows) // len(queries)], mask, keep)
+        wanted = {name: search(index) for name, search in searches.items()}
+        for n in N_SHARDS:
+            parts = np.array_split(rows, n)
+            with shards.build(os.path.join(folder, "many"), parts, keep=keep, replace=True) as many:
+                for name, search in searches.items():
+                    kept["equal"].setdefault(name, {})[str(n)] = differing(name, wanted[name], search(many))
+
+
+def equality_table(found):
+    def cell(pair):
+        return f"0 of {pair[1]:,}" if pair[0] == 0 else f"**{pair[0]:,}** of {pair[1]:,}"
+
+    rows = [[name, *(cell(by[str(n)]) for n in N_SHARDS)] for name, by in found.items()]
+    return common.table(["numbers that differ", *(f"{n} shard{'s' * (n > 1)}" for n in N_SHARDS)], rows)
+
+
+# ------------------------------------------------------------------------------------------------ the promise
+
+
+def share_found(scores, truth):
+    worst = truth[:, -1:]
+    return float((scores >= worst - 1e-6 * np.abs(worst)).mean())
+
+
+def items_read(parts, queries, k, recall):
+    """Items a query whose records or vectors a search of indexes reads."""
+    n_read = np.zeros(len(queries), np.uint64)
+    shards.search_parts(parts, queries, k, recall=recall, n_read_out=n_read)
+    return float(n_read.mean())
+
+
+def best_time(search, repeats=REPEATS):
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        search()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def promise(kept, folder, rows, order, kinds):
+    kept["promise"], kept["cost"] = [], []
+    path = os.path.join(folder, "one")
+    like = kinds["held-out items"]
+    with thresher.Index.build(path, rows, replace=True, threads=1) as index:
+        for k in KS:
+            truth = {kind: index.search(queries, k, exact=True)[1] for kind, queries in kinds.items()}
+            for recall in RECALLS:
+                found = [share_found(index.search(q, k, recall=recall)[1], truth[kind]) for kind, q in kinds.items()]
+                kept["promise"].append(["1", k, recall, found])
+            kept.setdefault("truth", {})[k] = truth
+        costs = {
+            (k, recall): (
+                items_read([(index, 0, None)], like, k, recall),
+                best_time(lambda k=k, recall=recall: index.search(like, k, recall=recall)),
+            )
+            for k in KS
+            for recall in RECALLS
+        }
+        info = index.info
+        bytes_an_item = [size / len(rows) for size in (info.code_bytes, info.vector_bytes)]
+        kept["measured"] = [*bytes_an_item, costs[10, 0.99][1] / len(like) / len(rows)]
+    for n, name, at in ((7, "7", None), (64, "64", None), (64, "64 of whole clusters", order)):
+        parts = np.array_split(rows if at is None else rows[at], n)
+        with shards.build(os.path.join(folder, "many"), parts, replace=True, threads=1) as many:
+            for k in KS:
+                for recall in RECALLS:
+                    found = [
+                        share_found(many.search(queries, k, recall=recall)[1], kept["truth"][k][kind])
+                        for kind, queries in kinds.items()
+                    ]
+                    kept["promise"].append([name, k, recall, found])
+            opened = [(index, shard.first_row, None) for shard, index in many.opened()]
+            for (k, recall), one in costs.items():
+                took = best_time(lambda k=k, recall=recall: many.search(like, k, recall=recall), 2)
+                kept["cost"].append([name, k, recall, one[0], items_read(opened, like, k, recall), one[1], took])
+    del kept["truth"]
+    kept["kinds"] = list(kinds)
+
+
+def promise_table(kept, n_rows):
+    rows = [
+        [n, k, recall, *(f"{value:.4f}" + ("" if value >= recall else " **short**") for value in found)]
+        for n, k, recall, found in kept["promise"]
+    ]
+    costs = [
+        [n, k, recall, f"{one:,.0f}", f"{many:,.0f}", f"{many / one:.2f}" + (" **missed**" if many > 1.3 * one else ""),
+         f"{(n_rows + many) / (n_rows + one):.3f}", f"{took / seconds:.2f}"]
+        for n, k, recall, one, many, seconds, took in kept["cost"]
+    ]
+    return [
+        common.table(["shards", "k", "promised", *kept["kinds"]], rows),
+        (
+            "Held-out items. *Read* are the items a query whose records or vectors are read; all rows are screened by "
+            "their leading planes in any case. Seconds are of all queries in one call, one thread:\n"
+        ),
+        common.table(
+            ["shards", "k", "promised", "one index reads", "shards read", "ratio, to be at most 1.3", "with the screen",
+             "seconds, ratio"],
+            costs,
+        ),
+    ]
+
+
+def machines_table(measured):
+    """Machines and speed of N items, by arithmetic from the bytes and seconds measured for few."""
+    codes, vectors, seconds = measured
+    rows = []
+    for n in (10**9, 10**11):
+        by_codes = int(np.ceil(n * codes / MACHINE["memory"]))
+        by_disk = int(np.ceil(n * (codes + vectors) / MACHINE["disk"]))
+        machines = max(by_codes, by_disk)
+        speed = machines * MACHINE["cores"] / (n * seconds)
+        rows.append([f"{n:,}", f"{n * codes / 1e12:.3g}", f"{n * vectors / 1e12:.3g}", by_codes, by_disk, machines,
+                     f"{speed:.3g}"])
+    return [
+        (
+            f"By arithmetic, not measured, for machines of {MACHINE['cores']} such threads, {MACHINE['memory'] / 1e9:.0f} GB of "
+            f"memory for codes and {MACHINE['disk'] / 1e12:.0f} TB of disk, from {codes:.1f} bytes of codes and {vectors:.1f} of "
+            f"vectors an item and {seconds * 1e12:.1f} ps an item and query, measured above (k = 10, recall 0.99, queries in "
+            "batches). Machines = max(N x codes / memory, N x (codes + vectors) / disk), rounded up; queries/s = machines x "
+            "threads / (N x seconds). Seconds grow less than N, and more where codes exceed the caches:\n"
+        ),
+        common.table(
+            ["items", "codes, TB", "vectors, TB", "machines by memory", "by disk", "machines", "queries/s"], rows
+        ),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ Dask
+
+
+def on_workers(kept, folder, rows, queries):
+    import distributed
+    from thresher import dask
+
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    )
+    client = distributed.Client(cluster)
+    path = os.path.join(folder, "many")
+    shards.build(path, np.array_split(rows, 8), replace=True).close()
+    found = {"distributed": distributed.__version__, "n_queries": len(queries)}
+    try:
+        with shards.open(path, threads=2) as here, dask.open(path, client=client) as there:
+            few = queries[:500]
+            right = here.search(few, 10, exact=True)
+            found["differ"] = differing("", right, there.search(few, 10, exact=True))
+            found["here_s"] = best_time(lambda: here.search(queries, 10), 2)
+            found["there_s"] = best_time(lambda: there.search(queries, 10), 2)
+            found["single_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
+            found["slowest_ms"] = [max(p50(lambda i=i, q=q: i.search(q, 10)) for _, i in here.opened()) for q in queries[:20]]
+            found["bytes"] = bytes_a_query(there, queries[:200])
+            found["worker_ms"] = slowest_worker(path, there, queries[:20])
+            found["killed"] = [killed(client, there, few, right) for _ in range(5)]
+    finally:
+        client.close()
+        cluster.close()
+    kept["dask"] = found
+
+
+def slowest_worker(path, there, queries):
+    """The p50 of a query over the shards of one worker, on one thread in this process; the largest of all workers."""
+    with shards.open(path, threads=1) as here:
+        held = [set(names) for names in there.workers().values()]
+        parts = [[(i, s.first_row, None) for s, i in here.opened() if s.directory in names] for names in held]
+        return [max(p50(lambda p=p, q=q: shards.search_parts(p, q[None], 10)) for p in parts) for q in queries]
+
+
+def received():
+    """Bytes received on the loopback interface since the machine started."""
+    with open("/proc/net/dev") as file:
+        return next(int(line.split()[1]) for line in file if line.strip().startswith("lo:"))
+
+
+def bytes_a_query(there, queries, k=100):
+    """All bytes on the loopback interface a query, less those of as long a time without queries."""
+    start, before = time.perf_counter(), received()
+    for query in queries:
+        there.search(query, k)
+    took, sent = time.perf_counter() - start, received() - before
+    before = received()
+    time.sleep(took)
+    return (sent - (received() - before)) / len(queries)
+
+
+def p50(search):
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        search()
+        times.append(time.perf_counter() - start)
+    return 1000 * float(np.median(times))
+
+
+def killed(client, there, queries, wanted):
+    """Whether the answer is right of a search in whose middle a worker is killed, and its seconds."""
+    victim = next(iter(there.workers()))
+    pid = client.run(os.getpid, workers=[victim])[victim]
+    killer = threading.Timer(0.05, os.kill, [pid, signal.SIGKILL])
+    start = time.perf_counter()
+    killer.start()
+    found = there.search(queries, 10, exact=True)
+    took = time.perf_counter() - start
+    killer.join()
+    return [differing("", wanted, found)[0] == 0, took]
+
+
+def dask_table(found):
+    n = found["n_queries"]
+    right, seconds = zip(*found["killed"])
+    over = np.median(found["single_ms"]) - np.median(found["slowest_ms"])
+    inside = np.median(found["single_ms"]) - np.median(found["worker_ms"])
+    each = found["bytes"] / 8 / 100
+    ratio = found["here_s"] / found["there_s"]
+    return common.table(
+        ["figure", "target", "measured", "met"],
+        [
+            ["exact answers over 8 shards: numbers that differ", 0, f"{found['differ'][0]} of {found['differ'][1]:,}",
+             yes(found["differ"][0] == 0)],
+            [f"{n:,} queries: speed of 2 workers over one process of 2 threads", ">= 0.85", f"{ratio:.3f}", yes(ratio >= 0.85)],
+            ["one query, p50, over the slowest shard's own, ms", "<= 3", f"{over:.2f}", yes(over <= 3)],
+            ["the same over the slower worker's own shards, on one thread here, ms", "", f"{inside:.2f}", ""],
+            ["bytes on the network a query, shard and result, k = 100", "<= 20", f"{each:.1f}", yes(each <= 20)],
+            ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
+            ["the longest of these searches, s", "", f"{max(seconds):.1f}", ""],
+        ],
+    )
+
+
+def yes(met):
+    return "yes" if met else "**no**"
+
+
+# ------------------------------------------------------------------------------------------------ report
+
+
+def report(kept, given):
+    words = ["## ./run bench shards\n", common.whole_machine(2)]
+    words.append(
+        f"{given.rows:,} x {given.dims} synthetic rows (normal components around {CENTRES:,} centres), cosine, 3 bits, in "
+        f"shards of neighbouring rows; {given.queries} queries.\n"
+    )
+    if "equal" in kept:
+        about = "Certified answers are compared where one index and all shards are certain; 0 of 0 are none.\n"
+        words += ["### The answers of one index\n", equality_table(kept["equal"]), about]
+    if "promise" in kept:
+        words += ["### A promised recall\n", *promise_table(kept, given.rows)]
+        words += ["### How many machines\n", *machines_table(kept["measured"])]
+    if "dask" in kept:
+        about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
+        words += ["### Dask\n", about, dask_table(kept["dask"])]
+    missing = [part for part, key in (("equal", "equal"), ("promise", "promise"), ("dask", "dask")) if key not in kept]
+    return "\n".join([*words, *common.left_out(f"--part {part}: not measured" for part in missing)])
+
+
+def main():
+    parser = common.parser_of("bench shards", __doc__.split(": ", 1)[1], "docs", "quick", "keep")
+    parser.set_defaults(keep="build/bench")
+    parser.add_argument("--part", choices=("equal", "promise", "dask"), help="measure this part alone, and keep the others")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="(default: 1,000,000)")
+    parser.add_argument("--dims", type=int, default=96, help="(default: 96)")
+    parser.add_argument("--queries", type=int, default=200, help="(default: 200)")
+    given = parser.parse_args()
+    common.need_thresher("bench shards")
+    if given.quick:
+        given.rows, given.queries = 50_000, 50
+    os.makedirs(given.keep, exist_ok=True)
+    place = os.path.join(given.keep, f"shards-{given.rows}x{given.dims}.json")
+    kept = common.load(place, dict(EMPTY))
+    rng = np.random.default_rng(1)
+    rows, order, draw = rows_of(rng, given.rows, given.dims)
+    kinds = kinds_of(rows, draw, given.queries, rng)
+    with tempfile.TemporaryDirectory(dir=given.keep) as folder:
+        if given.part in (None, "equal"):
+            equality(kept, folder, rows, kinds["held-out items"], rng)
+            common.save(place, kept)
+        if given.part in (None, "promise"):
+            promise(kept, folder, rows, order, kinds)
+            common.save(place, kept)
+        if given.part in (None, "dask"):
+            try:
+                on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000))
+            except ImportError as absent:
+                print(f"Dask is left out: {absent}")
+            common.save(place, kept)
+    common.publish(report(kept, given), "bench shards", given.docs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The XFBQ paper's experiments on real vectors: what codes of a few bits find, with and without their lengths' errors.
+
+usage: ./run bench xfbq [--parts codes,products,speed] [--quick] [--again] [--docs] [OPTION...]
+
+Codes are made here as the paper defines them (section 3), in NumPy, and their products are exact; speeds and builds are
+those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Each part is saved once measured.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import replace
+
+from bench.shared.common import (
+    load, names_of, need_thresher, parser_of, publish, save, table, thresher, versions, whole_machine,
+)
+
+from bench.search import datasets
+from bench.search import measure
+import numpy as np
+from bench.search.peer import Timer
+
+PARTS = ("codes", "products", "speed")
+FORMAT = 1  # of the results file
+BITS, QUICK_BITS, QUERY_BITS, DEFAULT_BITS = (1, 2, 3, 4, 6, 8), (2, 3), 4, 3
+BEST = (10, 50, 200, 500)
+PERCENTILE = 90  # of |component|: 1 / scale
+UNIT = f"{PERCENTILE} % of components"
+KS = (1, 10, 100, 1000, 10_000)
+CODE_QUERIES, QUICK_QUERIES = 300, 100
+QUERIES = 200  # of the speeds, whose truth is KS[-1] long
+FACTORS, EXTRAS = (1, 2, 3, 5, 10, 20, 50), (0.02, 0.05, 0.1, 0.2)
+CLUSTERS, PROBES, PQ_PROBES = 1024, (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 8, 64, 256)
+PQ_BYTES, QUICK_PQ_BYTES, HNSW_M, EFS = (10, 20, 50), (50,), 32, (16, 32, 64, 128, 256, 512)
+PRECISIONS, SHOWN = (0.9, 0.95, 0.99, 0.999), 0.99
+GRAPH_MOST_K = 100  # a graph keeps a queue of k and more
+BUDGET_S, QUICK_BUDGET_S = 0.2, 0.04
+PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "papers", "published.json")
+
+
+# ---------------------------------------------------------------------------------------------------- codes
+
+
+def codes_of(rows, bits, epsilon):
+    """f_B of rows / epsilon, times 2^B: odd integers (XFBQ 3.2); components beyond epsilon are cut off."""
+    cells = np.floor((rows / epsilon + 1) * 2.0 ** (bits - 1))
+    return (2 * np.clip(cells, 0, 2**bits - 1) + 1 - 2**bits).astype(np.float32)
+
+
+def shares(scores, truth):
+    """Of the items in truth, the share among the best of scores, for each number of BEST."""
+    order = np.argpartition(-scores, BEST[-1], axis=1)[:, : BEST[-1]]
+    order = np.take_along_axis(
+        order, np.argsort(-np.take_along_axis(scores, order, axis=1), axis=1, kind="stable"), axis=1
+    )
+    return [float(np.mean([np.isin(t, row[:n]).mean() for t, row in zip(truth, order)])) for n in BEST]
+
+
+def farthest_apart(a, b):
+    """The most that the distribution functions of two samples of one size differ."""
+    a, b, both = np.sort(a), np.sort(b), np.concatenate([a, b])
+    return float(np.abs(np.searchsorted(a, both, "right") - np.searchsorted(b, both, "right")).max() / len(a))
+
+
+def standard(rows):
+    return (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
+
+
+def measure_codes(data, queries, all_bits):
+    base, truth = np.asarray(data.base), data.truth_ids[: len(queries), :10]
+    exact, rows, shapes = queries @ base.T, [], []
+    ranges = {UNIT: (base, np.percentile(np.abs(base), PERCENTILE)), "all components": (base, np.abs(base).max())}
+    if data.name == "books100d":
+        given = datasets.read_books()[0]
+        ranges[f"{PERCENTILE} %, rows of the lengths given"] = (given, np.percentile(np.abs(given), PERCENTILE))
+    for name, (given, epsilon) in ranges.items():
+        query_codes = codes_of(queries, QUERY_BITS, np.percentile(np.abs(queries), PERCENTILE))
+        if given is base:
+            query_codes = codes_of(queries, QUERY_BITS, epsilon)
+        for bits in all_bits:
+            codes = codes_of(given, bits, epsilon)
+            scores = query_codes @ codes.T
+            corrected = scores / np.linalg.norm(codes, axis=1)
+            rows += [
+                [name, bits, "as published", *shares(scores, truth)],
+                [name, bits, "corrected", *shares(corrected, truth)],
+            ]
+            if name == UNIT:
+                a, b = standard(exact), standard(scores)
+                apart = np.mean([farthest_apart(x, y) for x, y in zip(a, b)])
+                shapes.append([bits, float(apart), float((a * b).mean())])
+            print(f"codes, {name}, {bits} bits", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        for bits in all_bits:
+            path = os.path.join(scratch, str(bits))
+            with thresher.Index.build(
+                path, base, bits=bits, threads=1, calibration_queries=0, metric=data.metric
+            ) as index:
+                found = [index.search(queries, 10, n_candidates=n)[0].astype(np.int64) for n in BEST]
+            rows.append(["Thresher's", bits, "corrected", *(measure.recall(data, ids) for ids in found)])
+    return {"rows": rows, "shapes": shapes, "n_queries": len(queries)}
+
+
+# ---------------------------------------------------------------------------------------------------- speed
+
+
+def rate(data, search, budget):
+    """Queries a second, one at a time; the best of some passes."""
+    singles, n = measure.passes(lambda a, b: search(data.queries[a:b]), len(data.queries), 1, budget)
+    return n / singles.min(axis=0).sum()
+
+
+def measure_products(data, budget):
+    base, n_dims = np.ascontiguousarray(data.base), data.n_dims
+    out = np.empty(len(base), np.float32)
+    rows = [["floats", 8 * n_dims, rate(data, lambda q: np.matmul(base, q[0], out=out), budget)]]
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        for bits in (1, 2, 3, 4):
+            options = {"bits": bits, "lead_bits": bits, "keep": None, "calibration_queries": 0, "threads": 1}
+            path = os.path.join(scratch, str(bits))
+            with thresher.Index.build(path, base, metric=data.metric, **options) as index:
+                speed = rate(data, lambda q, index=index: index.search(q, 1, query_bits=QUERY_BITS), budget)
+            rows.append([f"codes, {bits} x {QUERY_BITS} bits", (bits + QUERY_BITS) * n_dims / 8, speed])
+    return {"rows": rows}
+
+
+def precision(found, truth, k):
+    """Precision@k as the paper has it (section 5): by rows, whatever their scores."""
+    return float(np.mean([np.isin(ids, best[:k]).mean() for ids, best in zip(found, truth)]))
+
+
+def thresher_ways(base, metric, scratch):
+    """(way, build seconds, [(setting, most k, search(queries, k))])"""
+    options = {"metric": metric, "bits": DEFAULT_BITS, "threads": 1}
+    with Timer() as timer:
+        index = thresher.Index.build(os.path.join(scratch, "index"), base, calibration_queries=0, **options)
+    calibrated = thresher.Index.build(os.path.join(scratch, "calibrated"), base, **options)
+
+    def search(words, index=index):
+        return lambda queries, k: index.search(queries, k, **words(k))[0].astype(np.int64)
+
+    some = [
+        (f"candidates {f} k", KS[-1], search(lambda k, f=f: {"n_candidates": min(f * k, len(base))})) for f in FACTORS
+    ]
+    some += [(f"recall {r:g}", KS[-1], search(lambda k, r=r: {"recall": r}, calibrated)) for r in PRECISIONS]
+    some += [(f"extra {e:g}", KS[-1], search(lambda k, e=e: {"extra": e})) for e in EXTRAS]
+    return [("codes", timer.seconds, some), ("exact", 0, [("-", KS[-1], search(lambda k: {"exact": True}))])]
+
+
+def faiss_ways(base, pq_bytes):
+    try:
+        from bench.search.faiss_exact import faiss_module
+
+        faiss = faiss_module()
+    except ImportError:
+        print("speed: Faiss is left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
+        return
+    n_dims = base.shape[1]
+
+    def probing(index, counts):
+        def search(queries, k, probes):
+            index.nprobe = probes
+            return index.search(queries, k)[1]
+
+        return [(f"probes {n}", KS[-1], lambda q, k, n=n: search(q, k, n)) for n in counts]
+
+    def built(index):
+        with Timer() as timer:
+            index.train(base)
+            index.add(base)
+        return index, timer.seconds
+
+    flat = faiss.IndexFlatIP(n_dims)
+    index, seconds = built(faiss.IndexIVFFlat(flat, n_dims, CLUSTERS, faiss.METRIC_INNER_PRODUCT))
+    yield "IVF-Flat", seconds, probing(index, PROBES)
+    for n_bytes in pq_bytes:
+        near = faiss.IndexFlatL2(n_dims)
+        index, seconds = built(faiss.IndexIVFPQ(near, n_dims, CLUSTERS, n_bytes, 8))
+        yield f"IVF-PQ, {n_bytes} bytes", seconds, probing(index, PQ_PROBES)
+    graph, seconds = built(faiss.IndexHNSWFlat(n_dims, HNSW_M, faiss.METRIC_INNER_PRODUCT))
+
+    def walk(queries, k, ef):
+        graph.hnsw.efSearch = max(ef, k)
+        return graph.search(queries, k)[1]
+
+    yield "HNSW", seconds, [(f"ef {ef}", GRAPH_MOST_K, lambda q, k, ef=ef: walk(q, k, ef)) for ef in EFS]
+
+
+def measure_speed(data, budget, pq_bytes):
+    base = np.ascontiguousarray(data.base)
+    few = replace(data, queries=data.queries[:QUERIES])
+    few.truth_ids, few.truth_scores = datasets.best_rows(data.metric, base, few.queries, KS[-1])
+    rows, builds = [], []
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
+            if seconds:
+                builds.append([way, seconds])
+            for setting, most_k, search in settings:
+                for k in (k for k in KS if k <= most_k):
+                    found = precision(search(few.queries, k), few.truth_ids, k)
+                    rows.append([k, way, setting, found, rate(few, lambda q, k=k: search(q, k), budget)])
+            print(f"speed, {way}: built in {seconds:.2f} s", file=sys.stderr)
+    return {"rows": rows, "builds": builds}
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def published(item):
+    with open(PUBLISHED, encoding="utf-8") as file:
+        return json.load(file)["XFBQ"][item]["numbers"]
+
+
+def codes_text(kept):
+    rows = [[*row[:3], *(f"{share:.3f}" for share in row[3:])] for row in kept["rows"]]
+    columns = ["range of a component", "item bits", "length", *(f"best {n}" for n in BEST)]
+    yield f"### Recall of codes: the true 10 among the best so many by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits\n"
+    yield table(columns, rows)
+    yield "### Similarities, standardised: exact ones and those of codes as published\n"
+    rows = [[bits, f"{apart:.4f}", f"{correlation:.4f}"] for bits, apart, correlation in kept["shapes"]]
+    yield table(["item bits", "farthest apart", "correlation"], rows)
+
+
+def products_text(kept):
+    first, paper = kept["rows"][0][2], published("Figure 4")["speed-up"]
+    rows = [
+        [
+            what,
+            f"{n_bytes:g}",
+            f"{1e3 / speed:.4f}",
+            f"{speed / first:.2f}",
+            paper if what.startswith("codes, 3") else "",
+        ]
+        for what, n_bytes, speed in kept["rows"]
+    ]
+    yield "### Products alone: all items with one query\n"
+    yield table(["what", "bytes of a product", "ms a query", "floats over it", "paper"], rows)
+    yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
+
+
+def speed_rows(rows):
+    """One row a k and way: the most queries a second at each precision, and the setting at one of them."""
+    groups = {}
+    for k, way, setting, found, speed in rows:
+        groups.setdefault((k, way), []).append((found, speed, setting))
+    for (k, way), points in sorted(groups.items(), key=lambda group: group[0][0]):
+        fastest = [max((p for p in points if p[0] >= least), key=lambda p: p[1], default=None) for least in PRECISIONS]
+        at = fastest[PRECISIONS.index(SHOWN)]
+        speeds = [f"{best[1]:,.0f}" if best else "-" for best in fastest]
+        yield [f"{k:,}", way, *speeds, at[2] if at else "-", f"{max(points)[0]:.4f}"]
+
+
+def speed_text(kept):
+    rows = [row for row in kept["rows"] if not row[2].startswith("extra")]
+    columns = ["k", "way", *(f"at {least:g}" for least in PRECISIONS), f"setting at {SHOWN}", "highest precision"]
+    yield f"### Precision and speed: queries a second at a precision@k, one at a time, {QUERIES} queries\n"
+    yield table(columns, list(speed_rows(rows)))
+    yield "### Extra distance: k = 10, in units of the cosine\n"
+    rows = [row for row in kept["rows"] if row[2].startswith("extra") and row[0] == 10]
+    yield table(["extra", "precision", "queries/s"], [[r[2].split()[1], f"{r[3]:.4f}", f"{r[4]:,.0f}"] for r in rows])
+    paper = published("Table 2")
+    builds = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
+    yield "### Preparation\n"
+    yield table(
+        ["way", "s", "fastest of its kind", "paper, 8.8 M x 200 and a GPU"],
+        [[name, f"{s:.2f}", way, paper.get(name, "")] for name, (way, s) in builds.items()],
+    )
+
+
+TEXTS = {"codes": codes_text, "products": products_text, "speed": speed_text}
+
+
+def text(results):
+    about = results["about"]
+    parts = ["## ./run bench xfbq\n", whole_machine(1), f"{about}\n"]
+    for name, write in TEXTS.items():
+        if name in results:
+            parts += write(results[name])
+    return "\n".join(parts)
+
+
+def main():
+    quick = {"help": "fewer queries, less time for each timing"}
+    out = {"help": "what is measured (default: build/bench/xfbq.json)"}
+    parser = parser_of("bench xfbq", __doc__, "again", "docs", "cache", quick=quick, out=out)
+    parser.add_argument("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...")
+    parser.add_argument(
+        "--data", default="books100d", choices=datasets.NAMES, metavar="NAME", help="a data set of search"
+    )
+    arguments = parser.parse_args()
+    need_thresher("bench xfbq")
+    out = arguments.out or f"build/bench/xfbq{'-quick' if arguments.quick else ''}.json"
+    budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
+    os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
+    try:
+        data = datasets.load(arguments.data, arguments.cache)
+    except datasets.Missing as missing:
+        sys.exit(f"bench xfbq: {missing}: choose other vectors with --data")
+    results = load(out, {"format": FORMAT, "data": arguments.data})
+    if results["data"] != arguments.data:
+        sys.exit(f"bench xfbq: {out} has results of {results['data']}: name another file with --out")
+    n_queries = QUICK_QUERIES if arguments.quick else CODE_QUERIES
+    calls = {
+        "codes": lambda: measure_codes(data, data.queries[:n_queries], QUICK_BITS if arguments.quick else BITS),
+        "products": lambda: measure_products(data, budget),
+        "speed": lambda: measure_speed(data, budget, QUICK_PQ_BYTES if arguments.quick else PQ_BYTES),
+    }
+    for part in arguments.parts:
+        if part not in results or arguments.again:
+            results[part] = calls[part]()
+            results["about"] = (
+                f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
+            )
+            save(out, results)
+    publish(text(results), "bench xfbq", arguments.docs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all comparisons share: one thread, Markdown tables, the marked parts of docs/benchmarks.md, kept results."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ[name] = "1"  # before anything that starts threads is imported
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("bench: Python has no numpy; pip install numpy, and what CONTRIBUTING.md names under Measure")
+try:
+    import thresher
+
+    thresher = thresher if thresher.__file__ else None  # a folder of that name is no package
+except ImportError:  # ./run sets the path
+    thresher = None
+
+DOCUMENT, END = "docs/benchmarks.md", "<!-- end -->"
+DTYPES = {"F16": "<f2", "F32": "<f4", "U64": "<u8", "U8": "u1"}
+
+
+def need_thresher(bench):
+    if thresher is None:
+        sys.exit(f"{bench}: Python has no thresher: call ./run {bench}")
+
+
+# ---------------------------------------------------------------------------------------------------- text
+
+
+def table(columns, rows):
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
+
+
+def figure(words, measured, target):
+    """A row of the table of figures, which are to be at least their targets."""
+    return [words, f">= {target:g}", f"{measured:.4g}", "yes" if measured >= target else "**no**"]
+
+
+def figures(rows):
+    return table(["figure", "target", "measured", "met"], rows)
+
+
+def left_out(lines):
+    """A paragraph of a report, or none."""
+    lines = list(lines)
+    return ["Left out:\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"] if lines else []
+
+
+def mean_of(values):
+    """(mean, standard deviation; 0 of one value)"""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def spread(values, digits=4):
+    mean, deviation = mean_of(values)
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def cpu():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+
+
+def machine():
+    return f"{cpu()}, {thresher.info().isa}, one thread"
+
+
+def whole_machine(threads):
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    words = f"thresher {thresher.__version__}, {cpu()}, {os.cpu_count()} CPUs, {memory:.0f} GiB of memory"
+    return f"{words}, {thresher.info().isa}, {threads} {'thread' if threads == 1 else 'threads'}.\n"
+
+
+def versions(names):
+    """names: {module: title}; only modules that were imported."""
+    known = [f"{title} {sys.modules[name].__version__}" for name, title in names.items() if name in sys.modules]
+    return ", ".join([f"thresher {thresher.__version__}", *known])
+
+
+def between(document, begin, words):
+    """document with the text between begin and the next end replaced."""
+    head, found, rest = document.partition(begin)
+    if not found or END not in rest:
+        raise ValueError(f"{DOCUMENT} has no {begin} ... {END}")
+    return f"{head}{begin}\n{words}\n{END}{rest.split(END, 1)[1]}"
+
+
+def publish(words, bench, into_docs):
+    """Print a report, or put it between its bench's marks in docs/benchmarks.md."""
+    if not into_docs:
+        print(words)
+        return
+    with open(DOCUMENT, encoding="utf-8") as file:
+        document = between(file.read(), f"<!-- {bench} -->", words)
+    with open(DOCUMENT, "w", encoding="utf-8") as file:
+        file.write(document)
+    print(f"Written: {DOCUMENT}")
+
+
+def names_of(known, what):
+    """A type of argparse: NAME,... of the known names, in their order."""
+
+    def read(text):
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"there is no {what} {name}; there are {', '.join(known)}")
+        return [name for name in known if name in chosen]
+
+    return read
+
+
+OPTIONS = {  # that several benches have
+    "docs": {"action": "store_true", "help": "write the report into docs/ instead of printing it"},
+    "again": {"action": "store_true", "help": "measure what is kept already once more"},
+    "quick": {"action": "store_true", "help": "to see that it works"},
+    "data": {"default": "../shared/data", "metavar": "DIR", "help": "where the public data are"},
+    "cache": {"default": "build/bench/data", "metavar": "DIR", "help": "for data and exact answers, 5 GB"},
+    "keep": {"metavar": "DIR", "help": "for results"},
+    "out": {"metavar": "FILE", "help": "for results"},
+    "thresher": {"default": "build/release/thresher", "help": argparse.SUPPRESS},
+}
+
+
+def parser_of(bench, about, *names, **more):
+    """A parser with some of OPTIONS, by name, or by name with other words: quick={"help": ...}."""
+    made = argparse.ArgumentParser(prog=f"./run {bench}", description=about.split("\n")[0], allow_abbrev=False)
+    for name in (*names, *more):
+        made.add_argument(f"--{name}", **{**OPTIONS[name], **more.get(name, {})})
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+def load(path, empty):
+    """The results that are kept in a file; empty where there is none, or it was written with other figures in mind."""
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = json.load(file)
+        if kept.get("format") == empty.get("format"):
+            return kept
+    return empty
+
+
+def save(path, results):
+    with open(path + ".part", "w") as file:
+        json.dump(results, file, indent=1)
+    os.replace(path + ".part", path)
+
+
+def read_fbin(path):
+    n_rows, n_dims = np.fromfile(path, dtype="<u4", count=2)
+    return np.fromfile(path, dtype="<f4", offset=8).reshape(n_rows, n_dims)
+
+
+def read_safetensors(path, wanted=None):
+    """({name: array}, metadata); of the tensors that are wanted alone, or all."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        start, tensors = file.tell(), {}
+        about = header.pop("__metadata__", {})
+        for name in header if wanted is None else [name for name in wanted if name in header]:
+            tensor = header[name]
+            if tensor["dtype"] not in DTYPES:
+                sys.exit(f"bench: {path}: {name} is of {tensor['dtype']}; one of {', '.join(DTYPES)} is wanted")
+            first, end = tensor["data_offsets"]
+            file.seek(start + first)
+            tensors[name] = np.frombuffer(file.read(end - first), DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    return tensors, about
+
+
+def unit(rows):
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+
+# ---------------------------------------------------------------------------------------------------- processes
+
+
+def child(words, **environment):
+    """The JSON that a process prints in its last line, or {"failed": the last line of what it complained of}."""
+    command = [sys.executable, *words]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def called(*words):
+    """What a program prints on standard output; it must end well."""
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout

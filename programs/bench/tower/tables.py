@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RBE paper's tables 2, 4, 5 and 6 on pairs of texts, and learned codes against codes made of m_1's vectors.
+
+Every model of a table is trained with the same options, once a seed, and judged on queries that it did not learn from. A
+training is kept as soon as it is done, by all that it depends on but the library's code, so that a run can be cut and
+taken up again.
+"""
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, replace
+
+from bench.tower import codes as tower_codes
+from bench.shared.common import figure, figures, load, mean_of, save, spread, table, thresher, whole_machine
+from bench.tower.sets import ALL, LEAST_LABEL, part_path
+
+FLOATS = 32
+QUICK_EPOCHS, N_EPOCHS, WORD_DROPOUT = 2, 40, 0.25  # the last two where all data sets are learned from together
+FORMAT = 3  # of the records: their names and what they mean
+TARGET_LIFT, TARGET_LIFT_SETS, TARGET_ORDER = 80, 2, 4
+TABLES = ("2", "4", "5", "6", "codes")
+
+
+@dataclass(frozen=True)
+class Model:
+    query_bits: int
+    item_bits: int
+    n_dims: int = 64
+    estimator: str = "variant"
+    plain_weights: bool = False
+
+
+FIRST = {"m_1": Model(FLOATS, FLOATS), "m_2": Model(1, 1), "m_3": Model(1, 1, 128), "rbe*": Model(3, 2)}
+FIRST |= {"m_5": Model(FLOATS, 2)}
+MORE_BITS = {"rbe_2": Model(2, 2), "rbe*": Model(3, 2), "rbe_3": Model(3, 3)}
+BITS = {"m_2": Model(1, 1)} | MORE_BITS
+ESTIMATORS = ("variant", "straight", "tanh")
+MODELS = {
+    **FIRST,
+    **BITS,
+    **{f"{name} {e}": replace(model, estimator=e) for e in ESTIMATORS[1:] for name, model in BITS.items()},
+    **{f"{name} plain": replace(model, plain_weights=True) for name, model in MORE_BITS.items()},
+}
+OF_TABLE = {
+    "2": [*FIRST],
+    "4": [*FIRST, *MORE_BITS],
+    "5": [name for name in MODELS if name.split(" ")[0] in BITS and not name.endswith("plain")],
+    "6": ["m_1", "m_3", *MORE_BITS, *(f"{name} plain" for name in MORE_BITS)],
+    "codes": ["m_1", "rbe*", "m_5"],
+}
+ORDER = ("m_2", "m_3", "rbe*", "m_5", "m_1")
+TRENDS = (  # table; model whose AUC is more in the paper, and less; the difference there
+    ("4", "rbe_2", "m_2", "+0.0253"),
+    ("4", "rbe*", "rbe_2", "+0.0033"),
+    ("4", "rbe_3", "rbe*", "+0.0029"),
+    ("5", "m_2 tanh", "m_2", "+0.0011"),
+    ("5", "rbe_2", "rbe_2 tanh", "+0.0022"),
+    ("5", "rbe* tanh", "rbe*", "+0.0002"),
+    ("5", "rbe_3", "rbe_3 tanh", "+0.0020"),
+    ("5", "rbe_2", "rbe_2 straight", "+, both converge"),
+    ("5", "rbe*", "rbe* straight", "+, hardly converges"),
+    ("5", "rbe_3", "rbe_3 straight", "+, hardly converges"),
+    ("6", "rbe_2", "rbe_2 plain", "+0.0086"),
+    ("6", "rbe*", "rbe* plain", "+0.0079"),
+    ("6", "rbe_3", "rbe_3 plain", "+0.0089"),
+)
+CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
+    ("m_1, floats", "m_1", None, "recall", "auc"),
+    ("m_1, XFBQ of 2 bits", "m_1", "xfbq2_bytes", "xfbq2_recall", "xfbq2_auc"),
+    ("m_1, XFBQ of 2 bits, queries of 3", "m_1", "xfbq2_bytes", "xfbq2_coarse_recall", "xfbq2_coarse_auc"),
+    ("m_1, XFBQ of 1 bit", "m_1", "xfbq1_bytes", "xfbq1_recall", "xfbq1_auc"),
+    ("rbe*", "rbe*", "bytes", "recall", "auc"),
+    ("m_5, queries of floats", "m_5", "bytes", "recall", "auc"),
+)
+
+
+# ---------------------------------------------------------------------------------------------------- training
+
+
+def options_of(arguments, data):
+    """Of a training on one data set, or on all (None): the set's own where nothing else was asked for."""
+    given = arguments.epochs or (QUICK_EPOCHS if arguments.quick else None)
+    dropout = arguments.word_dropout
+    return {
+        "n_epochs": given or (data.n_epochs if data else N_EPOCHS),
+        "word_dropout": dropout if dropout is not None else data.word_dropout if data else WORD_DROPOUT,
+        "patience": arguments.patience,
+        "batch": arguments.batch,
+        "n_negatives": arguments.negatives or arguments.batch - 1,
+        "gamma": arguments.gamma,
+        "rate": arguments.rate,
+        "float_share": arguments.float_share,
+        "valid_share": arguments.valid_share,
+        "shared_words": arguments.words == "shared",
+    }
+
+
+def judge(arguments, tower, data, model, path):
+    """AUC against bad pairs and log loss of good ones on the test part; and of codes, where the model has some."""
+    good = tower.eval(part_path(arguments.scratch, data.name, "good"))
+    quality, record = good, {}
+    if data.labelled:
+        test = part_path(arguments.scratch, data.name, "test")
+        quality = tower.eval(test, label_column=3, least_label=LEAST_LABEL)
+    if model in OF_TABLE["codes"]:
+        vectors, codes = tower_codes.Vectors.of(tower, data), os.path.join(arguments.scratch, "codes")
+        if MODELS[model].item_bits == FLOATS:
+            record = tower_codes.of_floats(vectors, data.labelled, codes, arguments.threads)
+            vectors.save(path)
+        else:
+            record = tower_codes.learned(vectors, tower, codes, arguments.threads)
+    return {"auc": quality.auc, "loss": good.loss, "auc_sampled": good.auc, **record}
+
+
+def train(arguments, train_name, sets, data, model, seed):
+    """{data set: record} of one training; empty records where its loss was no longer finite."""
+    options = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed}
+    learned = data.name if data else ALL
+    path = os.path.join(arguments.scratch, "model.safetensors")
+    try:
+        tower = thresher.Tower.train(
+            part_path(arguments.scratch, learned, "train"),
+            path,
+            label_column=3,
+            least_label=LEAST_LABEL,
+            threads=arguments.threads,
+            **options,
+        )
+    except thresher.ArgumentError as diverged:
+        print(f"{model}, seed {seed}: {diverged}", file=sys.stderr)
+        return {s.name: {} for s in ([data] if data else sets)}
+    r, records = tower.report, {}
+    known = {"n_epochs": r.n_epochs, "best_epoch": r.best_epoch, "valid_loss": r.valid_loss, "valid_auc": r.valid_auc}
+    for tested in [data] if data else sets:
+        vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, train_name, tested.name, model, seed)
+        record = records[tested.name] = {**known, **judge(arguments, tower, tested, model, vectors)}
+        words = f"AUC {record['auc']:.4f}, log loss {record['loss']:.4f}, best of {r.n_epochs} epochs: {r.best_epoch}"
+        print(f"{tested.name}, {model}, seed {seed}: {words}", file=sys.stderr)
+    tower.close()
+    os.remove(path)
+    return records
+
+
+def wanted_sets(arguments, sets, model):
+    """Which of them some table needs the model on."""
+    tables = [name for name in arguments.tables if model in OF_TABLE[name]]
+    return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
+
+
+def measure(arguments, train_name, sets):
+    """{(model, data set): [records, one a seed]}. Seeds outside, so that a run that is cut has whole tables of fewer."""
+    path, out = os.path.join(arguments.keep, "results.json"), {}
+    kept = load(path, {"format": FORMAT, "measured": {}})
+    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+        for model in MODELS:
+            some = wanted_sets(arguments, sets, model)
+            for data in [None] * bool(some) if train_name == "together" else some:
+                names = data.name if data else "+".join(s.name for s in sets)
+                about = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed, "quick": arguments.quick}
+                key = f"{train_name} {names}: {json.dumps(about)}, thresher {thresher.__version__}"
+                if key not in kept["measured"] or arguments.again:
+                    kept["measured"][key] = train(arguments, train_name, sets, data, model, seed)
+                    save(path, kept)
+                for name, record in kept["measured"][key].items():
+                    out.setdefault((model, name), []).append(record)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------- tables
+
+
+class Means:
+    """Means over seeds of what was measured."""
+
+    def __init__(self, measured):
+        self.measured = measured
+
+    def values(self, model, data, name):
+        return [record[name] for record in self.measured.get((model, data.name), []) if name in record]
+
+    def mean(self, model, data, name="auc"):
+        values = self.values(model, data, name)
+        return mean_of(values)[0] if values else float("nan")
+
+    def cell(self, model, data, name="auc"):
+        """"-" where nothing was measured, or every training diverged."""
+        values = self.values(model, data, name)
+        return "-" if not values else spread(values) if len(values) > 1 else f"{values[0]:.4f}"
+
+    def lift(self, data, more, less):
+        """How far of the way from m_3's AUC to m_1's one is above another, in per cent (RBE 8.1)."""
+        way = self.mean("m_1", data) - self.mean("m_3", data)
+        return 100 * (self.mean(more, data) - self.mean(less, data)) / way if way > 0 else float("nan")
+
+    def apart(self, data, more, less):
+        """A difference of means with its standard error."""
+        a, b = (self.values(model, data, "auc") for model in (more, less))
+        if not a or not b:
+            return "-"
+        (mean_a, spread_a), (mean_b, spread_b) = mean_of(a), mean_of(b)
+        error = f" ± {(spread_a**2 / len(a) + spread_b**2 / len(b)) ** 0.5:.4f}" if min(len(a), len(b)) > 1 else ""
+        return f"{mean_a - mean_b:+.4f}{error}"
+
+
+def lift_cell(percent):
+    return "-" if percent != percent else f"{percent:.1f}"
+
+
+def bits_cells(model):
+    return ["float" if bits == FLOATS else bits for bits in (MODELS[model].query_bits, MODELS[model].item_bits)]
+
+
+def table_2(means, data, rows):
+    against = "pairs that people called bad" if data.labelled else "sampled items"
+    lines = []
+    for model in FIRST:
+        lift = "-" if model in ("m_1", "m_3") else lift_cell(means.lift(data, model, "m_3"))
+        about = [model, MODELS[model].n_dims, *bits_cells(model)]
+        lines.append([*about, means.cell(model, data, "loss"), means.cell(model, data), lift])
+    columns = ["model", "dims", "query bits", "item bits", "log loss", "AUC", "lift %"]
+    gap = means.mean("m_1", data) - means.mean("m_3", data)
+    parts = [f"### Table 2, {data.name}: AUC against {against}\n", table(columns, lines)]
+    parts.append(f"From m_3 to m_1, the reference gap: {gap:.4f}.\n")
+    held = 0
+    for i, (less, more) in enumerate(zip(ORDER, ORDER[1:])):
+        a, b = means.mean(less, data), means.mean(more, data)
+        holds = a < b if i < 2 else a <= b
+        held += holds
+        if not holds:
+            (_, spread_a), (_, spread_b) = (mean_of(means.values(m, data, "auc") or [0]) for m in (less, more))
+            seeds = f"over {len(means.values(less, data, 'auc'))} seeds they spread by {spread_a:.4f} and {spread_b:.4f}"
+            parts.append(f"{data.name}: {less} is above {more} by {a - b:.4f}; {seeds}.\n")
+    lift = means.lift(data, "rbe*", "m_3")
+    rows.append(figure(f"AUC lift of rbe* from m_3 toward m_1, {data.name}, %", lift, TARGET_LIFT))
+    rows.append(figure(f"of m_2 < m_3 < rbe* <= m_5 <= m_1 hold, {data.name}", held, TARGET_ORDER))
+    return parts, lift >= TARGET_LIFT
+
+
+def wide_table(title, first, models, sets, columns, cells):
+    """A table with some columns for every data set: cells(model, data)."""
+    names = [*first, *(f"{data.name}, {column}" for data in sets for column in columns)]
+    rows = [
+        [model, *(bits_cells(model) if len(first) > 1 else []), *(cell for data in sets for cell in cells(model, data))]
+        for model in models
+    ]
+    return [f"### {title}\n", table(names, rows)]
+
+
+def trend_tables(arguments, means, sets):
+    parts, bits = [], ["model", "query bits", "item bits"]
+    if "4" in arguments.tables:
+        parts += wide_table(
+            "Table 4: bits a dimension, log loss and AUC", bits, BITS, sets, ("loss", "AUC"),
+            lambda model, data: [means.cell(model, data, "loss"), means.cell(model, data)],
+        )  # fmt: skip
+    if "5" in arguments.tables:
+        parts += wide_table(
+            "Table 5: how gradients pass signs, AUC", bits[:1], BITS, sets, ESTIMATORS,
+            lambda model, data: [means.cell(m, data) for m in (model, f"{model} straight", f"{model} tanh")],
+        )  # fmt: skip
+    if "6" in arguments.tables:
+        parts += wide_table(
+            "Table 6: residuals in full and weighted 1/2, 1/4, ..., AUC", bits[:1], MORE_BITS, sets,
+            ("no weights", "weights", "lift %"),
+            lambda model, data: [
+                means.cell(f"{model} plain", data),
+                means.cell(model, data),
+                lift_cell(means.lift(data, model, f"{model} plain")),
+            ],
+        )  # fmt: skip
+    rows = [
+        [name, more, less, paper, *(means.apart(data, more, less) for data in sets)]
+        for name, more, less, paper in TRENDS
+        if name in arguments.tables
+    ]
+    if rows:
+        parts.append("### Trends of the paper: differences of AUC, above 0 where ours has the trend\n")
+        parts.append(table(["table", "model", "less that of", "paper", *(data.name for data in sets)], rows))
+    return parts
+
+
+def codes_table(means, sets, rows):
+    lines = []
+    for data in sets:
+        for words, model, n_bytes, recall, auc in CODE_ROWS:
+            size = "256" if n_bytes is None else f"{means.mean(model, data, n_bytes):.1f}"
+            lines.append([data.name, words, size, means.cell(model, data, recall), means.cell(model, data, auc)])
+        for words, name in (("recall@100", "recall"), ("AUC", "auc")):
+            gain = means.mean("rbe*", data, name) - means.mean("m_1", data, f"xfbq2_{name}")
+            rows.append(figure(f"{words} of rbe* less that of 2-bit XFBQ on m_1, {data.name}", gain, 0))
+    columns = ["data", "codes", "bytes an item", "recall@100 of the right item", "AUC"]
+    return ["### Codes that are learned, and codes made of m_1's vectors\n", table(columns, lines)]
+
+
+def split_table(arguments, sets, together):
+    rows = []
+    for data in sets:
+        learned, tested = len(data.part(False, LEAST_LABEL)), len(data.part(True))
+        options = options_of(arguments, None if together else data)
+        bad = f"{tested - len(data.part(True, LEAST_LABEL))}, by people" if data.labelled else "10 sampled for each"
+        rows.append([data.name, learned, options["n_epochs"], f"{options['word_dropout']:g}", tested, bad])
+    columns = ["data", "pairs to learn from", "epochs", "of words left out", "to test with", "of them bad"]
+    return ["### Pairs, split by query\n", table(columns, rows)]
+
+
+def text(arguments, train_name, sets, measured):
+    together, means, rows, lifted = train_name == "together", Means(measured), [], []
+    o = options_of(arguments, None)
+    parts = [
+        whole_machine(arguments.threads),
+        f"Trained on the pairs of {'all data sets together' if together else 'each data set alone'}: a share of "
+        f"{o['float_share']:g} of the epochs as floats, patience {o['patience']}, batches of {o['batch']}, "
+        f"{o['n_negatives']} negatives, gamma {o['gamma']:g}, rate {o['rate']:g}, "
+        f"{'one table' if o['shared_words'] else 'two tables'} of letter trigrams; seeds from {arguments.seed}, "
+        f"{arguments.seeds} of them. The best epoch by validation loss on {o['valid_share']:g} of the queries that are "
+        "learned from.\n",
+        *split_table(arguments, sets, together),
+    ]
+    if "2" in arguments.tables:
+        for data in sets:
+            more, reached = table_2(means, data, rows)
+            parts += more
+            lifted.append(reached)
+        if len(sets) > 1:
+            words = f"data sets where that lift is {TARGET_LIFT} % or more"
+            rows.append(figure(words, sum(lifted), TARGET_LIFT_SETS))
+    parts += trend_tables(arguments, means, [data for data in sets if data.trends])
+    if "codes" in arguments.tables:
+        parts += codes_table(means, sets, rows)
+    parts.append("Mean ± standard deviation over seeds. Lift: of the way from m_3's AUC to m_1's, how much.\n")
+    return "\n".join([*parts, "### Figures and targets\n", figures(rows)] if rows else parts)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learned codes of texts: the RBE paper's tables, beside Faiss's codes and the same model in PyTorch.
+
+usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
+       ./run bench tower --vectors [OPTION...]: codes of given vectors (vectors.py)
+
+Each part is saved once measured. A later run reuses saved parts unless --again is given.
+Then the report is printed, or with --docs written into docs/benchmarks.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from bench.shared.common import (  # first: one thread, and numpy is there
+    called, load, names_of, need_thresher, parser_of, publish, save, table,
+)
+
+from bench.tower import codes as tower_codes
+from bench.tower import sets as tower_sets
+from bench.tower import tables as tower_tables
+from bench.tower import torch_steps as tower_torch
+from bench.tower import vectors as tower_vectors
+from bench.shared import way
+
+PARTS = ("own", "together", "codes", "speed", "torch")
+FORMAT = 2  # of the results file
+BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
+TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of what is near 0
+PARTS_TITLES = {"own": "Trained on each data set alone", "together": "Trained on all data sets together"}
+
+
+# ---------------------------------------------------------------------------------------------------- parts
+
+
+def read_sets(arguments):
+    """The data sets that are asked for and there, their parts written to arguments.scratch."""
+    sets, share = [], tower_sets.QUICK_SHARE if arguments.quick else 1.0
+    for data in tower_sets.all_sets():
+        if data.name not in arguments.sets:
+            continue
+        if not tower_sets.read(data, arguments.data, share):
+            print(f"{data.name} is left out: {data.file} is not in {arguments.data}/pairs", file=sys.stderr)
+            continue
+        data.trends = arguments.trends is None or data.name in arguments.trends
+        tower_sets.write_parts(data, arguments.scratch)
+        sets.append(data)
+    if not sets:
+        names = ", ".join(arguments.sets)
+        sys.exit(f"bench tower: {arguments.data}: none of the data sets {names} are there: name another with --data")
+    return sets
+
+
+def measure_tables(arguments, results, part):
+    sets = read_sets(arguments)
+    measured = tower_tables.measure(arguments, part, sets)
+    rbe = {data.name: records for (model, name), records in measured.items() for data in sets
+           if model == "rbe*" and name == data.name and all("recall" in record for record in records)}  # fmt: skip
+    results[part] = {"text": tower_tables.text(arguments, part, sets, measured), "rbe": rbe}
+
+
+def measure_speed(arguments, results):
+    sets = read_sets(arguments)
+    words = [arguments.bench, "tower", arguments.scratch, "--sets", ",".join(data.name for data in sets)]
+    words += ["--scratch", arguments.scratch, "--seed", str(arguments.seed)]
+    words += ["--quick"] * arguments.quick + (["--codes", str(arguments.codes)] if arguments.codes else [])
+    lines = [line for line in called(*words).splitlines() if not line.startswith("## ")]
+    split = tower_tables.split_table(arguments, sets, False)
+    results["speed"] = {"text": "\n".join([*split, "\n".join(lines).strip(), ""])}
+
+
+def measure_codes(arguments, results):
+    try:
+        import faiss
+    except ImportError:
+        print("codes: left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
+        return
+    faiss.omp_set_num_threads(1)
+    kept = results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
+    for (train, data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
+        stamp, vectors = os.path.getmtime(path), None
+        for name in tower_codes.CODES:
+            key = f"{train} {data} {seed} {name}"
+            if kept.get(key, {}).get("stamp") == stamp and not arguments.again:
+                continue
+            vectors = vectors or tower_codes.Vectors.load(path)
+            start = time.perf_counter()
+            kept[key] = {**tower_codes.measure(faiss, name, vectors, data == "homedepot"), "stamp": stamp}
+            save(arguments.out, results)
+            words = f"recall {kept[key]['recall']:.4f}, AUC {kept[key]['auc']:.4f}"
+            print(f"{key}: {words} ({time.perf_counter() - start:.0f} s)", file=sys.stderr)
+
+
+# ---------------------------------------------------------------------------------------------------- PyTorch
+
+
+def write_pairs(path, pairs):
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines("\t".join(" ".join(text.split()) for text in pair) + "\n" for pair in pairs)
+
+
+def ours(arguments, pairs_path, model_path):
+    """Our examples a second: the best of some epochs of the very same pairs and model."""
+    words = ["--epochs", str(EPOCHS), "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
+    words += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
+    words += ["--float-share", "0"]  # steps with signs are what is timed
+    return way.best_rate(way.learning_curve(arguments.thresher, pairs_path, model_path, *words))
+
+
+def same_loss(arguments, torch, directory, model_path, pairs):
+    """Our loss of one batch and PyTorch's from the same weights; raises where they are not the same."""
+    path = os.path.join(directory, "batch.tsv")
+    write_pairs(path, pairs)
+    loss = json.loads(called(arguments.thresher, "tower", "eval", model_path, path, "--json", "--quiet"))["loss"]
+    theirs = tower_torch.loss_of_batch(torch, model_path, pairs)
+    if abs(theirs - loss) > TOLERANCE * loss:
+        raise ValueError(f"the loss of a batch is {loss} and {theirs} in PyTorch: not the same model")
+    return loss, theirs
+
+
+def one_way(arguments):
+    """The process of one way."""
+    pairs_path, model_path, words, budget = arguments.one_way
+    torch = way.one_thread()
+    with open(pairs_path, encoding="utf-8") as file:
+        pairs = [tuple(line.rstrip("\n").split("\t")) for line in file]
+    chosen = tower_torch.Way(**json.loads(words))
+    print(json.dumps(tower_torch.time_way(torch, model_path, pairs, chosen, BATCH, NEGATIVES, DROPOUT, float(budget))))
+
+
+def measure_torch(arguments, results):
+    try:
+        torch = way.one_thread()
+    except ImportError:
+        print("torch: left out: torch is not installed", file=sys.stderr)
+        return
+    kept = results.setdefault("torch", {"version": torch.__version__, "sets": {}})["sets"]
+    for data in tower_sets.all_sets():
+        if (data.name in kept and not arguments.again) or (arguments.quick and data.name != "tldr"):
+            continue
+        if not tower_sets.read(data, arguments.data):
+            print(f"torch: {data.name} is left out: not in {arguments.data}", file=sys.stderr)
+            continue
+        # Good pairs whose texts have words of ASCII: those PyTorch's side finds, too.
+        good = [pair[:2] for pair in data.pairs if pair[2] >= tower_sets.LEAST_LABEL]
+        pairs = [p for p in good if all(text.isascii() and tower_torch.words_of(text) for text in p)]
+        with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
+            paths = [os.path.join(directory, name) for name in ("pairs.tsv", "model.safetensors")]
+            write_pairs(paths[0], pairs)
+            first = ours(arguments, *paths)
+            losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
+            some = tower_torch.WAYS[: 3 if arguments.quick else None]
+            ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
+            rate = max(first, ours(arguments, *paths))  # before and after the others
+        print(f"{data.name}, thresher: {rate:.0f} examples/s", file=sys.stderr)
+        kept[data.name] = {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
+        save(arguments.out, results)
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def torch_text(measured):
+    losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
+    rates, targets = way.tables(measured["sets"], "data", "examples_per_s")
+    return "\n".join(
+        [
+            f"### Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one "
+            "thread\n",
+            rates,
+            f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
+            f"{losses}.\n\nPyTorch: {' '.join(tower_torch.Way.__doc__.split())}\n",
+            targets,
+        ]
+    )
+
+
+def codes_text(results):
+    rbe = {(part, name): records for part in PARTS_TITLES for name, records in results.get(part, {}).get("rbe", {}).items()}
+    columns = ["data", "trained on", "codes", "bytes an item", "recall@100", "AUC", "rbe* gains in recall", "in AUC"]
+    rows = tower_codes.rows_of(results["codes"]["measured"], rbe)
+    return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
+
+
+def text(results):
+    parts = ["## ./run bench tower\n"]
+    for part, title in PARTS_TITLES.items():
+        if part in results:
+            parts += [f"### {title}\n", results[part]["text"]]
+    if results.get("codes", {}).get("measured"):
+        parts.append(codes_text(results))
+    if "speed" in results:
+        parts += ["### Speed\n", results["speed"]["text"]]
+    if results.get("torch", {}).get("sets"):
+        parts.append(torch_text(results["torch"]))
+    return "\n".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------------- all
+
+
+def parse():
+    sets = [data.name for data in tower_sets.all_sets()]
+    quick = {"help": "one seed, two epochs, a quarter of the queries: to see that it works"}
+    data = {"help": "where the data sets are, in pairs/"}
+    keep = {"default": "build/bench/tower", "help": "for results and vectors"}
+    parser = parser_of("bench tower", __doc__, "again", "docs", "thresher", quick=quick, data=data, keep=keep)
+    add = parser.add_argument
+    add("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...", help=", ".join(PARTS))
+    add("--sets", type=names_of(sets, "data set"), default=sets, metavar="NAME,...", help="which of them")
+    add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
+    tables = tower_tables.TABLES
+    add("--tables", type=names_of(tables, "table"), default=list(tables), metavar="N,...", help=", ".join(tables))
+    add("--seed", type=int, default=1, metavar="N", help="the first one")
+    add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
+    add("--epochs", type=int, metavar="N", help="at most; what suits a set")
+    add("--patience", type=int, default=10, metavar="N", help="epochs without a better one before it stops; 10")
+    add("--batch", type=int, default=512, metavar="N", help="pairs a step; 512")
+    add("--negatives", type=int, metavar="N", help="items of other pairs that each pair is compared with; all")
+    add("--gamma", type=float, default=10.0, metavar="X", help="what cosines are multiplied by before the soft-max; 10")
+    add("--rate", type=float, default=0.002, metavar="X", help="of learning; 0.002")
+    add("--word-dropout", type=float, metavar="X", help="share of a text's words that is left out; what suits a set")
+    add("--float-share", type=float, default=0.5, metavar="X", help="share of the epochs that learn floats; 0.5")
+    add("--valid-share", type=float, default=0.02, metavar="X", help="share of the queries that validate; 0.02")
+    add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")
+    add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
+    add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
+    add("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
+    add("--one-way", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.seeds = 1 if arguments.quick else arguments.seeds
+    arguments.out = os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json")
+    return arguments
+
+
+def main():
+    if "--vectors" in sys.argv:
+        tower_vectors.main()
+        return
+    arguments = parse()
+    if arguments.one_way:
+        one_way(arguments)
+        return
+    need_thresher("bench tower")
+    os.makedirs(arguments.keep, exist_ok=True)
+    results = load(arguments.out, {"format": FORMAT})
+    for part in arguments.parts:
+        with tempfile.TemporaryDirectory(prefix="thresher-bench-") as arguments.scratch:
+            if part in PARTS_TITLES:
+                measure_tables(arguments, results, part)
+            elif part == "speed" and ("speed" not in results or arguments.again):
+                measure_speed(arguments, results)
+            elif part == "codes":
+                measure_codes(arguments, results)
+            elif part == "torch":
+                measure_torch(arguments, results)
+        save(arguments.out, results)
+    publish(text(results), "bench tower", arguments.docs)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)  # it has printed why
