@@ -128,8 +128,9 @@ foreach(source IN LISTS fuzz_sources)
     string(REGEX REPLACE "^fuzz_" "" name ${target})
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE ${test_libraries})
-    if(EXISTS ${PROJECT_SOURCE_DIR}/programs/thresher/${name}.c) # a reader of the program's own
-        target_sources(${target} PRIVATE programs/thresher/${name}.c)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/programs/thresher/input/${name}.c) # a reader of the program's own
+        target_sources(${target} PRIVATE programs/thresher/input/${name}.c)
+        target_include_directories(${target} PRIVATE programs/thresher)
     endif()
     if(THR_FUZZ)
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)

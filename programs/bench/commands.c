@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.c - the program thresher-bench: its name and the list of its commands. */
 #include "bench.h"
-#include "program.h"
+#include "cli/program.h"
 
 const prog_identity prog_self = {
     .name = "thresher-bench",

@@ -2,7 +2,7 @@
 /*
  * commands.c - the program thresher: its name and its commands. Each command's table is beside its function.
  */
-#include "program.h"
+#include "commands.h"
 
 static const prog_noun elsewhere[] = {
     {"bench",

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "program.h"
+#include "commands.h"
 
 /* The verb's part of "index build"; nothing for a noun that is a command itself. */
 static const char *blank(const prog_command *command) {

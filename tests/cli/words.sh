@@ -111,13 +111,13 @@ fails 1 '-5' "$THRESHER" info -5
 
 # a table with more options than the parser can remember does not compile
 if command -v "${CC:-cc}" >/dev/null; then
-    options='#include "program.h"
+    options='#include "cli/program.h"
 static const prog_option options[] = {[N] = PROG_OPTIONS_END};
 const prog_command command = {.options = PROG_OPTIONS(options)};'
     compile() {
         # shellcheck disable=SC2154 # lib.inc sets source_dir
         printf '%s\n' "$options" | "${CC:-cc}" -std=c17 -fsyntax-only -DN="$1" -I "$source_dir/include" \
-            -I "$source_dir/programs/thresher" -x c - 2>err
+            -I "$source_dir/programs" -x c - 2>err
     }
     compile 64 || die "a table of 64 options does not compile"
     ! compile 65 || die "a table of 65 options compiles"

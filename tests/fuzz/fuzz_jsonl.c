@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../programs/thresher/jsonl.h"
+#include "input/jsonl.h"
 #include "fuzz/io_fuzz.h"
 
 /* The list as the program writes it, but for zeros in front of numbers. */

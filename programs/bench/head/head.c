@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "head.h"
-#include "program.h"
-#include "talk.h"
+#include "cli/program.h"
+#include "cli/messages.h"
 
 enum { K = 12, BEAM = 12, BATCHES = 8, PAPER_WORDS = 40000, ROUNDS = 3, MOST_ROUNDS = 200 };
 

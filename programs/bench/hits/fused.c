@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "hits.h"
-#include "program.h"
+#include "cli/program.h"
 
 enum { DIMS = 64, N_FEATURES = 200, K = 100, MOST_QUERIES = 16, ROUNDS = 3 };
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "hits.h"
-#include "program.h"
-#include "talk.h"
+#include "cli/program.h"
+#include "cli/messages.h"
 
 enum {
     K = BENCH_HITS_K,

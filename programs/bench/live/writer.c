@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "program.h"
+#include "cli/program.h"
 #include "run.h"
 
 enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16, REFRESHES = 20 };

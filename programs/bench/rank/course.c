@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "program.h"
+#include "cli/program.h"
 #include "rank.h"
-#include "talk.h"
+#include "cli/messages.h"
 
 enum { N_SOLVERS = 3, ROUNDS = 3, N_LEVELS = 3 };
 

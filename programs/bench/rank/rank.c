@@ -11,9 +11,9 @@
 
 #include <thresher/device.h>
 
-#include "program.h"
+#include "cli/program.h"
 #include "rank.h"
-#include "talk.h"
+#include "cli/messages.h"
 
 enum { N_SHAPES = 2, ROUNDS = 3 };
 

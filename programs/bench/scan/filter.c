@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
+#include "cli/program.h"
 #include "run.h"
 
 enum { K = 10, N_QUERIES = 6, ROUNDS = 8, EXACT_ROUNDS = 3, RUN_ROWS = 1000, DIMS = 200 };

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
+#include "cli/program.h"
 #include "run.h"
-#include "talk.h"
+#include "cli/messages.h"
 
 enum { K = 10, REPEATS = 5, N_COUNTS = 7, FIRST_BITS = 2, LAST_BITS = 4 };
 

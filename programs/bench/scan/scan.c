@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "program.h"
-#include "talk.h"
+#include "cli/json.h"
+#include "cli/program.h"
+#include "cli/messages.h"
 
 enum { K = 10, ROUNDS = 8, SCAN_REPEATS = 6, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
 

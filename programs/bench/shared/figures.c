@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "program.h"
+#include "cli/json.h"
+#include "cli/program.h"
 #include "run.h"
-#include "talk.h"
+#include "cli/messages.h"
 
 enum { ANONYMOUS_BYTES = 512 << 20 };
 

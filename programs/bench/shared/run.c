@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - what every bench command does before and after its sections. */
-#include "program.h"
+#include "cli/program.h"
 #include "run.h"
-#include "talk.h"
+#include "cli/messages.h"
 
 const prog_argument bench_no_arguments[] = {{.name = NULL}};
 

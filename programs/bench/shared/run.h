@@ -6,7 +6,7 @@
 #define THRESHER_BENCH_RUN_H
 
 #include "bench.h"
-#include "program.h"
+#include "cli/program.h"
 
 typedef struct bench_scan_values {
     const char *data, *scratch, *curves;

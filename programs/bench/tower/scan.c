@@ -7,8 +7,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "program.h"
-#include "talk.h"
+#include "cli/program.h"
+#include "cli/messages.h"
 #include "tower.h"
 
 enum {

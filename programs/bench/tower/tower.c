@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talk.h"
+#include "cli/messages.h"
 
 enum {
     EPOCHS = 3,

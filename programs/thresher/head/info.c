@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * info.c - `head info FILE` and `head verify FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "input/endings.h"
+#include "cli/json.h"
+#include "output/plain.h"
+#include "commands.h"
+#include "info/verified.h"
+#include "cli/messages.h"
+
+typedef struct head_values {
+    const char *path;
+} head_values;
+
+static const prog_argument arguments[] = {
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(head_values, path), "a head that thresher head build wrote")},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+bool prog_is_head(const char *path) {
+    return prog_has_bytes(path, 0, "THRHEAD");
+}
+
+static void print_json(const char *path, const thr_head_info *info) {
+    prog_json json = prog_json_object();
+
+    prog_json_key_text(&json, "head", path);
+    prog_json_key_count(&json, "n_words", info->n_words);
+    prog_json_key_count(&json, "n_dims", info->n_dims);
+    prog_json_key_text(&json, "keep", thr_dtype_name(info->dtype));
+    prog_json_key_bool(&json, "has_bias", info->has_bias);
+    prog_json_key_bool(&json, "has_order", info->has_order);
+    prog_json_key_count(&json, "bands", info->n_bands);
+    prog_json_key_count(&json, "hashes", info->n_hashes);
+    prog_json_key_count(&json, "places", info->n_places);
+    prog_json_key_count(&json, "n_codes", info->n_codes);
+    prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
+    prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
+    prog_json_key_count(&json, "planes", info->n_planes);
+    prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_count(&json, "format_version", info->format_version);
+    prog_json_end_object(&json);
+}
+
+static void print_text(const char *path, const thr_head_info *info) {
+    prog_line("head            %s", path);
+    (void)printf("words           %s%s\n", prog_exact(info->n_words).text,
+                 info->has_order ? ", with their order by frequency" : ", numbered by frequency");
+    (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
+    (void)printf("weights         %s, %s\n", thr_dtype_name(info->dtype), prog_bytes((double)info->weight_bytes).text);
+    (void)printf("bias            %s\n", info->has_bias ? "yes" : "no");
+    if (info->n_bands > 0) {
+        (void)printf("hashes          %" PRIu32 " bands of %" PRIu32 ", of the largest of %" PRIu32 ", %s\n",
+                     info->n_bands, info->n_hashes, info->n_places, prog_bytes((double)info->hash_bytes).text);
+        (void)printf("codes           %s, of %.1f words each\n", prog_exact(info->n_codes).text,
+                     (double)info->n_words * (double)info->n_bands / (double)(info->n_codes > 0 ? info->n_codes : 1));
+    } else {
+        (void)printf("hashes          none\n");
+    }
+    if (info->n_planes > 0)
+        (void)printf("plane codes     %" PRIu32 " planes, %s\n", info->n_planes,
+                     prog_bytes((double)info->plane_bytes).text);
+    else
+        (void)printf("plane codes     none\n");
+    (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_head(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_head *head = NULL;
+
+    if (thr_head_open(run->context, path, &head, &err) != THR_OK)
+        return prog_failed(&err);
+    const thr_head_info info = thr_head_get_info(head);
+    if (run->globals.json)
+        print_json(path, &info);
+    else
+        print_text(path, &info);
+    thr_head_free(head);
+    return PROG_DONE;
+}
+
+static int run_info(program *run, const void *values) {
+    return prog_print_head(run, ((const head_values *)values)->path);
+}
+
+const prog_command prog_head_info = {
+    PROG_COMMAND("head", "info", head_values, arguments, no_options, run_info),
+    .summary = "describe a head",
+    .text = "Shows words and dimensions, the type of the weights, the hashes and codes, and their "
+            "sizes.",
+    .examples = PROG_EXAMPLES("thresher head info model.head"),
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *path = ((const head_values *)values)->path;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_head *head = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_head_open(run->context, path, &head, &err) != THR_OK || thr_head_verify(head, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_progress_end();
+    prog_print_verified(run, "head", path, thr_head_get_info(head).file_bytes, start);
+out:
+    thr_head_free(head);
+    return rc;
+}
+
+const prog_command prog_head_verify = {
+    PROG_COMMAND("head", "verify", head_values, arguments, no_options, run_verify),
+    .summary = "read every byte of a head and check it",
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
+            "damaged; the message names the section.",
+    .examples = PROG_EXAMPLES("thresher head verify model.head"),
+};

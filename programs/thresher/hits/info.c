@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * info.c - `hits info FILE` and `hits verify FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "input/endings.h"
+#include "cli/json.h"
+#include "output/plain.h"
+#include "commands.h"
+#include "info/verified.h"
+#include "cli/messages.h"
+
+typedef struct hits_values {
+    const char *path;
+} hits_values;
+
+static const prog_argument arguments[] = {
+    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(hits_values, path),
+                   "posting lists that thresher hits build wrote")},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+bool prog_is_hits(const char *path) {
+    return prog_has_bytes(path, 0, "THRHIT");
+}
+
+static double per_posting(const thr_hits_info *info) {
+    return info->n_postings > 0 ? (double)info->list_bytes / (double)info->n_postings : 0.0;
+}
+
+static void print_json(const char *path, const thr_hits_info *info) {
+    prog_json json = prog_json_object();
+
+    prog_json_key_text(&json, "hits", path);
+    prog_json_key_count(&json, "n_items", info->n_items);
+    prog_json_key_count(&json, "n_features", info->n_features);
+    prog_json_key_count(&json, "n_postings", info->n_postings);
+    prog_json_key_count(&json, "n_ids", info->n_ids);
+    prog_json_key_count(&json, "n_runs", info->n_runs);
+    prog_json_key_count(&json, "run_postings", info->n_postings - info->n_ids - info->bitmap_postings);
+    prog_json_key_count(&json, "n_bitmaps", info->n_bitmaps);
+    prog_json_key_count(&json, "bitmap_postings", info->bitmap_postings);
+    prog_json_key_count(&json, "list_bytes", info->list_bytes);
+    prog_json_key_real(&json, "bytes_per_posting", per_posting(info));
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_text(&json, "order", info->order == THR_HITS_ORDER_FEATURES ? "features" : "rows");
+    prog_json_key_bool(&json, "has_ids", info->has_ids);
+    prog_json_key_bool(&json, "has_names", info->has_names);
+    prog_json_key_bool(&json, "has_words", info->has_words);
+    if (info->model != 0) {
+        char model[17];
+
+        (void)snprintf(model, sizeof model, "%016" PRIx64, info->model);
+        prog_json_key_text(&json, "model", model);
+    }
+    prog_json_key_count(&json, "format_version", info->format_version);
+    prog_json_end_object(&json);
+}
+
+static double share(const thr_hits_info *info, uint64_t n_postings) {
+    return info->n_postings > 0 ? 100.0 * (double)n_postings / (double)info->n_postings : 0.0;
+}
+
+static void print_text(const char *path, const thr_hits_info *info) {
+    prog_line("posting lists   %s", path);
+    (void)printf("items           %s\n", prog_exact(info->n_items).text);
+    (void)printf("features        %s%s\n", prog_exact(info->n_features).text, info->has_words ? ", with words" : "");
+    (void)printf("postings        %s, %.1f an item\n", prog_exact(info->n_postings).text,
+                 (double)info->n_postings / (double)info->n_items);
+    (void)printf("  as ids        %.0f %%\n", share(info, info->n_ids));
+    (void)printf("  as runs       %.0f %%, in %s runs\n",
+                 share(info, info->n_postings - info->n_ids - info->bitmap_postings), prog_exact(info->n_runs).text);
+    (void)printf("  as bitmaps    %.0f %%, in %s blocks of 256 items\n", share(info, info->bitmap_postings),
+                 prog_exact(info->n_bitmaps).text);
+    (void)printf("lists           %s, %.2f bytes a posting\n", prog_bytes((double)info->list_bytes).text,
+                 per_posting(info));
+    (void)printf("order           %s\n", info->order == THR_HITS_ORDER_FEATURES
+                                             ? "items with the same frequent features are neighbours"
+                                             : "as items were given");
+    (void)printf("ids             %s\n", info->has_names ? "row numbers, with names"
+                                         : info->has_ids ? "given ids"
+                                                         : "row numbers");
+    if (info->model != 0)
+        (void)printf("queries         of the model %016" PRIx64 "\n", info->model);
+    (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_hits(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_hits *hits = NULL;
+
+    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK)
+        return prog_failed(&err);
+    const thr_hits_info info = thr_hits_get_info(hits);
+    if (run->globals.json)
+        print_json(path, &info);
+    else
+        print_text(path, &info);
+    thr_hits_free(hits);
+    return PROG_DONE;
+}
+
+static int run_info(program *run, const void *values) {
+    return prog_print_hits(run, ((const hits_values *)values)->path);
+}
+
+const prog_command prog_hits_info = {
+    PROG_COMMAND("hits", "info", hits_values, arguments, no_options, run_info),
+    .summary = "describe posting lists",
+    .text = "Shows the numbers of items, features and postings, the forms in which their blocks are "
+            "stored, and their sizes.",
+    .examples = PROG_EXAMPLES("thresher hits info ads.hits"),
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *path = ((const hits_values *)values)->path;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_hits *hits = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK || thr_hits_verify(hits, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_progress_end();
+    prog_print_verified(run, "hits", path, thr_hits_get_info(hits).file_bytes, start);
+out:
+    thr_hits_free(hits);
+    return rc;
+}
+
+const prog_command prog_hits_verify = {
+    PROG_COMMAND("hits", "verify", hits_values, arguments, no_options, run_verify),
+    .summary = "read every byte of posting lists and check it",
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
+            "damaged; the message names the section.",
+    .examples = PROG_EXAMPLES("thresher hits verify ads.hits"),
+};

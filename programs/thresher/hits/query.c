@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/query.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/messages.h"
+
+/* Without memory each array keeps its content. */
+static bool more_words(prog_hits_batch *b, size_t n) {
+    size_t *words = realloc(b->words, n * sizeof *words);
+    b->words = words != NULL ? words : b->words;
+    uint32_t *features = realloc(b->features, n * sizeof *features);
+    b->features = features != NULL ? features : b->features;
+    float *weights = realloc(b->weights, n * sizeof *weights);
+    b->weights = weights != NULL ? weights : b->weights;
+    b->capacity = n;
+    return words != NULL && features != NULL && weights != NULL;
+}
+
+static bool more_text(prog_hits_batch *b, size_t n) {
+    char *text = realloc(b->text, n);
+    b->text = text != NULL ? text : b->text;
+    b->text_capacity = n;
+    return text != NULL;
+}
+
+static bool more_queries(prog_hits_batch *b, size_t n) {
+    uint64_t *offsets = realloc(b->offsets, (n + 1) * sizeof *offsets);
+    b->offsets = offsets != NULL ? offsets : b->offsets;
+    b->queries_capacity = n;
+    return offsets != NULL;
+}
+
+/* Reserve memory for one more query, from a line of this length. */
+static bool reserve(prog_hits_batch *b, size_t length) {
+    const size_t n = b->n + length / 2 + 1; /* most words in a line of this length */
+    if (n > b->capacity && !more_words(b, 2 * n))
+        return false;
+    if (b->text_size + length + 1 > b->text_capacity && !more_text(b, 2 * (b->text_size + length + 1)))
+        return false;
+    return b->n_queries < b->queries_capacity || more_queries(b, 2 * b->n_queries + 16);
+}
+
+bool prog_hits_weight(const char *word, const char **colon, float *weight) {
+    char *end = NULL;
+    *colon = strrchr(word, ':');
+    if (*colon == NULL || *colon == word || (*colon)[1] == '\0')
+        return false;
+    *weight = strtof(*colon + 1, &end);
+    return *end == '\0';
+}
+
+/* Parse a word with a fingerprint; false for other words. */
+static bool take_model(const char *word, uint64_t *model) {
+    const size_t begin = strlen(PROG_HITS_MODEL_WORD);
+    if (strncmp(word, PROG_HITS_MODEL_WORD, begin) != 0 || strlen(word + begin) != PROG_HITS_MODEL_DIGITS ||
+        strspn(word + begin, "0123456789abcdef") != PROG_HITS_MODEL_DIGITS)
+        return false;
+    *model = strtoull(word + begin, NULL, 16);
+    return true;
+}
+
+/* Whether the text before the last colon of an unknown word is a feature: what follows was meant as a weight. */
+static bool has_bad_weight(const thr_hits *hits, char *word) {
+    char *colon = strrchr(word, ':');
+    uint32_t feature;
+    if (colon == NULL || colon == word)
+        return false;
+    *colon = '\0';
+    const bool is_feature = thr_hits_feature(hits, word, &feature);
+    *colon = ':';
+    return is_feature;
+}
+
+/* "word:2.5" has weight 2.5. Text after the last colon that is not a number is part of the word. */
+static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name, char *word) {
+    const char *colon;
+    float weight = 1;
+    const bool weighed = prog_hits_weight(word, &colon, &weight);
+    if (weighed)
+        word[colon - word] = '\0';
+    else
+        weight = 1;
+    if (!isfinite(weight)) {
+        prog_error("%s: the weight of %.200s is not a finite number", name, word);
+        return PROG_FAILED;
+    }
+    b->words[b->n] = (size_t)(word - b->text);
+    b->weights[b->n] = weight;
+    if (!thr_hits_feature(hits, word, &b->features[b->n]))
+        b->features[b->n] = UINT32_MAX;
+    if (b->features[b->n] == UINT32_MAX && !weighed && has_bad_weight(hits, word)) {
+        prog_error("%s: the weight of %.200s is not a number: write a number after the last colon", name, word);
+        return PROG_FAILED;
+    }
+    b->n++;
+    return PROG_DONE;
+}
+
+int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
+                        uint64_t *model) {
+    int rc = PROG_DONE;
+    if (!reserve(batch, length))
+        return prog_no_memory();
+    char *text = batch->text + batch->text_size, *state = NULL;
+    memcpy(text, line, length);
+    text[length] = '\0';
+    batch->text_size += length + 1;
+    batch->offsets[batch->n_queries] = batch->n;
+    *model = 0;
+    char *const first = text + strspn(text, " \t");
+    for (char *word = strtok_r(text, " \t", &state); word != NULL && rc == PROG_DONE;
+         word = strtok_r(NULL, " \t", &state))
+        if (word != first || !take_model(word, model))
+            rc = take_word(batch, hits, name, word);
+    batch->offsets[++batch->n_queries] = batch->n;
+    return rc;
+}
+
+void prog_hits_batch_clear(prog_hits_batch *batch) {
+    batch->n = batch->n_queries = batch->text_size = 0;
+}
+
+prog_hits_query prog_hits_batch_query(const prog_hits_batch *b, size_t i) {
+    const size_t at = (size_t)b->offsets[i];
+    return (prog_hits_query){b->text, b->words + at, b->features + at, b->weights + at, (size_t)b->offsets[i + 1] - at};
+}
+
+void prog_hits_batch_free(prog_hits_batch *batch) {
+    free(batch->text);
+    free(batch->words);
+    free(batch->features);
+    free(batch->weights);
+    free(batch->offsets);
+    *batch = (prog_hits_batch){.n = 0};
+}

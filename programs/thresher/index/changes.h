@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* changes.h - report what a change did to an index, for the commands that change one. */
+#ifndef THRESHER_PROGRAM_INDEX_CHANGES_H
+#define THRESHER_PROGRAM_INDEX_CHANGES_H
+
+#include "cli/program.h"
+
+typedef enum prog_change_kind { PROG_ADDED, PROG_UPSERTED, PROG_REMOVED, PROG_COMPACTED } prog_change_kind;
+
+typedef struct prog_change {
+    prog_change_kind kind;
+    const char *dir;
+    thr_index_change done;
+    bool ids_chosen;                        /* the index chose the ids of the added items */
+    uint64_t n_missing;                     /* ids and names to remove that no item has */
+    uint64_t file_bytes_before, file_bytes; /* of a compaction */
+    double seconds;
+} prog_change;
+
+/* Print a note, and with --json an object. */
+void prog_report_change(const program *run, const prog_change *change);
+
+#endif

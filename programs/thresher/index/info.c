@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * info.c - `index info DIR` and `index verify DIR`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tower/dual.h"
+#include "index/output.h"
+#include "cli/json.h"
+#include "info/model.h"
+#include "output/plain.h"
+#include "commands.h"
+#include "info/verified.h"
+#include "cli/messages.h"
+
+typedef struct index_values {
+    const char *dir;
+} index_values;
+
+static const prog_argument arguments[] = {
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(index_values, dir), "an index")},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+static double per_item(uint64_t bytes, uint64_t n_items) {
+    return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
+}
+
+/* Whether the items' codes are a model's. */
+static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
+    return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
+}
+
+/* How much the codes lose; 0 where unknown. */
+typedef struct code_errors {
+    float now, learned;
+} code_errors;
+
+static void print_code_errors(code_errors e) {
+    if (e.now > 0 && e.learned > 0)
+        (void)printf("code error      %.3f of the items' spread, %.3f when the codes were learned%s\n", (double)e.now,
+                     (double)e.learned,
+                     (double)e.now > THR_RECODE_PAYS * (double)e.learned
+                         ? ": 'thresher index compact --recode' makes searches faster"
+                         : "");
+    else if (e.now > 0)
+        (void)printf("code error      %.3f of the items' spread\n", (double)e.now);
+}
+
+static void print_json(const char *dir, const thr_index *index, code_errors errors) {
+    const thr_index_info info = thr_index_get_info(index);
+    prog_json json = prog_json_object();
+
+    prog_json_index(&json, dir, index);
+    prog_json_key_count(&json, "n_commits", thr_index_n_commits(index));
+    prog_json_key_count(&json, "n_removed", thr_index_n_removed(index));
+    if (errors.now > 0)
+        prog_json_key_real(&json, "code_error", (double)errors.now);
+    if (errors.learned > 0)
+        prog_json_key_real(&json, "code_error_learned", (double)errors.learned);
+    prog_json_key_bool(&json, "has_ids", info.has_ids);
+    prog_json_key_bool(&json, "has_names", info.has_names);
+    prog_json_key_count(&json, "code_bytes", info.code_bytes);
+    prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
+    prog_json_key_count(&json, "n_cells", thr_index_get_cells(index).n_cells);
+    prog_json_key_count(&json, "format_version", info.format_version);
+    if (thr_index_tower(index) != NULL) {
+        prog_json_key(&json, "model");
+        prog_json_open(&json, '{');
+        prog_json_model(&json, thr_index_tower(index));
+        prog_json_close(&json, '}');
+    }
+    if (thr_index_dual(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+        prog_json_key(&json, "model");
+        prog_json_open(&json, '{');
+        prog_json_dual(&json, &dual);
+        prog_json_close(&json, '}');
+    }
+    prog_json_end_object(&json);
+}
+
+/* "3 bits a dimension, 1 of them screened first" */
+typedef struct planes_text {
+    char text[80];
+} planes_text;
+
+static planes_text planes_of(const thr_index_info *info) {
+    planes_text planes;
+    const char *unit = info->item_bits == 1 ? "bit" : "bits";
+
+    if (info->lead_bits < info->item_bits)
+        (void)snprintf(planes.text, sizeof planes.text,
+                       "%" PRIu32 " %s a dimension, %" PRIu32 " of them screened first", info->item_bits, unit,
+                       info->lead_bits);
+    else
+        (void)snprintf(planes.text, sizeof planes.text, "%" PRIu32 " %s a dimension", info->item_bits, unit);
+    return planes;
+}
+
+static void print_text(const char *dir, thr_index *index, code_errors errors) {
+    const thr_index_info given = thr_index_get_info(index), *info = &given;
+    const thr_index_cells cells = thr_index_get_cells(index);
+    const thr_tower *tower = thr_index_tower(index);
+    const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
+                        *hits = &lists;
+    const char *ids = info->has_names && info->has_ids ? "given ids, with names"
+                      : info->has_names                ? "row numbers, with names"
+                      : info->has_ids                  ? "given ids"
+                                                       : "row numbers";
+    const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
+
+    prog_line("index           %s", dir);
+    (void)printf("items           %s\n", prog_exact(info->n_items).text);
+    (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
+    (void)printf("metric          %s\n", thr_metric_name(info->metric));
+    (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
+                 prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+    print_code_errors(errors);
+    (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
+    (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
+    if (info->tuned_queries > 0)
+        (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
+    else
+        (void)printf("calibration     none\n");
+    if (tower != NULL && holds_codes(info, &model))
+        (void)printf("kept vectors    none: codes are the model's vectors\n");
+    else if (info->keep == THR_DTYPE_NONE)
+        (void)printf("kept vectors    none: scores are estimates\n");
+    else
+        (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
+                     prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
+    if (tower != NULL)
+        (void)printf("model           %s, %s\n", prog_model_line(tower).text,
+                     prog_bytes((double)prog_model_bytes(index)).text);
+    if (thr_index_dual(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+        (void)printf("model           %s, %s\n", prog_dual_line(&dual).text,
+                     prog_bytes((double)prog_model_bytes(index)).text);
+    }
+    if (info->has_features)
+        (void)printf("features        %s, %s of posting lists\n", prog_short((double)hits->n_features).text,
+                     prog_bytes((double)hits->file_bytes).text);
+    (void)printf("ids             %s\n", ids);
+    (void)printf("segments        %" PRIu32 "\n", info->n_segments);
+    (void)printf("changes         %s, %s not yet compacted away\n",
+                 prog_counted(thr_index_n_commits(index), "commit").text,
+                 prog_counted(thr_index_n_removed(index), "removed item").text);
+    if (cells.n_cells > 0)
+        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f in the mean\n",
+                     cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
+    (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
+                 prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " beside the model" : "");
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_index(program *run, const char *dir) {
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    code_errors errors;
+    int rc = PROG_DONE;
+
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_index_code_error(index, &errors.now, &errors.learned, &err) != THR_OK)
+        rc = prog_failed(&err);
+    else if (run->globals.json)
+        print_json(dir, index, errors);
+    else
+        print_text(dir, index, errors);
+    thr_index_free(index);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+static int run_info(program *run, const void *values) {
+    return prog_print_index(run, ((const index_values *)values)->dir);
+}
+
+const prog_command prog_index_info = {
+    PROG_COMMAND("index", "info", index_values, arguments, no_options, run_info),
+    .summary = "describe an index",
+    .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
+            "vectors, to measure the error of their codes; thresher index verify reads everything.",
+    .examples = PROG_EXAMPLES("thresher index info words.index", "thresher index info words.index --json"),
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *dir = ((const index_values *)values)->dir;
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    int rc = PROG_FAILED;
+    const double start = prog_seconds();
+
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK || thr_index_verify(index, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_print_verified(run, "index", dir, thr_index_get_info(index).file_bytes, start);
+    rc = PROG_DONE;
+out:
+    thr_index_free(index);
+    return rc;
+}
+
+const prog_command prog_index_verify = {
+    PROG_COMMAND("index", "verify", index_values, arguments, no_options, run_verify),
+    .summary = "read every byte of an index and check it",
+    .text = "Reads all files of an index and compares all checksums. Exit code 1: the index is "
+            "damaged; the message names the file, the section and the offset.",
+    .examples = PROG_EXAMPLES("thresher index verify words.index"),
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "hits/words.h"
+#include "cli/json.h"
+#include "cli/messages.h"
+
+const char *const prog_metrics[] = {"cosine", "ip", "l2", NULL};
+const char *const prog_keeps[] = {"f32", "f16", "i8", NULL};
+const thr_dtype prog_keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+
+uint64_t prog_model_bytes(const thr_index *index) {
+    const thr_tower *tower = thr_index_tower(index);
+    const thr_dual *dual = thr_index_dual(index);
+
+    return tower != NULL ? thr_tower_get_info(tower).file_bytes : dual != NULL ? thr_dual_get_info(dual).file_bytes : 0;
+}
+
+static double per_item(uint64_t bytes, uint64_t n_items) {
+    return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
+}
+
+double prog_bytes_per_item(const thr_index *index) {
+    const thr_index_info info = thr_index_get_info(index);
+
+    return per_item(info.file_bytes - prog_model_bytes(index), info.n_items);
+}
+
+void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
+    const thr_index_info info = thr_index_get_info(index);
+
+    prog_json_key_text(json, "index", dir);
+    prog_json_key_count(json, "n_items", info.n_items);
+    prog_json_key_count(json, "n_dims", info.n_dims);
+    prog_json_key_text(json, "metric", thr_metric_name(info.metric));
+    prog_json_key_count(json, "item_bits", info.item_bits);
+    prog_json_key_text(json, "keep", thr_dtype_name(info.keep));
+    prog_json_key_count(json, "lead_bits", info.lead_bits);
+    prog_json_key_bool(json, "centred", info.centred);
+    prog_json_key_bool(json, "rotated", info.rotated);
+    prog_json_key_count(json, "tuned_queries", info.tuned_queries);
+    prog_json_key_bool(json, "features", info.has_features);
+    prog_json_key_count(json, "n_segments", info.n_segments);
+    prog_json_key_real(json, "code_bytes_per_item", per_item(info.code_bytes, info.n_items));
+    prog_json_key_real(json, "vector_bytes_per_item", per_item(info.vector_bytes, info.n_items));
+    prog_json_key_real(json, "bytes_per_item", prog_bytes_per_item(index));
+    prog_json_key_count(json, "file_bytes", info.file_bytes);
+}
+
+/* Open the new index and print its size. */
+static int report(const program *run, const char *dir, const char *features, double seconds) {
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    thr_index_info info;
+
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
+        return prog_failed(&err);
+    info = thr_index_get_info(index);
+    prog_note("built %s: %s of %s, %s, %s, %.1f bytes an item%s%s, in %s (%s items/s)", dir,
+              prog_counted(info.n_items, "item").text, prog_counted(info.n_dims, "dimension").text,
+              thr_metric_name(info.metric), prog_counted(info.item_bits, "bit").text, prog_bytes_per_item(index),
+              prog_model_bytes(index) > 0 ? " and a model of " : "",
+              prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
+              prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
+    if (features != NULL)
+        prog_hits_note_weighed(run, thr_index_hits(index), 0, features);
+    if (run->globals.json) {
+        prog_json json = prog_json_object();
+
+        prog_json_index(&json, dir, index);
+        prog_json_key_real(&json, "build_s", seconds);
+        prog_json_key_real(&json, "items_per_s", (double)info.n_items / seconds);
+        prog_json_end_object(&json);
+    }
+    thr_index_free(index);
+    return PROG_DONE;
+}
+
+int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_index_build_options *build,
+                     double start) {
+    thr_error err = {.status = THR_OK};
+
+    prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
+                thr_isa_name(thr_context_isa(run->context)));
+    if (thr_index_build(run->context, dir, rows, build, &err) != THR_OK)
+        return prog_failed_to_build(&err);
+    prog_progress_end();
+    return report(run, dir, build->features_path, prog_seconds() - start);
+}

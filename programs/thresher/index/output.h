@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.h - build an index and print a summary, for the commands that build or show one. */
+#ifndef THRESHER_PROGRAM_INDEX_OUTPUT_H
+#define THRESHER_PROGRAM_INDEX_OUTPUT_H
+
+#include "cli/json.h"
+#include "cli/program.h"
+
+/* Choices of --metric, in the order of thr_metric, and of --keep, whose types are prog_keep_dtypes. */
+extern const char *const prog_metrics[], *const prog_keeps[];
+extern const thr_dtype prog_keep_dtypes[];
+
+/* Returns PROG_DONE, or an exit code after printing an error. start: prog_seconds when the command began. */
+int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_index_build_options *build,
+                     double start);
+
+/* Write the properties of an index as keys of the open object. */
+void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
+
+/* File bytes an item, without the model, whose size does not depend on the number of items. */
+double prog_bytes_per_item(const thr_index *index);
+uint64_t prog_model_bytes(const thr_index *index); /* 0 where there is none */
+
+#endif

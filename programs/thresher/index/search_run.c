@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/search_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/rows.h"
+#include "input/input.h"
+#include "cli/messages.h"
+
+/* ------------------------------------------------------------------------------------------------ prepare */
+
+static const char *name_of(const void *index, uint64_t id) {
+    return thr_index_name(index, id);
+}
+
+static uint64_t model_of(const thr_index *index) {
+    return thr_index_dual(index) != NULL    ? thr_dual_get_info(thr_index_dual(index)).fingerprint
+           : thr_index_tower(index) != NULL ? thr_tower_get_info(thr_index_tower(index)).fingerprint
+                                            : 0;
+}
+
+/* Move to the newest commit. */
+static thr_status follow(prog_vector_search *s, thr_error *err) {
+    thr_index *newer;
+    const thr_status status = thr_index_refresh(s->index, &newer, err);
+
+    if (newer == NULL)
+        return status;
+    if (s->index != s->first)
+        thr_index_free(s->index);
+    s->index = newer;
+    s->info = thr_index_get_info(newer);
+    s->search.results.named = newer;
+    prog_search_values_set(&s->values->common, s->info.n_items, &s->options);
+    if (model_of(newer) == model_of(s->first))
+        return THR_OK;
+    *err = (thr_error){.status = THR_ECHANGED};
+    (void)snprintf(err->text, sizeof err->text, "%.200s: was built again with another model: search it again",
+                   s->values->common.dir);
+    return THR_ECHANGED;
+}
+
+static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
+    prog_vector_search *s = (prog_vector_search *)(void *)search;
+    const thr_hits_queries features = prog_features_view(&search->features);
+
+    if (s->first != NULL) {
+        const thr_status status = follow(s, err);
+        if (status != THR_OK)
+            return status;
+    }
+    s->options.features = search->features.name != NULL ? &features : NULL;
+    s->options.features_model = search->features.model;
+    if (!search->by_radius)
+        return thr_index_search(s->index, queries, search->k, &s->options, search->ids, search->scores, err);
+    thr_radius_result_free(search->found);
+    return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
+}
+
+static int set_options(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+
+    thr_search_options_init(&s->options);
+    prog_search_values_set(&values->common, s->info.n_items, &s->options);
+    s->options.value = (thr_hits_value)values->with.value;
+    if (values->filter == NULL)
+        return PROG_DONE;
+    const int rc = prog_filter_read(&s->filter, s->search.run->context, values->filter, s->index);
+    s->options.filter = s->filter.words;
+    s->options.filter_bits = s->filter.n_bits;
+    return rc;
+}
+
+static int open_features(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+    prog_features *f = &s->search.features;
+    thr_hits *hits = thr_index_hits(s->index);
+
+    if (hits == NULL && (values->features != NULL || values->with.target != NULL)) {
+        prog_error("%s was built without features: build it with thresher index build --features", values->common.dir);
+        return PROG_FAILED;
+    }
+    const int rc = prog_features_open(f, s->search.run, &values->with, hits);
+    s->options.target = f->target;
+    return rc == PROG_DONE && values->features != NULL
+               ? prog_features_from(f, s->search.run, values->features, NULL, NULL, NULL)
+               : rc;
+}
+
+/*
+ * If the index has a dual model, users given as words (a file of lines, or texts; the other is NULL) get the features
+ * of their histories from the model, unless --features names a file.
+ */
+static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
+    prog_features *f = &s->search.features;
+    const thr_dual *dual = thr_index_dual(s->index);
+
+    if (dual != NULL && f->hits != NULL && s->first != NULL) {
+        prog_error("--follow does not work with features, and %s has some", s->values->common.dir);
+        return PROG_FAILED;
+    }
+    return dual == NULL || f->hits == NULL || f->name != NULL
+               ? PROG_DONE
+               : prog_features_from(f, s->search.run, file, "--text", texts, dual);
+}
+
+/* Check the options of features, once the kind of the queries is known. */
+static int check_features(const prog_vector_search *s) {
+    const prog_features_values *v = &s->values->with;
+
+    if (s->search.features.name != NULL ||
+        (v->multipliers == NULL && v->offsets == NULL && !v->explain && v->value == 0))
+        return PROG_DONE;
+    prog_error("--value, --multipliers, --offsets and --explain need --features: queries are vectors alone");
+    return PROG_FAILED;
+}
+
+/* Find an item by its name, or by its id if no item has that name. */
+static int find_item(const prog_vector_search *s, const char *word, uint64_t *id) {
+    thr_error err = {.status = THR_OK};
+
+    if (s->info.has_names && thr_index_find(s->index, word, id, NULL) == THR_OK)
+        return PROG_DONE;
+    if (prog_read_count(word, id))
+        return PROG_DONE;
+    if (!s->info.has_names) {
+        prog_error("--like %s: %s has no names; give an id", word, s->values->common.dir);
+        return PROG_FAILED;
+    }
+    (void)thr_index_find(s->index, word, id, &err);
+    return prog_failed_at("--like", &err);
+}
+
+/* Search by the vectors of the items of --like, if any. */
+static int find_like(prog_vector_search *s) {
+    const size_t n = s->values->like.n;
+    const uint32_t n_dims = s->info.n_dims;
+
+    if (n == 0)
+        return PROG_DONE;
+    s->vectors = n <= SIZE_MAX / sizeof(float) / n_dims ? malloc(n * n_dims * sizeof(float)) : NULL;
+    s->like = malloc(n * sizeof *s->like);
+    if (s->vectors == NULL || s->like == NULL)
+        return prog_no_memory();
+    for (size_t i = 0; i < n; i++) {
+        thr_error err = {.status = THR_OK};
+        const int rc = find_item(s, s->values->like.items[i], &s->like[i]);
+
+        if (rc != PROG_DONE)
+            return rc;
+        if (thr_index_vector(s->index, s->like[i], s->vectors + i * n_dims, &err) != THR_OK)
+            return prog_failed_at("--like", &err);
+    }
+    s->search.like = s->like;
+    s->search.words = &s->values->like;
+    return PROG_DONE;
+}
+
+int prog_vector_search_prepare(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+    prog_search *search = &s->search;
+    thr_error err = {.status = THR_OK};
+
+    if (thr_index_open(search->run->context, values->common.dir, &s->index, &err) != THR_OK)
+        return prog_failed(&err);
+    s->info = thr_index_get_info(s->index);
+    s->first = values->follow ? s->index : NULL;
+    search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
+    search->queries = values->common.queries;
+    search->search_batch = search_batch;
+    int rc = set_options(s);
+    if (rc == PROG_DONE)
+        rc = find_like(s);
+    if (rc == PROG_DONE)
+        rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
+                               s->index, values->rerank.columns != NULL);
+    if (rc == PROG_DONE)
+        rc = prog_search_values_prepare(&values->common, s->info.metric, values->rerank.depth,
+                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
+                                        &s->least_score);
+    s->options.certified = search->certified;
+    if (values->follow) {
+        search->batch = 1; /* every query sees the newest commit, and is answered before the next one is read */
+        search->flush = true;
+    }
+    if (rc == PROG_DONE)
+        rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, s->index, search->depth);
+    return rc == PROG_DONE ? open_features(s) : rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+int prog_vector_search_file(prog_vector_search *s) {
+    thr_reader *file = NULL, *texts = NULL;
+    int rc = prog_input_open(s->search.run->context, s->values->common.queries, &file);
+
+    if (rc != PROG_DONE)
+        return rc;
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index))) {
+        rc = prog_vector_search_encode(s, s->values->common.queries, file, &texts);
+        if (rc == PROG_DONE)
+            rc = open_users(s, s->values->common.queries, NULL);
+    }
+    if (rc == PROG_DONE)
+        rc = check_features(s);
+    if (rc == PROG_DONE)
+        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->common.dir, s->info.n_dims);
+    thr_reader_free(texts);
+    thr_reader_free(file);
+    return rc;
+}
+
+int prog_vector_search_words(prog_vector_search *s) {
+    int rc = PROG_DONE;
+
+    if (s->like == NULL) {
+        rc = prog_vector_search_texts(s);
+        s->search.words = &s->values->text;
+        if (rc == PROG_DONE)
+            rc = open_users(s, NULL, &s->values->text);
+    }
+    for (uint64_t first = 0, n; first < s->search.words->n && rc == PROG_DONE; first += n) {
+        n = s->search.words->n - first < s->search.batch ? s->search.words->n - first : s->search.batch;
+        const thr_matrix rows = thr_matrix_f32(s->vectors + first * s->info.n_dims, n, s->info.n_dims);
+        rc = prog_search_batch(&s->search, &rows);
+    }
+    return rc;
+}
+
+void prog_vector_search_free(prog_vector_search *s) {
+    prog_search_free(&s->search);
+    prog_filter_free(&s->filter);
+    free(s->vectors);
+    free(s->like);
+    if (s->first != s->index)
+        thr_index_free(s->first);
+    thr_index_free(s->index);
+}

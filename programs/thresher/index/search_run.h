@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_run.h - one run of `index search`: queries from a file, by name or as texts, batch by batch.
+ */
+#ifndef THRESHER_PROGRAM_INDEX_SEARCH_RUN_H
+#define THRESHER_PROGRAM_INDEX_SEARCH_RUN_H
+
+#include "input/filter.h"
+#include "search/options.h"
+
+/* Values of the command line. */
+typedef struct prog_index_values {
+    prog_search_values common;
+    prog_list like;
+    prog_list text;
+    const char *filter;
+    const char *features;
+    prog_features_values with; /* values, target and explanations of features */
+    prog_rerank_values rerank;
+    bool follow;
+} prog_index_values;
+
+typedef struct prog_vector_search {
+    prog_search search;
+    const prog_index_values *values;
+    thr_index *index;
+    thr_index *first; /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
+    thr_index_info info;
+    thr_search_options options;
+    prog_filter filter;
+    float least_score; /* by radius: the options for the library */
+    float *vectors;    /* of --like and --text */
+    uint64_t *like;    /* ids of --like */
+} prog_vector_search;
+
+/* All return PROG_DONE, or an exit code after printing an error. */
+int prog_vector_search_prepare(prog_vector_search *s);
+
+/* Search all queries: of a file, or of --like and --text. */
+int prog_vector_search_file(prog_vector_search *s);
+int prog_vector_search_words(prog_vector_search *s);
+
+/* Free everything; s may be partly prepared. */
+void prog_vector_search_free(prog_vector_search *s);
+
+/* search_text.c: search lines of texts, called name, encoded by the index's model; and the vectors of --text. */
+int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
+int prog_vector_search_texts(prog_vector_search *s);
+
+#endif

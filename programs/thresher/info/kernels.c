@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "info/kernels.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/messages.h"
+
+typedef struct shape {
+    uint32_t n_dims, item_bits, query_bits, n_queries;
+} shape;
+
+/* Shapes: one query and many, of 4 bits as usual; then 1 bit and 8 bits, at which other methods become faster. */
+static const shape shapes[] = {
+    {64, 2, 4, 1}, {64, 2, 4, 16}, {200, 3, 4, 1}, {200, 3, 4, 16}, {200, 1, 1, 1}, {200, 3, 8, 1}, {200, 8, 8, 16},
+};
+
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static int make_plan(const program *run, size_t i, thr_plan *plan) {
+    thr_error err = {.status = THR_OK};
+    const shape *s = &shapes[i];
+
+    if (thr_plan_make(run->context, s->n_dims, s->item_bits, s->query_bits, s->n_queries, plan, &err) != THR_OK)
+        return prog_failed(&err);
+    return PROG_DONE;
+}
+
+int prog_print_kernels(const program *run) {
+    thr_plan plan;
+
+    (void)printf("kernels     distances a second, in billions, of codes that the caches hold\n");
+    (void)printf("            %4s %7s %11s %8s", "dims", "planes", "query bits", "queries");
+    for (int way = 0; way < THR_N_WAYS; way++)
+        (void)printf(" %7s", thr_way_name((thr_way)way));
+    (void)printf("  taken\n");
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        int rc = make_plan(run, i, &plan);
+
+        if (rc != PROG_DONE)
+            return rc;
+        (void)printf("            %4" PRIu32 " %7" PRIu32 " %11" PRIu32 " %8" PRIu32, plan.n_dims, plan.item_bits,
+                     plan.query_bits, plan.n_queries);
+        for (int way = 0; way < THR_N_WAYS; way++)
+            (void)printf(" %7.3g", plan.rates[way] * 1e-9);
+        (void)printf("  %s%s\n", thr_way_name(plan.way), plan.forced ? " (THR_KERNEL)" : "");
+    }
+    return PROG_DONE;
+}
+
+int prog_json_kernels(const program *run, prog_json *json) {
+    thr_plan plan;
+
+    prog_json_open(json, '[');
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        int rc = make_plan(run, i, &plan);
+
+        if (rc != PROG_DONE)
+            return rc;
+        prog_json_open(json, '{');
+        prog_json_key_count(json, "n_dims", plan.n_dims);
+        prog_json_key_count(json, "item_bits", plan.item_bits);
+        prog_json_key_count(json, "query_bits", plan.query_bits);
+        prog_json_key_count(json, "n_queries", plan.n_queries);
+        prog_json_key(json, "distances_a_second");
+        prog_json_open(json, '{');
+        for (int way = 0; way < THR_N_WAYS; way++)
+            prog_json_key_real(json, thr_way_name((thr_way)way), plan.rates[way]);
+        prog_json_close(json, '}');
+        prog_json_key_text(json, "taken", thr_way_name(plan.way));
+        prog_json_key_bool(json, "forced", plan.forced);
+        prog_json_close(json, '}');
+    }
+    prog_json_close(json, ']');
+    return PROG_DONE;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter_text.c - a filter that is a text of names and ids. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/filter.h"
+#include "input/input.h"
+#include "cli/program.h"
+#include "cli/messages.h"
+
+typedef struct line {
+    char *text;
+    uint64_t number;
+    bool used;
+} line;
+
+typedef struct lines {
+    line *items;
+    size_t n;
+    size_t room;
+} lines;
+
+static int compare_lines(const void *a, const void *b) {
+    return strcmp(((const line *)a)->text, ((const line *)b)->text);
+}
+
+static void lines_free(lines *all) {
+    for (size_t i = 0; i < all->n; i++)
+        free(all->items[i].text);
+    free(all->items);
+}
+
+static int lines_add(lines *all, const char *text, size_t length, uint64_t number) {
+    if (all->n == all->room) {
+        size_t room = all->room > 0 ? 2 * all->room : 256;
+        line *items = room <= SIZE_MAX / sizeof *items ? realloc(all->items, room * sizeof *items) : NULL;
+
+        if (items == NULL)
+            return prog_no_memory();
+        all->items = items;
+        all->room = room;
+    }
+    all->items[all->n] = (line){.text = malloc(length + 1), .number = number};
+    if (all->items[all->n].text == NULL)
+        return prog_no_memory();
+    memcpy(all->items[all->n].text, text, length + 1);
+    all->n++;
+    return PROG_DONE;
+}
+
+/* Empty lines are skipped. */
+static int lines_read(lines *all, thr_reader *reader) {
+    for (uint64_t number = 1;; number++) {
+        const char *text = NULL;
+        size_t length = 0;
+        const int rc = prog_input_line(reader, &text, &length);
+
+        if (rc != PROG_DONE || text == NULL)
+            return rc;
+        if (length > 0 && lines_add(all, text, length, number) != PROG_DONE)
+            return PROG_FAILED;
+    }
+}
+
+/*
+ * Lines with names. They are sorted and matched in one pass over the index, so a long list does not cost a pass a line.
+ */
+static int allow_names(prog_filter *filter, lines *all) {
+    enum { ROWS_AT_ONCE = 1024 };
+    const char *names[ROWS_AT_ONCE];
+    thr_error err;
+
+    if (all->n == 0)
+        return PROG_DONE;
+    qsort(all->items, all->n, sizeof *all->items, compare_lines);
+    for (uint64_t row = 0; row < filter->n_bits; row++) {
+        if (row % ROWS_AT_ONCE == 0 && thr_index_row_names(filter->index, row, ROWS_AT_ONCE, names, &err) != THR_OK)
+            return prog_failed(&err);
+        const line wanted = {.text = (char *)(uintptr_t)names[row % ROWS_AT_ONCE]};
+        line *found =
+            wanted.text != NULL ? bsearch(&wanted, all->items, all->n, sizeof *all->items, compare_lines) : NULL;
+
+        if (found == NULL)
+            continue;
+        prog_filter_allow(filter, row);
+        /* A name may be repeated; bsearch finds any of its copies. */
+        for (line *l = found; l >= all->items && strcmp(l->text, wanted.text) == 0; l--)
+            l->used = true;
+        for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)
+            l->used = true;
+    }
+    return PROG_DONE;
+}
+
+int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path) {
+    bool has_names = thr_index_get_info(filter->index).has_names;
+    lines all = {.items = NULL};
+    int rc = lines_read(&all, reader);
+
+    if (rc == PROG_DONE && has_names)
+        rc = allow_names(filter, &all);
+    for (size_t i = 0; i < all.n && rc == PROG_DONE; i++) {
+        const line *l = &all.items[i];
+        uint64_t id, row;
+
+        if (l->used)
+            continue;
+        if (!prog_read_count(l->text, &id) || !thr_index_row(filter->index, id, &row)) {
+            prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
+            rc = PROG_FAILED;
+        } else {
+            prog_filter_allow(filter, row);
+        }
+    }
+    lines_free(&all);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input/input.h"
+
+#include "cli/program.h"
+#include "cli/messages.h"
+
+int prog_input_open(thr_context *context, const char *path, thr_reader **reader) {
+    thr_error err = {.status = THR_OK};
+
+    return thr_reader_open(context, path, reader, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
+}
+
+int prog_input_line(thr_reader *reader, const char **line, size_t *length) {
+    thr_error err = {.status = THR_OK};
+
+    if (thr_reader_next_line(reader, line, length, &err) != THR_OK)
+        return prog_failed(&err);
+    return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+}
+
+int prog_input_rows(thr_reader *reader, uint64_t most, thr_matrix *rows) {
+    thr_error err = {.status = THR_OK};
+
+    if (thr_reader_next(reader, most, rows, &err) != THR_OK)
+        return prog_failed(&err);
+    return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+}

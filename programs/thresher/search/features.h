@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * features.h - features of queries, a line a query, from a file or the command line, with targets, bids and
+ * explanations. For `hits search`, and for `index search` beside the queries' vectors.
+ */
+#ifndef THRESHER_PROGRAM_SEARCH_FEATURES_H
+#define THRESHER_PROGRAM_SEARCH_FEATURES_H
+
+#include "hits/explain.h"
+
+/* Values of the command line. */
+typedef struct prog_features_values {
+    size_t value; /* thr_hits_value */
+    const char *multipliers, *offsets, *target;
+    bool explain;
+} prog_features_values;
+
+extern const char *const prog_value_forms[];
+
+/* Entries of an option table; values is the member of that type in the command's struct. */
+#define PROG_FEATURES_OPTIONS(type, values)                                                                            \
+    {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, offsetof(type, values.value),                        \
+                        "the value that ranks items: sum, s x multiplier + offset; sigmoid, multiplier / (1 + "        \
+                        "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index"),           \
+     .fallback = "sum"},                                                                                               \
+        {PROG_FILE_OPTION("multipliers", offsetof(type, values.multipliers),                                           \
+                          "a bid an item: .tsv of items and numbers, 1 for items not listed; or a column of "          \
+                          "numbers in order of items (default: those of the build)")},                                 \
+        {PROG_FILE_OPTION("offsets", offsetof(type, values.offsets),                                                   \
+                          "an offset an item, in the same formats, 0 for items not listed")},                          \
+        {PROG_TEXT_OPTION("target", "WORDS", offsetof(type, values.target),                                            \
+                          "items that may be found, by their features: an expression with AND, OR, NOT and "           \
+                          "parentheses, such as 'category=12 AND NOT (brand=7 OR brand=9)'. Features are compared "    \
+                          "as words, not as numbers")},                                                                \
+    {                                                                                                                  \
+        PROG_FLAG_OPTION("explain", offsetof(type, values.explain),                                                    \
+                         "show which of the query's features each item has, and their weights")                        \
+    }
+
+typedef struct prog_features {
+    const prog_features_values *values;
+    thr_hits *hits; /* NULL: not used */
+    thr_hits_target *target;
+    const char *name;       /* name of the source of lines, for messages; NULL: queries have no features */
+    thr_reader *lines;      /* or ... */
+    const prog_list *texts; /* ... these */
+    const thr_dual *dual;   /* if not NULL, lines are users' words, which this model converts to weights */
+    char *weighed;          /* such a line of features */
+    size_t weighed_capacity;
+    uint64_t n_lines;         /* read so far */
+    uint64_t model;           /* fingerprint of the model that made the weights, or 0 */
+    uint64_t model_line;      /* the line that names it, from 1 */
+    prog_hits_batch batch;    /* the lines read last */
+    prog_hits_query query;    /* the query being answered */
+    uint64_t n_unknown;       /* features so far that no item has */
+    uint64_t n_unmatched;     /* queries that have only such features */
+    uint64_t first_unmatched; /* the first of them, from 0 */
+    uint64_t n_empty;         /* queries without any feature */
+    uint64_t first_empty;     /* the first of them, from 0 */
+    prog_explainer explainer;
+} prog_features;
+
+/* All return PROG_DONE, or an exit code after printing an error. Zeroed before; freed in any case. */
+
+/* Open the target and the values, if given. */
+int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_hits *hits);
+
+/*
+ * Set the source of lines: a file, or texts of the command line; name is for messages. dual NULL: lines are features.
+ */
+int prog_features_from(prog_features *f, program *run, const char *file, const char *name, const prog_list *texts,
+                       const thr_dual *dual);
+
+/*
+ * Read the lines of the next queries: at most `most` of them; or one for each of n rows of numbers, if there are lines.
+ */
+int prog_features_next(prog_features *f, uint64_t most);
+int prog_features_of_rows(prog_features *f, uint64_t n);
+
+/* The features of the last batch, as a view for the library. */
+thr_hits_queries prog_features_view(const prog_features *f);
+
+/* "queries.txt: line 3": the line that names the model. */
+typedef struct prog_line {
+    char text[256];
+} prog_line;
+prog_line prog_features_model_line(const prog_features *f);
+
+/* Add to an answer the unknown features of query q of the last batch, and an explanation. */
+int prog_features_answer(prog_features *f, uint64_t q, prog_answer *answer);
+
+/* Check that no line is left. */
+int prog_features_end(prog_features *f);
+
+/* Print notes on unknown features. */
+void prog_features_report(const prog_features *f);
+void prog_features_free(prog_features *f);
+
+#endif

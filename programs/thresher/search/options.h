@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h - the values, options and preparation that `index search` and `shards search` share. */
+#ifndef THRESHER_PROGRAM_SEARCH_OPTIONS_H
+#define THRESHER_PROGRAM_SEARCH_OPTIONS_H
+
+#include <math.h>
+
+#include "search/search.h"
+
+/* Values of the command line. */
+typedef struct prog_search_values {
+    const char *dir;
+    const char *queries;
+    uint64_t k;
+    double radius; /* NaN: not given */
+    double recall;
+    uint64_t survivors;
+    uint64_t candidates;
+    double extra; /* NaN: not given */
+    bool exact;
+    uint64_t query_bits;
+    const char *output;
+} prog_search_values;
+
+enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
+
+/* Entries of an option table; at: the offset of a prog_search_values in the command's; where: "an index". */
+#define PROG_WANTED_OPTIONS(at, where)                                                                                 \
+    {PROG_K_OPTION((at) + offsetof(prog_search_values, k), "items to find for every query"),                           \
+     .group = PROG_GROUP_WANTED},                                                                                      \
+    {                                                                                                                  \
+        PROG_REAL_OPTION("radius", "S", (at) + offsetof(prog_search_values, radius),                                   \
+                         "instead of -k: find all items whose cosine or inner product with the query is at least "     \
+                         "S, or whose distance is at most S in " where " for l2"),                                     \
+            .least_real = -INFINITY, .group = PROG_GROUP_WANTED                                                        \
+    }
+
+/* The help of what is counted: "" or " of all shards", " of a shard", " of its shard"; more: of --recall. */
+#define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its, more)                                                   \
+    {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
+                      "the wanted share of the true k best" of_all ", on average over queries of any kind, above 0 "   \
+                      "and up to 1; above 0.999 every stored vector is scored. With --radius the probability to find " \
+                      "an item just within it" more),                                                                  \
+     .most_real = 1.0, .fallback = "0.99"},                                                                            \
+        {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
+                           "items" of_one " that pass the first stage and have their remaining bits read (default: "   \
+                           "what the recall requires)"),                                                               \
+         .least = 1},                                                                                                  \
+        {PROG_COUNT_OPTION("candidates", "N", (at) + offsetof(prog_search_values, candidates),                         \
+                           "items" of_one " that get exact scores (default: what the recall requires)"),               \
+         .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
+        {PROG_REAL_OPTION("extra", "E", (at) + offsetof(prog_search_values, extra),                                    \
+                          "instead of --candidates: every item whose estimated score is within E of the k-th best "    \
+                          "estimate" of_its " gets an exact score"),                                                   \
+         .group = PROG_GROUP_CANDIDATES},                                                                              \
+        {PROG_FLAG_OPTION("exact", (at) + offsetof(prog_search_values, exact),                                         \
+                          "score every stored vector exactly, without codes"),                                         \
+         .group = PROG_GROUP_CANDIDATES},                                                                              \
+    {                                                                                                                  \
+        PROG_COUNT_OPTION("query-bits", "1..8", (at) + offsetof(prog_search_values, query_bits),                       \
+                          "bits a dimension of the query's code (default: 4; for " where                               \
+                          " of model codes as many as the model's queries have)"),                                     \
+            .least = 1, .most = 8                                                                                      \
+    }
+
+/* Check options that are valid alone but not together. Returns PROG_DONE, or an exit code after printing an error. */
+int prog_search_values_check(const program *run, const prog_search_values *values);
+
+/* Set the options that values give, at most n_items survivors and candidates. */
+void prog_search_values_set(const prog_search_values *values, uint64_t n_items, thr_search_options *options);
+
+/*
+ * After prog_results_open: allocate for -k (depth and n_allowed as in prog_search_make_room), or prepare for --radius
+ * in items of this metric; and, if answers show it or with --verbose, allocate the certified flags. Returns as above.
+ */
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,
+                               prog_search *s, float *least_score);
+
+#endif

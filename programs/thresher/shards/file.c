@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - parses DIR/shards.json: objects of texts, whole numbers, flags and one list of objects. */
+#include "shards/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/messages.h"
+
+enum { FORMAT = 1, MOST_BYTES = 1 << 28, KEY_SIZE = 24, CHECKSUM_LINE = 26 };
+
+typedef enum field_kind { FIELD_TEXT, FIELD_COUNT, FIELD_HEX, FIELD_FLAG, FIELD_SHARDS } field_kind;
+
+/* A key of an object, and where its value goes. */
+typedef struct field {
+    const char *key;
+    field_kind kind;
+    void *place;
+    size_t size; /* of a text */
+    uint64_t low, high;
+    bool seen;
+} field;
+
+typedef struct parser {
+    const char *path;
+    const char *next; /* ends with NUL */
+    prog_shards *shards;
+    uint64_t capacity;
+} parser;
+
+static int wrong(const parser *p, const char *key, const char *expected) {
+    prog_error("%s: %s: expected %s: restore it or build the collection again", p->path, key, expected);
+    return PROG_FAILED;
+}
+
+/* ------------------------------------------------------------------------------------------------ values */
+
+static void skip_blanks(parser *p) {
+    p->next += strspn(p->next, " \t\r\n");
+}
+
+static bool take(parser *p, char wanted) {
+    skip_blanks(p);
+    if (*p->next != wanted)
+        return false;
+    p->next++;
+    return true;
+}
+
+/* A string without escapes, which no value of ours needs. */
+static bool take_text(parser *p, char *out, size_t size) {
+    if (!take(p, '"'))
+        return false;
+    const size_t length = strcspn(p->next, "\"\\\n");
+    if (p->next[length] != '"' || length >= size)
+        return false;
+    memcpy(out, p->next, length);
+    out[length] = '\0';
+    p->next += length + 1;
+    return true;
+}
+
+static bool take_count(parser *p, uint64_t *value) {
+    char *end;
+
+    skip_blanks(p);
+    if (*p->next < '0' || *p->next > '9')
+        return false;
+    errno = 0;
+    *value = strtoull(p->next, &end, 10);
+    p->next = end;
+    return errno == 0 && strchr(".eE", *end) == NULL;
+}
+
+static bool take_hex(parser *p, uint64_t *value) {
+    char digits[17];
+
+    if (!take_text(p, digits, sizeof digits) || strspn(digits, "0123456789abcdef") != 16)
+        return false;
+    *value = strtoull(digits, NULL, 16);
+    return true;
+}
+
+static bool take_flag(parser *p, bool *value) {
+    skip_blanks(p);
+    *value = strncmp(p->next, "true", 4) == 0;
+    if (!*value && strncmp(p->next, "false", 5) != 0)
+        return false;
+    p->next += *value ? 4 : 5;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ objects */
+
+static int take_shards(parser *p);
+
+static int take_value(parser *p, field *f) {
+    uint64_t count;
+
+    switch (f->kind) {
+    case FIELD_TEXT:
+        return take_text(p, f->place, f->size) && *(char *)f->place != '\0' ? PROG_DONE : wrong(p, f->key, "a text");
+    case FIELD_COUNT:
+        if (!take_count(p, &count) || count < f->low || count > f->high)
+            return wrong(p, f->key, "a whole number in its range");
+        *(uint64_t *)f->place = count;
+        return PROG_DONE;
+    case FIELD_HEX:
+        return take_hex(p, f->place) ? PROG_DONE : wrong(p, f->key, "16 hexadecimal digits");
+    case FIELD_FLAG:
+        return take_flag(p, f->place) ? PROG_DONE : wrong(p, f->key, "true or false");
+    case FIELD_SHARDS:
+        break;
+    }
+    return take_shards(p);
+}
+
+static field *field_named(field *fields, size_t n, const char *key) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(fields[i].key, key) == 0 && !fields[i].seen)
+            return &fields[i];
+    return NULL;
+}
+
+/* An object with all of these keys, each once, and no others. */
+static int take_object(parser *p, field *fields, size_t n) {
+    char key[KEY_SIZE];
+
+    if (!take(p, '{'))
+        return wrong(p, "the list of shards", "an object");
+    for (size_t i = 0; i < n; i++) {
+        if ((i > 0 && !take(p, ',')) || !take_text(p, key, sizeof key) || !take(p, ':'))
+            return wrong(p, i > 0 ? fields[i].key : "an object", "a key and a value");
+        field *f = field_named(fields, n, key);
+        if (f == NULL)
+            return wrong(p, key, "another key");
+        f->seen = true;
+        const int rc = take_value(p, f);
+        if (rc != PROG_DONE)
+            return rc;
+    }
+    return take(p, '}') ? PROG_DONE : wrong(p, "an object", "its end");
+}
+
+#define COUNT(word, where, least, most)                                                                                \
+    { .key = (word), .kind = FIELD_COUNT, .place = &(where), .low = (least), .high = (most) }
+#define TEXT(word, where)                                                                                              \
+    { .key = (word), .kind = FIELD_TEXT, .place = (where), .size = sizeof(where) }
+
+static int take_shard(parser *p, prog_shard *shard) {
+    field fields[] = {
+        TEXT("directory", shard->directory),
+        COUNT("first_row", shard->first_row, 0, INT64_MAX),
+        COUNT("n_items", shard->n_items, 1, INT64_MAX),
+        COUNT("least_id", shard->least_id, 0, UINT64_MAX - 1),
+        COUNT("greatest_id", shard->greatest_id, 0, UINT64_MAX - 1),
+        TEXT("checksum", shard->checksum),
+    };
+    const int rc = take_object(p, fields, sizeof fields / sizeof fields[0]);
+
+    if (rc == PROG_DONE && (strchr(shard->directory, '/') != NULL || shard->directory[0] == '.'))
+        return wrong(p, "directory", "a name without a path");
+    return rc;
+}
+
+static int take_shards(parser *p) {
+    prog_shards *s = p->shards;
+
+    if (!take(p, '['))
+        return wrong(p, "shards", "a list");
+    do {
+        if (s->n_shards == p->capacity) {
+            p->capacity = 2 * p->capacity + 16;
+            prog_shard *more = realloc(s->shards, (size_t)p->capacity * sizeof *more);
+            if (more == NULL)
+                return prog_no_memory();
+            s->shards = more;
+        }
+        s->shards[s->n_shards] = (prog_shard){.n_items = 0};
+        const int rc = take_shard(p, &s->shards[s->n_shards]);
+        if (rc != PROG_DONE)
+            return rc;
+        s->n_shards++;
+    } while (take(p, ','));
+    return take(p, ']') ? PROG_DONE : wrong(p, "shards", "the end of the list");
+}
+
+static int find_metric(const parser *p, const char *name, thr_metric *metric) {
+    for (int i = THR_METRIC_COSINE; i <= THR_METRIC_L2; i++)
+        if (strcmp(name, thr_metric_name((thr_metric)i)) == 0) {
+            *metric = (thr_metric)i;
+            return PROG_DONE;
+        }
+    return wrong(p, "metric", "cosine, ip or l2");
+}
+
+static int take_document(parser *p) {
+    prog_shards *s = p->shards;
+    uint64_t format = 0;
+    char metric[16] = "";
+    field fields[] = {
+        COUNT("thresher_shards", format, 0, UINT64_MAX),
+        TEXT("metric", metric),
+        COUNT("n_dims", s->n_dims, 1, UINT32_MAX),
+        COUNT("bits", s->bits, 1, THR_MAX_BITS),
+        COUNT("lead_bits", s->lead_bits, 1, THR_MAX_BITS),
+        TEXT("keep", s->keep),
+        {.key = "quantiser", .kind = FIELD_HEX, .place = &s->quantiser},
+        {.key = "model", .kind = FIELD_HEX, .place = &s->model},
+        COUNT("index_format", s->index_format, 1, UINT32_MAX),
+        {.key = "has_ids", .kind = FIELD_FLAG, .place = &s->has_ids},
+        {.key = "has_names", .kind = FIELD_FLAG, .place = &s->has_names},
+        COUNT("n_items", s->n_items, 1, INT64_MAX),
+        {.key = "shards", .kind = FIELD_SHARDS},
+    };
+    int rc = take_object(p, fields, sizeof fields / sizeof fields[0]);
+
+    skip_blanks(p);
+    if (rc == PROG_DONE && *p->next != '\0')
+        rc = wrong(p, "its end", "nothing more");
+    if (rc == PROG_DONE && format != FORMAT) {
+        prog_error("%s: has format %" PRIu64 ", and this version reads %d: use a newer version", p->path, format,
+                   (int)FORMAT);
+        return PROG_FAILED;
+    }
+    return rc == PROG_DONE ? find_metric(p, metric, &s->metric) : rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ the file */
+
+/* Every shard once, their rows one after the other. */
+static int check_ranges(const parser *p) {
+    const prog_shards *s = p->shards;
+    uint64_t at = 0;
+
+    for (uint64_t i = 0; i < s->n_shards; i++) {
+        for (uint64_t j = 0; j < i; j++)
+            if (strcmp(s->shards[i].directory, s->shards[j].directory) == 0) {
+                prog_error("%s: shard %" PRIu64 " is %s, which is shard %" PRIu64 " already", p->path, i,
+                           s->shards[i].directory, j);
+                return PROG_FAILED;
+            }
+        if (s->shards[i].first_row != at) {
+            prog_error("%s: shard %" PRIu64 " (%s) begins at row %" PRIu64 ", not %" PRIu64 ": %s", p->path, i,
+                       s->shards[i].directory, s->shards[i].first_row, at,
+                       s->shards[i].first_row < at ? "its rows overlap those of the shard before"
+                                                   : "its rows leave a gap: a shard is missing");
+            return PROG_FAILED;
+        }
+        at += s->shards[i].n_items;
+    }
+    if (at == s->n_items)
+        return PROG_DONE;
+    prog_error("%s: the shards hold %" PRIu64 " items, and n_items is %" PRIu64 ": a shard is missing or doubled",
+               p->path, at, s->n_items);
+    return PROG_FAILED;
+}
+
+/* Read a file whole, with a NUL after it. *text is NULL if it does not exist. */
+static int read_whole(const char *path, char **text) {
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe must not block */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    size_t size = 0, capacity = 1 << 16;
+    int rc = PROG_DONE;
+
+    *text = NULL;
+    if (file == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return PROG_DONE;
+    if (file == NULL) {
+        prog_error("%s: cannot be read: %s", path, strerror(errno));
+        return PROG_FAILED;
+    }
+    for (;;) {
+        char *more = capacity <= MOST_BYTES ? realloc(*text, capacity) : NULL;
+        if (more == NULL) {
+            rc = prog_no_memory();
+            break;
+        }
+        *text = more;
+        size += fread(more + size, 1, capacity - size - 1, file);
+        if (size < capacity - 1)
+            break;
+        capacity *= 2;
+    }
+    if (rc == PROG_DONE && ferror(file)) {
+        prog_error("%s: cannot be read", path);
+        rc = PROG_FAILED;
+    }
+    if (rc == PROG_DONE && memchr(*text, '\0', size) != NULL) {
+        prog_error("%s: holds a NUL, so it is no JSON", path);
+        rc = PROG_FAILED;
+    }
+    if (rc == PROG_DONE)
+        (*text)[size] = '\0';
+    (void)fclose(file);
+    return rc;
+}
+
+static char *join(const char *dir, const char *name) {
+    const size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(size);
+
+    if (path != NULL)
+        (void)snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+int prog_shards_read(prog_shards *shards, const char *dir) {
+    char *path = join(dir, "shards.json"), *text = NULL;
+    *shards = (prog_shards){.dir = dir};
+    parser p = {.path = path, .shards = shards};
+
+    if (path == NULL)
+        return prog_no_memory();
+    int rc = read_whole(path, &text);
+    if (rc == PROG_DONE && text == NULL) {
+        prog_error("%s: is no collection of shards, there is no shards.json in it (an interrupted build leaves none)",
+                   dir);
+        rc = PROG_FAILED;
+    }
+    p.next = text;
+    if (rc == PROG_DONE)
+        rc = take_document(&p);
+    if (rc == PROG_DONE)
+        rc = check_ranges(&p);
+    free(text);
+    free(path);
+    return rc;
+}
+
+void prog_shards_free(prog_shards *shards) {
+    free(shards->shards);
+    shards->shards = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ shards */
+
+static thr_status fail(thr_error *err, thr_status status, const char *dir, uint64_t i, const char *why) {
+    err->status = status;
+    (void)snprintf(err->text, sizeof err->text,
+                   "%.300s: shard %" PRIu64 " %s: restore it or build the collection again", dir, i, why);
+    return status;
+}
+
+/* The last line of a MANIFEST is "checksum " and 16 digits. */
+static bool has_checksum(const char *dir, const char *checksum) {
+    char *path = join(dir, "MANIFEST"), line[CHECKSUM_LINE + 1] = "";
+    FILE *file = path != NULL ? fopen(path, "rb") : NULL;
+    const bool good = file != NULL && fseek(file, -CHECKSUM_LINE, SEEK_END) == 0 &&
+                      fread(line, 1, CHECKSUM_LINE, file) == CHECKSUM_LINE && strncmp(line, "checksum ", 9) == 0 &&
+                      strncmp(line + 9, checksum, PROG_SHARD_CHECKSUM - 1) == 0;
+
+    if (file != NULL)
+        (void)fclose(file);
+    free(path);
+    return good;
+}
+
+static uint64_t model_of(const thr_index *index) {
+    if (thr_index_tower(index) != NULL)
+        return thr_tower_get_info(thr_index_tower(index)).fingerprint;
+    return thr_index_dual(index) != NULL ? thr_dual_get_info(thr_index_dual(index)).fingerprint : 0;
+}
+
+thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t i, thr_index **index, thr_error *err) {
+    const prog_shard *shard = &s->shards[i];
+    char *dir = join(s->dir, shard->directory);
+
+    if (dir == NULL)
+        return fail(err, THR_ENOMEM, shard->directory, i, "needs more memory");
+    const bool before = has_checksum(dir, shard->checksum);
+    thr_status status = thr_index_open(context, dir, index, err);
+    if (status == THR_ENOTFOUND)
+        status = fail(err, THR_ECORRUPT, dir, i, "of the collection is missing");
+    if (status == THR_OK) {
+        const thr_index_info info = thr_index_get_info(*index);
+        if (info.metric != s->metric || info.n_dims != s->n_dims || info.item_bits != s->bits ||
+            info.lead_bits != s->lead_bits || thr_index_quantiser_fingerprint(*index) != s->quantiser ||
+            model_of(*index) != s->model)
+            status = fail(err, THR_EMISMATCH, dir, i,
+                          "has another metric, dimensions, bits, quantiser or model than the collection");
+        else if (!before || info.n_items != shard->n_items || !has_checksum(dir, shard->checksum))
+            status = fail(err, THR_ECORRUPT, dir, i, "was changed or replaced since the collection was published");
+    }
+    if (status != THR_OK) {
+        thr_index_free(*index);
+        *index = NULL;
+    }
+    free(dir);
+    return status;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info.c - `shards info DIR` and `shards verify DIR`. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/json.h"
+#include "output/plain.h"
+#include "commands.h"
+#include "shards/file.h"
+#include "info/verified.h"
+#include "cli/messages.h"
+
+typedef struct shards_values {
+    const char *dir;
+} shards_values;
+
+static const prog_argument arguments[] = {
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(shards_values, dir), "a collection of shards")},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+/* Sums over all shards. */
+typedef struct totals {
+    uint64_t code_bytes, vector_bytes, file_bytes, least, most;
+} totals;
+
+/* Open every shard in turn; verify: read every byte, too. */
+static int visit(program *run, const prog_shards *shards, bool verify, totals *all) {
+    *all = (totals){.least = UINT64_MAX};
+    for (uint64_t i = 0; i < shards->n_shards; i++) {
+        thr_error err = {.status = THR_OK};
+        thr_index *index = NULL;
+        thr_status status = prog_shards_open(shards, run->context, i, &index, &err);
+
+        if (status == THR_OK && verify)
+            status = thr_index_verify(index, &err);
+        if (status != THR_OK) {
+            thr_index_free(index);
+            return prog_failed(&err);
+        }
+        const thr_index_info info = thr_index_get_info(index);
+        all->code_bytes += info.code_bytes;
+        all->vector_bytes += info.vector_bytes;
+        all->file_bytes += info.file_bytes;
+        all->least = info.n_items < all->least ? info.n_items : all->least;
+        all->most = info.n_items > all->most ? info.n_items : all->most;
+        thr_index_free(index);
+    }
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+static void print_json(const prog_shards *s, const totals *all) {
+    prog_json json = prog_json_object();
+
+    prog_json_key_text(&json, "shards", s->dir);
+    prog_json_key_count(&json, "n_shards", s->n_shards);
+    prog_json_key_count(&json, "n_items", s->n_items);
+    prog_json_key_count(&json, "least_items", all->least);
+    prog_json_key_count(&json, "most_items", all->most);
+    prog_json_key_count(&json, "n_dims", s->n_dims);
+    prog_json_key_text(&json, "metric", thr_metric_name(s->metric));
+    prog_json_key_count(&json, "bits", s->bits);
+    prog_json_key_count(&json, "lead_bits", s->lead_bits);
+    prog_json_key_text(&json, "keep", s->keep);
+    prog_json_key_bool(&json, "has_ids", s->has_ids);
+    prog_json_key_bool(&json, "has_names", s->has_names);
+    prog_json_key_count(&json, "code_bytes", all->code_bytes);
+    prog_json_key_count(&json, "vector_bytes", all->vector_bytes);
+    prog_json_key_count(&json, "file_bytes", all->file_bytes);
+    prog_json_key_real(&json, "bytes_per_item", (double)all->file_bytes / (double)s->n_items);
+    prog_json_end_object(&json);
+}
+
+static void print_text(const prog_shards *s, const totals *all) {
+    const char *ids = s->has_names ? "row numbers, with names" : s->has_ids ? "given ids" : "row numbers";
+
+    prog_line("shards          %s", s->dir);
+    (void)printf("number          %" PRIu64 ", of %s to %s\n", s->n_shards, prog_exact(all->least).text,
+                 prog_counted(all->most, "item").text);
+    (void)printf("items           %s\n", prog_exact(s->n_items).text);
+    (void)printf("dimensions      %" PRIu64 "\n", s->n_dims);
+    (void)printf("metric          %s\n", thr_metric_name(s->metric));
+    (void)printf("codes           %" PRIu64 " bits a dimension, %" PRIu64 " of them screened first, %s\n", s->bits,
+                 s->lead_bits, prog_bytes((double)all->code_bytes).text);
+    (void)printf("kept vectors    %s, %s\n", s->keep, prog_bytes((double)all->vector_bytes).text);
+    (void)printf("ids             %s\n", ids);
+    (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)all->file_bytes).text,
+                 (double)all->file_bytes / (double)s->n_items);
+}
+
+static int run_info(program *run, const void *values) {
+    prog_shards shards;
+    totals all;
+    int rc = prog_shards_read(&shards, ((const shards_values *)values)->dir);
+
+    if (rc == PROG_DONE)
+        rc = visit(run, &shards, false, &all);
+    if (rc == PROG_DONE && run->globals.json)
+        print_json(&shards, &all);
+    else if (rc == PROG_DONE)
+        print_text(&shards, &all);
+    prog_shards_free(&shards);
+    return rc;
+}
+
+const prog_command prog_shards_info = {
+    PROG_COMMAND("shards", "info", shards_values, arguments, no_options, run_info),
+    .summary = "describe a collection of shards",
+    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks that every shard is "
+            "there and the one that shards.json names. Reads only headers; thresher shards verify reads everything.",
+    .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *dir = ((const shards_values *)values)->dir;
+    const double start = prog_seconds();
+    prog_shards shards;
+    totals all;
+    int rc = prog_shards_read(&shards, dir);
+
+    if (rc == PROG_DONE)
+        rc = visit(run, &shards, true, &all);
+    if (rc == PROG_DONE)
+        prog_print_verified(run, "shards", dir, all.file_bytes, start);
+    prog_shards_free(&shards);
+    return rc;
+}
+
+const prog_command prog_shards_verify = {
+    PROG_COMMAND("shards", "verify", shards_values, arguments, no_options, run_verify),
+    .summary = "read every byte of all shards and check it",
+    .text =
+        "Reads all files of one shard after the other, compares all checksums, and checks that the shards are those "
+        "that shards.json names. It does not compare the given ids of shards with each other; "
+        "thresher.shards.verify in Python does. Exit code 1: the message names the shard, the file and the place.",
+    .examples = PROG_EXAMPLES("thresher shards verify my.shards"),
+};

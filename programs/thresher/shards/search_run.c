@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_run.c - searches shards in the order of their rows and merges their answers. A shard's answer orders ties
+ * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
+ *
+ * One shard is open at a time: memory does not grow with the number of shards.
+ */
+#include "shards/search_run.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/input.h"
+#include "cli/messages.h"
+
+/* ------------------------------------------------------------------------------------------------ the best k */
+
+static void to_global(const prog_shards *shards, const prog_shard *shard, uint64_t *ids, uint64_t n) {
+    for (uint64_t i = 0; i < n && !shards->has_ids; i++)
+        if (ids[i] != THR_NO_ID)
+            ids[i] += shard->first_row;
+}
+
+/* Merge two answers of k places into out; THR_NO_ID, with a score of -infinity, fills the rest of an answer. */
+static void merge_best(const uint64_t *ids[2], const float *scores[2], uint64_t k, uint64_t *out_ids,
+                       float *out_scores) {
+    for (uint64_t i = 0, at[2] = {0, 0}; i < k; i++) {
+        const int from = scores[0][at[0]] >= scores[1][at[1]] ? 0 : 1;
+        out_scores[i] = scores[from][at[from]];
+        out_ids[i] = ids[from][at[from]++];
+    }
+}
+
+/* Add a shard's answer, in s->ids[0] and s->scores[0], to that of the shards before it, in search->ids. */
+static void add_best(prog_shards_search *s, uint64_t n_queries) {
+    prog_search *search = &s->search;
+    const uint64_t k = search->k;
+
+    for (uint64_t q = 0; q < n_queries; q++) {
+        const uint64_t *ids[2] = {search->ids + q * k, s->ids[0] + q * k};
+        const float *scores[2] = {search->scores + q * k, s->scores[0] + q * k};
+        merge_best(ids, scores, k, s->ids[1], s->scores[1]);
+        memcpy(search->ids + q * k, s->ids[1], (size_t)k * sizeof *s->ids[1]);
+        memcpy(search->scores + q * k, s->scores[1], (size_t)k * sizeof *s->scores[1]);
+    }
+}
+
+static thr_status search_best(prog_shards_search *s, thr_index *index, uint64_t i, const thr_matrix *queries,
+                              thr_error *err) {
+    prog_search *search = &s->search;
+    const uint64_t n = queries->n_rows * search->k;
+    uint64_t *ids = i == 0 ? search->ids : s->ids[0];
+    float *scores = i == 0 ? search->scores : s->scores[0];
+    const thr_status status = thr_index_search(index, queries, search->k, &s->options, ids, scores, err);
+
+    if (status != THR_OK)
+        return status;
+    to_global(&s->shards, &s->shards.shards[i], ids, n);
+    if (i > 0)
+        add_best(s, queries->n_rows);
+    for (uint64_t q = 0; q < queries->n_rows; q++)
+        s->least[q] = search->scores[q * search->k + search->k - 1];
+    s->options.least_scores = s->least;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ by radius */
+
+static thr_status no_memory(thr_error *err) {
+    err->status = THR_ENOMEM;
+    (void)snprintf(err->text, sizeof err->text, "no memory for the answers of all shards");
+    return THR_ENOMEM;
+}
+
+/* Merge the merged answers and a shard's into fresh memory, which becomes the merged one. */
+static thr_status add_found(prog_shards_search *s, const thr_radius_result *found, thr_error *err) {
+    const thr_radius_result *old = &s->merged;
+    const uint64_t n_queries = found->n_queries;
+    const uint64_t total = found->offsets[n_queries] + (old->offsets != NULL ? old->offsets[n_queries] : 0);
+    uint64_t *offsets = malloc((size_t)(n_queries + 1) * sizeof *offsets), at = 0;
+    uint64_t *ids = malloc((size_t)(total + 1) * sizeof *ids);
+    float *scores = malloc((size_t)(total + 1) * sizeof *scores);
+
+    for (uint64_t q = 0; q < n_queries && offsets != NULL && ids != NULL && scores != NULL; q++) {
+        uint64_t a = old->offsets != NULL ? old->offsets[q] : 0, b = found->offsets[q];
+        const uint64_t a_end = old->offsets != NULL ? old->offsets[q + 1] : 0, b_end = found->offsets[q + 1];
+        offsets[q] = at;
+        while (a < a_end || b < b_end) {
+            const bool first = b == b_end || (a < a_end && old->scores[a] >= found->scores[b]);
+            scores[at] = first ? old->scores[a] : found->scores[b];
+            ids[at++] = first ? old->ids[a++] : found->ids[b++];
+        }
+    }
+    free(s->least);
+    free(s->offsets);
+    free(s->ids[1]);
+    free(s->scores[1]);
+    s->offsets = offsets;
+    s->ids[1] = ids;
+    s->scores[1] = scores;
+    if (offsets == NULL || ids == NULL || scores == NULL)
+        return no_memory(err);
+    offsets[n_queries] = at;
+    s->merged = (thr_radius_result){n_queries, offsets, ids, scores};
+    return THR_OK;
+}
+
+static thr_status search_radius(prog_shards_search *s, thr_index *index, uint64_t i, const thr_matrix *queries,
+                                thr_error *err) {
+    thr_radius_result *found = NULL;
+    thr_status status = thr_index_search_radius(index, queries, s->least_score, &s->options, &found, err);
+
+    if (status == THR_OK) {
+        if (i == 0)
+            s->merged = (thr_radius_result){.n_queries = 0};
+        uint64_t *ids = (uint64_t *)(uintptr_t)found->ids; /* ours until it is freed */
+        to_global(&s->shards, &s->shards.shards[i], ids, found->offsets[found->n_queries]);
+        status = add_found(s, found, err);
+    }
+    thr_radius_result_free(found);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ batches */
+
+static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
+    prog_shards_search *s = (prog_shards_search *)(void *)search;
+    thr_status status = THR_OK;
+
+    for (uint64_t i = 0; i < s->shards.n_shards && status == THR_OK; i++) {
+        thr_index *index = NULL;
+        if (i == 0)
+            s->options.least_scores = NULL;
+        s->options.certified = search->certified == NULL ? NULL : i == 0 ? search->certified : s->certified;
+        status = prog_shards_open(&s->shards, search->run->context, i, &index, err);
+        if (status == THR_OK)
+            status =
+                search->by_radius ? search_radius(s, index, i, queries, err) : search_best(s, index, i, queries, err);
+        for (uint64_t q = 0; q < queries->n_rows && i > 0 && search->certified != NULL && status == THR_OK; q++)
+            search->certified[q] = (uint8_t)(search->certified[q] & s->certified[q]);
+        thr_index_free(index);
+    }
+    if (search->by_radius)
+        search->found = status == THR_OK ? &s->merged : NULL;
+    return status;
+}
+
+/* The name of an item: of the shard that has the row, which stays open until another's is wanted. */
+static const char *name_of(const void *named, uint64_t id) {
+    prog_shards_search *s = (prog_shards_search *)(uintptr_t)named;
+    uint64_t i = 0;
+    thr_error err;
+
+    while (i + 1 < s->shards.n_shards && s->shards.shards[i + 1].first_row <= id)
+        i++;
+    if (s->named == NULL || s->named_i != i) {
+        thr_index_free(s->named);
+        s->named = NULL;
+        if (prog_shards_open(&s->shards, s->search.run->context, i, &s->named, &err) != THR_OK)
+            return NULL;
+        s->named_i = i;
+    }
+    return thr_index_name(s->named, id - s->shards.shards[i].first_row);
+}
+
+/* ------------------------------------------------------------------------------------------------ prepare */
+
+static int allocate(prog_shards_search *s) {
+    const prog_search *search = &s->search;
+    const size_t n = (size_t)(search->batch * search->k);
+
+    if (!search->by_radius) {
+        s->ids[0] = malloc(n * sizeof *s->ids[0]);
+        s->scores[0] = malloc(n * sizeof *s->scores[0]);
+        s->ids[1] = malloc((size_t)search->k * sizeof *s->ids[1]);
+        s->scores[1] = malloc((size_t)search->k * sizeof *s->scores[1]);
+        s->least = malloc((size_t)search->batch * sizeof *s->least);
+        if (s->ids[0] == NULL || s->scores[0] == NULL || s->ids[1] == NULL || s->scores[1] == NULL || s->least == NULL)
+            return prog_no_memory();
+    }
+    if (search->certified == NULL)
+        return PROG_DONE;
+    s->certified = malloc((size_t)search->batch);
+    return s->certified != NULL ? PROG_DONE : prog_no_memory();
+}
+
+int prog_shards_search_prepare(prog_shards_search *s) {
+    const prog_search_values *values = s->values;
+    prog_search *search = &s->search;
+    int rc = prog_shards_read(&s->shards, values->dir);
+
+    if (rc != PROG_DONE)
+        return rc;
+    search->n_items = s->shards.n_items;
+    search->queries = values->queries;
+    search->search_batch = search_batch;
+    thr_search_options_init(&s->options);
+    prog_search_values_set(values, s->shards.n_items, &s->options);
+    rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
+                           false);
+    if (rc == PROG_DONE)
+        rc = prog_search_values_prepare(values, s->shards.metric, 0, UINT64_MAX, search, &s->least_score);
+    return rc == PROG_DONE ? allocate(s) : rc;
+}
+
+int prog_shards_search_file(prog_shards_search *s) {
+    thr_reader *file = NULL;
+    int rc = prog_input_open(s->search.run->context, s->values->queries, &file);
+
+    if (rc == PROG_DONE && thr_reader_get_shape(file).dtype == THR_DTYPE_NONE) {
+        prog_error("%s holds text; QUERIES must be rows of numbers", s->values->queries);
+        rc = PROG_FAILED;
+    }
+    if (rc == PROG_DONE)
+        rc = prog_search_rows(&s->search, file, s->values->dir, (uint32_t)s->shards.n_dims);
+    thr_reader_free(file);
+    return rc;
+}
+
+void prog_shards_search_free(prog_shards_search *s) {
+    s->search.found = NULL; /* s->merged */
+    prog_search_free(&s->search);
+    for (int i = 0; i < 2; i++) {
+        free(s->ids[i]);
+        free(s->scores[i]);
+    }
+    free(s->certified);
+    free(s->least);
+    free(s->offsets);
+    thr_index_free(s->named);
+    prog_shards_free(&s->shards);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train.c - `tower train PAIRS -o MODEL`; `tower train --vectors [QUERIES] ITEMS -o MODEL`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tower/curve.h"
+#include "tower/dual.h"
+#include "info/gpus.h"
+#include "cli/json.h"
+#include "cli/output.h"
+#include "tower/pairs.h"
+#include "commands.h"
+#include "cli/messages.h"
+
+enum { GROUP_MODEL = 1 };
+static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
+
+typedef struct train_values {
+    const char *pairs, *second, *items, *output, *valid, *curve;
+    prog_pairs_values columns;
+    size_t model, estimator;
+    uint64_t query_bits, item_bits, dims, pooled, grams, words;
+    uint64_t epochs, patience, batch, negatives;
+    double gamma, rate, word_dropout, float_share, valid_share;
+    bool shared_words, shared_steps, plain_weights, resume;
+    /* Vectors only. */
+    bool vectors;
+    double distil, noise;
+    /* Dual towers only. */
+    size_t loss, value, optimiser;
+    uint64_t embedding, hidden, products, min_count;
+    double embedding_rate, hits_rate, l1, l2, adam_beta1, adam_beta2, adam_epsilon;
+    bool no_ipnn, no_hits;
+} train_values;
+
+static const char *const models[] = {"rbe", "cdssm", "dual", NULL};
+enum { MODEL_RBE = 0, MODEL_DUAL = 2 };
+static const char *const losses[] = {"ndcg", "product", "sum", NULL};
+static const char *const differences[] = {"difference", "swap", NULL};
+static const char *const optimisers[] = {"adam", "ftrl", NULL};
+static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
+
+static const prog_argument arguments[] = {
+    {PROG_REQUIRED("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
+                   "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --model "
+                   "dual requests, see above; with --vectors vectors of queries, or of items if ITEMS is "
+                   "left out: .npy .fvecs .fbin ..., as in thresher index build")},
+    {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
+                   "with --vectors: vectors of items, row by row those of the queries")},
+    {.name = NULL},
+};
+
+#define COUNT(NAME, FIELD, LEAST, MOST, FALLBACK, HELP)                                                                \
+    {                                                                                                                  \
+        .name = (NAME), .kind = PROG_COUNT, .value = "N", .least = (LEAST), .most = (MOST), .fallback = (FALLBACK),    \
+        .help = (HELP), .offset = offsetof(train_values, FIELD)                                                        \
+    }
+/* Above 0. */
+#define REAL(NAME, FIELD, MOST, FALLBACK, HELP)                                                                        \
+    {                                                                                                                  \
+        .name = (NAME), .kind = PROG_REAL, .value = "X", .most_real = (MOST), .fallback = (FALLBACK), .help = (HELP),  \
+        .offset = offsetof(train_values, FIELD)                                                                        \
+    }
+#define FLAG(NAME, FIELD, HELP)                                                                                        \
+    { .name = (NAME), .kind = PROG_FLAG, .help = (HELP), .offset = offsetof(train_values, FIELD) }
+
+static const prog_option options[] = {
+    {PROG_NEW_FILE_OPTION("MODEL", offsetof(train_values, output),
+                          "the model, a .safetensors file, written after each epoch that improves validation")},
+    PROG_PAIRS_OPTIONS(train_values, columns),
+    {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", models, offsetof(train_values, model),
+                        "kind of model: rbe, codes of 3 and 2 bits by default; cdssm, float vectors; dual, float "
+                        "vectors of features and hits of histories, trained on requests"),
+     .fallback = "rbe"},
+    FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
+    {PROG_REAL_OPTION("distil", "X", offsetof(train_values, distil),
+                      "with --vectors: weight of the vectors' own cosines as targets, against that of the pairs; "
+                      "0 to 1 (default: 1, with QUERIES 0)"),
+     .least_real = 0, .most_real = 1},
+    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
+                      "with --vectors: length of the random vector added to a query of length 1"),
+     .least_real = 0, .fallback = "0.5"},
+    COUNT("query-bits", query_bits, 1, 32, NULL,
+          "bits a dimension of queries, 1 to 8; 32 for floats, the default with --vectors"),
+    COUNT("item-bits", item_bits, 1, 32, NULL,
+          "bits a dimension of items, 1 to 8; 32 for floats; with --vectors 4 by default"),
+    COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding; with --vectors 32 by default"),
+    COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
+    COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
+    COUNT("words", words, 1, 65535, "128", "words of a text that are read"),
+    FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
+    FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
+    FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
+    {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
+                        "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
+                        "straight-through everywhere; tanh, that of a tanh that gets steeper"),
+     .fallback = "variant"},
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual and --vectors 20 by default"),
+    COUNT("patience", patience, 0, UINT32_MAX, "10",
+          "stop after so many epochs without a better validation; 0: never; with --model dual 3 by default"),
+    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
+    COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
+    REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax; with --vectors 20 by default"),
+    REAL("rate", rate, 1e6, "0.002",
+         "learning rate, which decays linearly to 0 over all epochs; with --vectors 0.03 by default"),
+    {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
+                      "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
+                      "in the paper; with --vectors 0 by default"),
+     .least_real = 0, .fallback = "0.5"},
+    {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
+                      "share of words dropped from a text, drawn anew each time; below 1"),
+     .least_real = 0, .fallback = "0.25"},
+    {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
+                      "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)")},
+    REAL("valid-share", valid_share, 0.5, "0.02",
+         "share of the queries in PAIRS to validate with; with --model dual 0.05 by default"),
+    {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
+                      "write a line an epoch, and a plot to FILE.svg"),
+     .names = PROG_NAMES_OUTPUT},
+    {PROG_FILE_OPTION("items", offsetof(train_values, items), "dual: table of items, see above; required")},
+    FLAG("no-ipnn", no_ipnn, "dual: no products of pairs of fields (IPNN)"),
+    FLAG("no-hits", no_hits, "dual: no hits of users' histories (HitMatch)"),
+    {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
+                        "dual: weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product and "
+                        "sum, that times or plus the change of value"),
+     .fallback = "ndcg"},
+    {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
+                        "dual: change of value of a swap: difference, of the two values; swap, that times the "
+                        "difference of their positions' discounts"),
+     .fallback = "swap"},
+    COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a word's embedding"),
+    COUNT("hidden", hidden, 1, 4096, "128", "dual: units of a tower's first layer"),
+    COUNT("products", products, 1, 1024, "32", "dual: dimensions of the products of fields, in addition to --dims"),
+    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: learn words that occur in at least N requests"),
+    {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, optimiser),
+                        "dual: optimiser of word embeddings; hits always use FTRL-Proximal"),
+     .fallback = "ftrl"},
+    REAL("embedding-rate", embedding_rate, 1e6, NULL,
+         "dual: learning rate of word embeddings, decaying as --rate does, or FTRL's alpha "
+         "(default: 0.1, with adam 0.002)"),
+    REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha for hits"),
+    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "dual: FTRL's L1 regularisation"), .least_real = 0,
+     .fallback = "0"},
+    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "dual: FTRL's L2 regularisation"), .least_real = 0,
+     .fallback = "0"},
+    {PROG_REAL_OPTION("adam-beta1", "X", offsetof(train_values, adam_beta1),
+                      "dual: Adam's decay of the first moment, below 1"),
+     .least_real = 0, .fallback = "0.9"},
+    {PROG_REAL_OPTION("adam-beta2", "X", offsetof(train_values, adam_beta2),
+                      "dual: Adam's decay of the second moment, below 1"),
+     .least_real = 0, .fallback = "0.999"},
+    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "dual: number that Adam adds to the root of the second moment"),
+    FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
+    PROG_OPTIONS_END,
+};
+
+/* Check options that are valid alone but not together. */
+static int check_words(const program *run, const train_values *values) {
+    const uint64_t bits[] = {values->query_bits, values->item_bits};
+
+    for (size_t side = 0; side < 2; side++)
+        if (bits[side] > 8 && bits[side] != THR_FLOAT_BITS) {
+            prog_error("--%s-bits %" PRIu64 ": 1 to 8, or %d for floats; %s", side == 0 ? "query" : "item", bits[side],
+                       (int)THR_FLOAT_BITS, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+    if (values->negatives >= values->batch) {
+        prog_error("--negatives %" PRIu64 " must be less than --batch %" PRIu64 "; %s", values->negatives,
+                   values->batch, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    if (values->word_dropout >= 1) {
+        prog_error("--word-dropout %g: 0 or more, below 1; %s", values->word_dropout, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    return PROG_DONE;
+}
+
+/* Print notes on given options that other options make useless. */
+static void note_unused_options(const program *run, const train_values *values, const thr_tower_train_options *train) {
+    static const char *const of_codes[] = {"plain-weights", "estimator", "float-share", NULL};
+    static const char *const of_labels[] = {"least-label", NULL};
+    static const char *const of_split[] = {"valid-share", NULL};
+
+    if (train->config.query_bits == THR_FLOAT_BITS && train->config.item_bits == THR_FLOAT_BITS)
+        prog_note_unused(run, of_codes, "without codes, and both sides are floats");
+    if (!prog_is_given(run, "label-column"))
+        prog_note_unused(run, of_labels, "without --label-column");
+    if (values->valid != NULL)
+        prog_note_unused(run, of_split, "with --valid");
+}
+
+static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
+    const bool rbe = values->model == MODEL_RBE;
+
+    thr_tower_train_options_init(train);
+    train->config.n_dims = (uint32_t)values->dims;
+    train->config.n_pooled = (uint32_t)values->pooled;
+    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : rbe ? 3 : THR_FLOAT_BITS;
+    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : rbe ? 2 : THR_FLOAT_BITS;
+    train->config.max_grams = (uint32_t)values->grams;
+    train->config.max_words = (uint32_t)values->words;
+    train->config.shared_words = values->shared_words;
+    train->config.shared_steps = values->shared_steps;
+    train->config.plain_weights = values->plain_weights;
+    train->valid_path = values->valid;
+    train->valid_share = (float)values->valid_share;
+    train->format = prog_pairs_format(&values->columns);
+    train->n_epochs = (uint32_t)values->epochs;
+    train->patience = (uint32_t)values->patience;
+    train->batch = (uint32_t)values->batch;
+    train->n_negatives = (uint32_t)values->negatives;
+    train->gamma = (float)values->gamma;
+    train->rate = (float)values->rate;
+    train->float_share = (float)values->float_share;
+    train->word_dropout = (float)values->word_dropout;
+    train->estimator = (thr_estimator)values->estimator;
+    train->seed = run->globals.seed;
+    train->resume = values->resume;
+}
+
+static const char *const of_texts[] = {"query-column", "item-column",  "label-column",  "least-label", "header",
+                                       "query-bits",   "item-bits",    "pooled",        "grams",       "words",
+                                       "shared-words", "shared-steps", "plain-weights", "estimator",   "negatives",
+                                       "gamma",        "float-share",  "word-dropout",  NULL};
+static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits",  "loss",      "value",
+                                      "embedding",      "hidden",       "products", "min-count", "embedding-optimiser",
+                                      "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
+                                      "adam-beta2",     "adam-epsilon", NULL};
+
+static const char *const of_texts_alone[] = {
+    "query-column", "item-column", "label-column", "least-label",  "header", "model", "pooled",
+    "grams",        "words",       "shared-words", "word-dropout", "valid",  NULL};
+static const char *const of_vectors[] = {"vectors", "distil", "noise", NULL};
+
+/* Refuse the first of these options that is given; kind is that of the models it is for. */
+static int refuse(const program *run, const char *const *options_of, const char *kind) {
+    for (size_t i = 0; options_of[i] != NULL; i++)
+        if (prog_is_given(run, options_of[i])) {
+            prog_error("--%s is for %s; %s", options_of[i], kind, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+    return PROG_DONE;
+}
+
+/* Refuse options of other kinds of model. */
+static int check_model_words(const program *run, const train_values *values) {
+    const bool dual = values->model == MODEL_DUAL;
+    int rc = dual ? refuse(run, of_texts, "--model rbe and cdssm") : refuse(run, of_dual, "--model dual");
+
+    if (rc == PROG_DONE && values->vectors)
+        rc = refuse(run, of_texts_alone, "texts, not --vectors");
+    if (rc == PROG_DONE && (dual || !values->vectors))
+        rc = refuse(run, of_vectors, dual ? "--model rbe and cdssm" : "--vectors");
+    if (rc == PROG_DONE && !values->vectors && values->second != NULL) {
+        prog_error("%s: two files are for --vectors, a file of pairs has both columns; %s", values->second,
+                   prog_see_help(run));
+        rc = PROG_WRONG_WORDS;
+    }
+    if (rc != PROG_DONE)
+        return rc;
+    if (dual && values->items == NULL) {
+        prog_error("--model dual: --items FILE is missing, the table of items; %s", prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    return PROG_DONE;
+}
+
+/* Options that both kinds of models have keep the dual tower's default unless they are given. */
+static void fill_dual_options(const program *run, const train_values *values, thr_dual_train_options *train) {
+    thr_dual_train_options_init(train);
+    train->config.n_embedding = (uint32_t)values->embedding;
+    train->config.n_hidden = (uint32_t)values->hidden;
+    train->config.n_dims = (uint32_t)values->dims;
+    train->config.n_products = values->no_ipnn ? 0 : (uint32_t)values->products;
+    train->config.hits = !values->no_hits;
+    train->valid_path = values->valid;
+    if (prog_is_given(run, "valid-share"))
+        train->valid_share = (float)values->valid_share;
+    if (prog_is_given(run, "epochs"))
+        train->n_epochs = (uint32_t)values->epochs;
+    if (prog_is_given(run, "patience"))
+        train->patience = (uint32_t)values->patience;
+    train->min_count = (uint32_t)values->min_count;
+    train->batch = (uint32_t)values->batch;
+    train->loss = (thr_dual_loss)values->loss;
+    train->value = (thr_dual_value)values->value;
+    train->rate = (float)values->rate;
+    train->optimiser = (thr_dual_optimiser)values->optimiser;
+    if (prog_is_given(run, "embedding-rate"))
+        train->embedding_rate = (float)values->embedding_rate;
+    else if (train->optimiser == THR_DUAL_ADAM)
+        train->embedding_rate = ADAM_RATE;
+    train->hits_rate = (float)values->hits_rate;
+    train->l1 = (float)values->l1;
+    train->l2 = (float)values->l2;
+    train->adam_beta1 = (float)values->adam_beta1;
+    train->adam_beta2 = (float)values->adam_beta2;
+    train->adam_epsilon = (float)values->adam_epsilon;
+    train->seed = run->globals.seed;
+    train->resume = values->resume;
+}
+
+/* Options that both kinds of models have keep the defaults of vectors unless they are given. */
+static void fill_vector_options(const program *run, const train_values *values, thr_tower_train_options *train) {
+    thr_tower_train_options vectors;
+
+    thr_tower_train_options_init_vectors(&vectors, values->second == NULL);
+    if (!prog_is_given(run, "dims"))
+        train->config.n_dims = vectors.config.n_dims;
+    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : vectors.config.query_bits;
+    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : vectors.config.item_bits;
+    if (!prog_is_given(run, "epochs"))
+        train->n_epochs = vectors.n_epochs;
+    if (!prog_is_given(run, "gamma"))
+        train->gamma = vectors.gamma;
+    train->teacher_gamma = train->gamma;
+    if (!prog_is_given(run, "rate"))
+        train->rate = vectors.rate;
+    if (!prog_is_given(run, "float-share"))
+        train->float_share = vectors.float_share;
+    train->teacher_share = prog_is_given(run, "distil") ? (float)values->distil : vectors.teacher_share;
+    train->noise = (float)values->noise;
+}
+
+/* Train on files of vectors. */
+static thr_status train_vectors(const program *run, const train_values *values, const thr_tower_train_options *train,
+                                thr_tower_report *report, thr_error *err) {
+    thr_reader *first = NULL, *second = NULL;
+    thr_status status = thr_reader_open(run->context, values->pairs, &first, err);
+
+    if (status == THR_OK && values->second != NULL)
+        status = thr_reader_open(run->context, values->second, &second, err);
+    if (status == THR_OK)
+        status = thr_tower_train_vectors(run->context, second != NULL ? first : NULL, second != NULL ? second : first,
+                                         values->output, train, report, err);
+    thr_reader_free(first);
+    thr_reader_free(second);
+    return status;
+}
+
+static int train_dual(program *run, const train_values *values) {
+    static const char *const of_products[] = {"products", NULL}, *const of_hits[] = {"hits-rate", NULL};
+    const prog_dual_files files = {values->pairs, values->items, values->output, values->curve};
+    thr_dual_train_options train;
+
+    fill_dual_options(run, values, &train);
+    if (values->no_ipnn)
+        prog_note_unused(run, of_products, "with --no-ipnn");
+    if (values->no_hits)
+        prog_note_unused(run, of_hits, "with --no-hits");
+    return prog_train_dual(run, &files, &train);
+}
+
+static void print_json(const train_values *values, const thr_tower_report *report, const char *device) {
+    prog_json json = prog_json_object();
+
+    prog_json_key_text(&json, "model", values->output);
+    prog_json_key_count(&json, "n_pairs", report->n_pairs);
+    prog_json_key_count(&json, "n_valid", report->n_valid);
+    prog_json_key_count(&json, "n_refused", report->n_refused);
+    prog_json_key_count(&json, "n_grams", report->n_grams);
+    prog_json_key_count(&json, "n_epochs", report->n_epochs);
+    prog_json_key_count(&json, "best_epoch", report->best_epoch);
+    prog_json_key_real(&json, "loss", report->loss);
+    prog_json_key_real(&json, "valid_loss", report->valid_loss);
+    prog_json_key_real(&json, "valid_auc", report->valid_auc);
+    prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
+    prog_json_key_text(&json, "device", device);
+    prog_json_end_object(&json);
+}
+
+static int run_train(program *run, const void *all_values) {
+    const train_values *values = all_values;
+    thr_tower_train_options train;
+    thr_tower_report report;
+    prog_curve curve;
+    prog_device device;
+    thr_error err = {.status = THR_OK};
+    thr_status status;
+    int rc = check_model_words(run, values);
+
+    if (rc == PROG_DONE && !values->resume)
+        prog_note_replaced(values->output);
+    if (rc == PROG_DONE && values->model == MODEL_DUAL)
+        return train_dual(run, values);
+    if (rc == PROG_DONE)
+        rc = check_words(run, values);
+    if (rc == PROG_DONE)
+        rc = prog_curve_open(&curve, run->context, values->curve, values->output, values->resume);
+    if (rc != PROG_DONE)
+        return rc;
+    fill_options(run, values, &train);
+    if (values->vectors)
+        fill_vector_options(run, values, &train);
+    note_unused_options(run, values, &train);
+    curve.quality = "AUC";
+    curve.examples = "examples";
+    train.on_epoch = prog_curve_on_epoch;
+    train.on_epoch_user = &curve;
+    status = values->vectors ? train_vectors(run, values, &train, &report, &err)
+                             : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
+    if (!prog_curve_end(&curve, status, &err, &rc))
+        return rc;
+    if (report.n_refused != 0)
+        prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, AUC %.4f; %s examples/s",
+              values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
+              report.best_epoch, report.valid_loss, report.valid_auc, prog_short(report.examples_per_second).text);
+    device = prog_first_device(run);
+    prog_tell_device("steps were made", device.text);
+    if (run->globals.json)
+        print_json(values, &report, device.text);
+    return rc;
+}
+
+const prog_command prog_tower_train = {
+    PROG_COMMAND("tower", "train", train_values, arguments, options, run_train),
+    .summary = "train a model that encodes texts or vectors, on pairs of a query and an item",
+    .text = "Trains a model of two towers, CDSSM with Recurrent Binary Embedding, which encode "
+            "queries and items so that the codes of matching pairs have a large cosine. Texts are "
+            "UTF-8; letters and digits count, case does not.\n\nEach epoch ends with a validation on "
+            "a share of the queries; the best model so far is written. The same pairs, options and "
+            "--seed give the same model, to the bit, with any number of threads. Long trainings run "
+            "on a GPU if there is one (--device), with other rounding. A training that is stopped "
+            "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
+            "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
+            "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
+            "vectors' own do. Only directions count. thresher index build ITEMS --model MODEL makes an "
+            "index of their codes.\n\n--model dual "
+            "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "
+            "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
+            "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the words of a user, "
+            "a tab, and ads, the best first. age=3 is a feature, field=value; :0.5 is its number, 1 "
+            "if absent. click.category=12:3 is history: 3 clicks on items with the word category=12. "
+            "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
+            "good as the one before it. A line of --items has an ID, a tab and the words of the item.",
+    .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
+                              ("thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
+                               "--shared-words -o p.safetensors"),
+                              "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
+                              "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
+                              "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors"),
+};
