@@ -19,6 +19,7 @@ enum {
     THR_BUILD_VERSION = 2,
     THR_SEGMENT_VERSION = 2,
     THR_CELLS_VERSION = 3,           /* of a segment with cells */
+    THR_NAMES_VERSION = 4,           /* of one with names and their slots, with or without cells */
     THR_MAX_SEGMENTS = 1000000,      /* six digits */
     THR_SEGMENT_NAME_SIZE = 20,      /* "000000-5f3a91c2.seg" and a zero byte */
     THR_INDEX_MODEL_NAME_SIZE = 27,  /* "model-5f3a91c2.safetensors" and a zero byte */

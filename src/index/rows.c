@@ -43,12 +43,3 @@ bool thr_index_segment_row(const thr_index *index, const uint64_t *live, uint64_
     }
     return false;
 }
-
-bool thr_index_tail_find(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, uint64_t id, uint64_t *row) {
-    for (uint32_t i = n_rows; i-- > 0;) {
-        *row = tail->first_row + i;
-        if (tail->ids[i] == id && (live[*row / 64] >> *row % 64 & 1) != 0)
-            return true;
-    }
-    return false;
-}

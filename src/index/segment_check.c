@@ -83,6 +83,28 @@ static thr_status check_names(const thr_segment_view *view, thr_error *err) {
     return THR_OK;
 }
 
+/* The names are correct. Each is found in the slots, and there are no others. */
+static thr_status check_name_slots(const thr_segment_view *view, thr_error *err) {
+    const uint64_t n_slots = thr_name_slots_count(view->shape.n_items);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < view->shape.n_items; i++) {
+        const uint64_t start = view->names.offsets[i];
+        const char *name = view->names.bytes + start;
+        uint32_t item;
+        if (!thr_index_name_slots_find(view->name_slots, &view->names, name,
+                                       thr_index_name_key(name, view->names.offsets[i + 1] - start), &item) ||
+            item != i)
+            return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, view->name_slots),
+                                            "the slots of names do not lead to every item", err);
+    }
+    for (uint64_t i = 0; i < n_slots; i++)
+        n += view->name_slots[i].place != 0;
+    return n == view->shape.n_items
+               ? THR_OK
+               : thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, view->name_slots),
+                                          "names have more slots than items", err);
+}
+
 thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_error *err) {
     const uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
     for (uint32_t i = 0; i < view->file.n_sections; i++) {
@@ -114,10 +136,13 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
         case THR_SECTION_CENTRE:
         case THR_SECTION_CELLS:
         case THR_SECTION_CENTROIDS:
+        case THR_SECTION_NAME_SLOTS:
             break;
         }
     }
     if (view->ids != NULL)
         THR_TRY(check_ids(view, err));
-    return view->names.offsets != NULL ? check_names(view, err) : THR_OK;
+    if (view->names.offsets != NULL)
+        THR_TRY(check_names(view, err));
+    return view->name_slots != NULL ? check_name_slots(view, err) : THR_OK;
 }

@@ -10,12 +10,12 @@
 #include <string.h>
 
 static const char *const section_names[THR_SECTION_LAST + 1] = {
-    "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
-    "ids", "id order", "names", "centre",      "leads",   "records", "cells",  "centroids"};
+    "?",        "vectors", "codes",  "block norms", "factors", "offsets", "scales",    "inverse norms", "ids",
+    "id order", "names",   "centre", "leads",       "records", "cells",   "centroids", "name slots"};
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
-                                        .newest = THR_CELLS_VERSION,
+                                        .newest = THR_NAMES_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,
@@ -72,6 +72,9 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_CENTROIDS:
         *size = (uint64_t)shape->n_cells * shape->n_dims * sizeof(float);
         return shape->n_cells > 0;
+    case THR_SECTION_NAME_SLOTS:
+        *size = thr_name_slots_count(shape->n_items) * sizeof(thr_name_slot);
+        return shape->has_name_slots;
     default:
         *size = 0;
         return false;
@@ -82,13 +85,14 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
+    const bool names = h->version == THR_NAMES_VERSION && shape->version == THR_SEGMENT_VERSION && shape->has_names;
     const bool cells = h->version == THR_CELLS_VERSION && shape->version == THR_SEGMENT_VERSION;
-    if (!cells)
+    if (!cells && !names)
         THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
-    if (cells && (h->n_cells == 0 || h->n_cells > h->n_items))
+    if ((cells && h->n_cells == 0) || ((cells || names) && h->n_cells > h->n_items))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
                                         err);
-    if ((h->version != shape->version && !cells) || (h->version == 1 && h->lead != 0))
+    if ((h->version != shape->version && !cells && !names) || (h->version == 1 && h->lead != 0))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
         (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
@@ -120,6 +124,7 @@ static void point(thr_segment_view *view) {
     view->ids = thr_section_file_at(file, THR_SECTION_IDS);
     view->id_order = thr_section_file_at(file, THR_SECTION_ID_ORDER);
     view->centre = (float *)(uintptr_t)thr_section_file_at(file, THR_SECTION_CENTRE);
+    view->name_slots = thr_section_file_at(file, THR_SECTION_NAME_SLOTS);
     if (names != NULL)
         view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }
@@ -150,6 +155,7 @@ thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t 
     memcpy(&header, data, sizeof header);
     THR_TRY(check_header(&view->file, &header, shape, listed, err));
     view->shape.n_cells = header.n_cells;
+    view->shape.has_name_slots = header.version == THR_NAMES_VERSION;
     THR_TRY(thr_section_file_fit(&view->file, rule_of, &view->shape, err));
     point(view);
     return take_cells(view, err);
@@ -163,4 +169,18 @@ const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t i
 
 bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item) {
     return thr_radix_find(view->ids, view->id_order, view->shape.n_items, id, item);
+}
+
+bool thr_index_segment_find_name(const thr_segment_view *view, const char *name, uint64_t key, uint32_t *item) {
+    if (view->name_slots != NULL)
+        return thr_index_name_slots_find(view->name_slots, &view->names, name, key, item);
+    const uint64_t size = strlen(name) + 1;
+    for (*item = 0; *item < view->shape.n_items; (*item)++) {
+        if (view->names.offsets[*item + 1] - view->names.offsets[*item] != size)
+            continue;
+        const char *candidate = thr_index_segment_item_name(view, *item);
+        if (candidate != NULL && memcmp(candidate, name, size) == 0)
+            return true;
+    }
+    return false;
 }

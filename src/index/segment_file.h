@@ -14,6 +14,7 @@
 #include "cells/cells.h"
 #include "code/nested.h"
 #include "index/manifest.h"
+#include "index/name_slots.h"
 #include "scan/segment.h"
 
 typedef enum thr_section_kind {
@@ -31,10 +32,11 @@ typedef enum thr_section_kind {
     THR_SECTION_LEADS = 12,
     THR_SECTION_RECORDS = 13,
     THR_SECTION_CELLS = 14,
-    THR_SECTION_CENTROIDS = 15
+    THR_SECTION_CENTROIDS = 15,
+    THR_SECTION_NAME_SLOTS = 16
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_CENTROIDS };
+enum { THR_SECTION_LAST = THR_SECTION_NAME_SLOTS };
 
 _Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -66,6 +68,7 @@ typedef struct thr_segment_shape {
     thr_metric metric;
     thr_dtype keep;
     bool centred, has_ids, has_names;
+    bool has_name_slots; /* with names only; not before THR_NAMES_VERSION */
 } thr_segment_shape;
 
 /* The shape of a manifest's segments, without what each has for itself: version, items, cells and ids. */
@@ -125,12 +128,13 @@ typedef struct thr_segment_view {
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;
+    const thr_name_slot *name_slots; /* NULL: none */
 } thr_segment_view;
 
 /*
  * Check a file of untrusted bytes against its line of the manifest, and find its sections. data is 64-byte aligned.
- * shape has no cells; the segment's header does. Reads the header, the table and the cells' numbers only.
- * THR_ECORRUPT; THR_EVERSION.
+ * shape has no cells and no slots of names; the segment's header does. Reads the header, the table and the cells'
+ * numbers only. THR_ECORRUPT; THR_EVERSION.
  */
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                                    const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
@@ -143,6 +147,9 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
 
 /* The name of an item below n_items; NULL if there are none or the file's offsets are wrong. */
 const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t item);
+
+/* Find the item with this name and its key: by the slots, or in a pass over the names if there are none. */
+bool thr_index_segment_find_name(const thr_segment_view *view, const char *name, uint64_t key, uint32_t *item);
 
 /* Find the item with this id by binary search in the order section. */
 bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);

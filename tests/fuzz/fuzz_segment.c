@@ -19,7 +19,9 @@ static size_t use(const thr_segment_view *view) {
     (void)thr_index_segment_check_contents(view, NULL);
     for (uint32_t i = 0; i < view->shape.n_items; i++) {
         const char *name = thr_index_segment_item_name(view, i);
-        sum += name != NULL ? strlen(name) : 0;
+        if (name != NULL)
+            sum +=
+                thr_index_segment_find_name(view, name, thr_index_name_key(name, strlen(name) + 1), &item) ? item : 1;
         if (view->ids != NULL)
             sum += thr_index_segment_find_id(view, view->ids[i], &item) ? item : 1;
     }
@@ -50,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint32_t lead = header.version == 1 ? header.bits : header.lead;
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
         header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS && lead >= 1 &&
-        lead <= header.bits && header.version >= 1 && header.version <= THR_CELLS_VERSION &&
+        lead <= header.bits && header.version >= 1 && header.version <= THR_NAMES_VERSION &&
         header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
         for (int flags = 0; flags < 8; flags++) {
             thr_segment_shape shape = {.version =

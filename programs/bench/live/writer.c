@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, adds in batches over a build, and a
- * refresh after 1,000 added items. Vectors are synthetic.
+ * refresh after 1,000 added items, and look-ups by name. Vectors are synthetic.
  *
  * Checked: every acknowledged item is there when the index is opened again, and an added item is found after a refresh.
  */
@@ -17,11 +17,20 @@
 #include "cli/program.h"
 #include "run.h"
 
-enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16, REFRESHES = 20 };
+enum {
+    SINGLE_DIMS = 384,
+    BATCH_DIMS = 100,
+    BATCH = 1000,
+    THREADS = 16,
+    REFRESHES = 20,
+    NAMED = 400000,
+    NAMED_DIMS = 8,
+    LOOKUPS = 200000
+};
 
 static const double SECONDS = 3; /* of each measurement of single adds */
 static const double TARGET_ONE = 0.9, TARGET_MANY = 4, TARGET_BATCH_RATE = 200e3, TARGET_BATCH_SHARE = 0.5,
-                    TARGET_REFRESH_MS = 2;
+                    TARGET_REFRESH_MS = 2, TARGET_NAMES_RATE = 100e3;
 
 typedef struct writer_bench {
     bench_scan_run *run;
@@ -126,16 +135,21 @@ static void measure_singles(writer_bench *b) {
 
 /* ------------------------------------------------------------------------------------------------ batches */
 
+static void fill(writer_bench *b, uint64_t n, float *rows) {
+    bench_normal normal = {.seed = b->run->program->globals.seed, .n_dims = BATCH_DIMS};
+    for (uint64_t i = 0; i < n;)
+        i += bench_normal_rows(&normal, i, n - i, rows + i * BATCH_DIMS);
+}
+
 /* The seconds to add all items in batches to an index that began empty. */
 static double add_batches(writer_bench *b, uint64_t n_items) {
-    bench_normal normal = {.seed = b->run->program->globals.seed, .n_dims = BATCH_DIMS};
     thr_index_create_options options;
     thr_index_writer *writer = NULL;
     float *rows = bench_room(b->run, (size_t)n_items * BATCH_DIMS * sizeof *rows);
     thr_index_create_options_init(&options);
     options.n_dims = BATCH_DIMS;
     options.replace = true;
-    (void)bench_normal_rows(&normal, 0, n_items, rows);
+    fill(b, n_items, rows);
     bench_must(b->run, thr_index_create(b->context, b->dir, &options, &b->run->err));
     bench_must(b->run, thr_index_writer_open(b->context, b->dir, NULL, &writer, &b->run->err));
     const double start = bench_clock();
@@ -150,13 +164,12 @@ static double add_batches(writer_bench *b, uint64_t n_items) {
 }
 
 static double build(writer_bench *b, uint64_t n_items) {
-    bench_normal normal = {.seed = b->run->program->globals.seed, .n_dims = BATCH_DIMS};
     float *rows = bench_room(b->run, (size_t)n_items * BATCH_DIMS * sizeof *rows);
     thr_index_build_options options;
     thr_reader *reader = NULL;
     thr_index_build_options_init(&options);
     options.replace = true;
-    (void)bench_normal_rows(&normal, 0, n_items, rows);
+    fill(b, n_items, rows);
     const thr_matrix all = thr_matrix_f32(rows, n_items, BATCH_DIMS);
     const double start = bench_clock();
     bench_must(b->run, thr_reader_from_matrix(b->context, &all, &reader, &b->run->err));
@@ -228,6 +241,53 @@ static void measure_refresh(writer_bench *b) {
                  "ms of a refresh after %d added items", BATCH);
 }
 
+/* ------------------------------------------------------------------------------------------------ names */
+
+static void build_named(writer_bench *b) {
+    char path[2048 + 16];
+    bench_normal normal = {.seed = 3, .n_dims = NAMED_DIMS};
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    (void)snprintf(path, sizeof path, "%s.txt", b->dir);
+    FILE *names = fopen(path, "w");
+    if (names == NULL)
+        bench_fail(b->run, "%s: cannot be created", path);
+    for (int i = 0; i < NAMED; i++)
+        (void)fprintf(names, "item %d\n", i);
+    if (fclose(names) != 0)
+        bench_fail(b->run, "%s: cannot be written", path);
+    thr_index_build_options_init(&options);
+    options.replace = true;
+    options.ids_path = path;
+    bench_must(b->run, thr_reader_from_function(b->context, NAMED, NAMED_DIMS, bench_normal_rows, &normal, &reader,
+                                                &b->run->err));
+    bench_must(b->run, thr_index_build(b->context, b->dir, reader, &options, &b->run->err));
+    thr_reader_free(reader);
+    (void)unlink(path);
+}
+
+static void measure_names(writer_bench *b) {
+    thr_index *index = NULL;
+    uint64_t state = 4, id;
+    char name[32];
+    build_named(b);
+    bench_must(b->run, thr_index_open(b->context, b->dir, &index, &b->run->err));
+    const double start = bench_clock();
+    for (int i = 0; i < LOOKUPS; i++) {
+        const uint64_t wanted = bench_random(&state) % NAMED;
+        (void)snprintf(name, sizeof name, "item %" PRIu64, wanted);
+        bench_must(b->run, thr_index_find(index, name, &id, &b->run->err));
+        if (id != wanted)
+            bench_fail(b->run, "the name '%s' was found at the wrong item", name);
+    }
+    const double rate = LOOKUPS / (bench_clock() - start);
+    thr_index_free(index);
+    bench_say(b->run, "Items found by name among %d, one by one: %.0f a second, %.2f us each\n\n", NAMED, rate,
+              1e6 / rate);
+    bench_figure(b->run, "writer_names_a_second", rate, TARGET_NAMES_RATE, true,
+                 "items found by name a second, one by one");
+}
+
 /* ------------------------------------------------------------------------------------------------ the command */
 
 static void measure(bench_scan_run *run) {
@@ -238,6 +298,7 @@ static void measure(bench_scan_run *run) {
     measure_singles(&b);
     measure_batches(&b);
     measure_refresh(&b);
+    measure_names(&b);
     thr_context_free(b.context);
 }
 
@@ -258,6 +319,7 @@ const prog_command bench_writer_command = {
     .summary = "measure changes of an index on this machine",
     .text =
         "Prints durable adds a second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
-        "thousand over a build, and the time of a refresh. The disk is that of the scratch directory.",
+        "thousand over a build, the time of a refresh, and how many items are found by name a second. The disk is that "
+        "of the scratch directory.",
     .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."),
 };

@@ -279,3 +279,15 @@ thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, t
         THR_TRY(write_ids(ids, first, n, writer, err));
     return ids->offsets != NULL ? write_names(ids, first, n, writer, err) : THR_OK;
 }
+
+thr_status thr_index_ids_write_name_slots(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
+                                          thr_error *err) {
+    const thr_strings names = {ids->offsets + first, ids->names, n, ids->offsets[first + n]};
+    const size_t n_slots = (size_t)thr_name_slots_count(n);
+    thr_name_slot *slots = NULL;
+    THR_TRY(thr_alloc_zero(ids->context, n_slots, sizeof *slots, &slots, "names", err));
+    thr_index_name_slots_fill(&names, slots);
+    const thr_status status = thr_sections_put(writer, THR_SECTION_NAME_SLOTS, slots, n_slots * sizeof *slots, err);
+    thr_release(ids->context, slots);
+    return status;
+}

@@ -42,4 +42,8 @@ thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const 
 thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
                                thr_error *err);
 
+/* Write the section of name slots for the same rows. */
+thr_status thr_index_ids_write_name_slots(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
+                                          thr_error *err);
+
 #endif

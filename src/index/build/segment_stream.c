@@ -133,12 +133,14 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
     thr_manifest *m = s->manifest;
     thr_manifest_segment listed = {.number = number, .build = s->dir->build};
     thr_segment_shape shape = s->gather.shape;
+    const uint64_t first = s->source == NULL ? 0 : m->n_items; /* of the ids */
     shape.n_items = n_items;
+    shape.has_name_slots = shape.has_names;
     shape.n_cells = s->cells == NULL ? 0 : s->cells->n;
     if (shape.keep != THR_DTYPE_NONE)
         thr_sections_end(&s->writer);
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &s->writer, err));
-    THR_TRY(thr_index_ids_write(s->ids, s->source == NULL ? 0 : m->n_items, n_items, &s->writer, err));
+    THR_TRY(thr_index_ids_write(s->ids, first, n_items, &s->writer, err));
     if (shape.centred) {
         THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_CENTRE, err));
         THR_TRY(thr_sections_write(&s->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
@@ -147,6 +149,8 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &s->writer, err));
     if (s->cells != NULL)
         THR_TRY(write_cells(s, err));
+    if (shape.has_names)
+        THR_TRY(thr_index_ids_write_name_slots(s->ids, first, n_items, &s->writer, err));
     THR_TRY(thr_index_segment_write_finish(&s->writer, &shape, &listed, err));
     THR_TRY(thr_grow(s->context, &m->segments, &s->segments_capacity, m->n_segments + 1, sizeof *m->segments,
                      "the manifest's segments", err));

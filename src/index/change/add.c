@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "index/change/add.h"
 #include "index/change/commit_features.h"
-#include "index/change/names.h"
+#include "index/names.h"
 #include "index/features.h"
 
 #include <inttypes.h>
@@ -58,8 +58,9 @@ static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) 
 
 static thr_status find_replaced(adder *a, thr_error *err) {
     uint64_t row;
-    if (a->ids->offsets != NULL)
-        return thr_index_find_names(a->commit.index, a->ids, found, a, err);
+    const thr_name_list names = {.offsets = a->ids->offsets, .bytes = a->ids->names, .n = (size_t)a->ids->n};
+    if (names.offsets != NULL)
+        return thr_index_find_names(a->commit.index, &names, found, a, err);
     for (uint64_t i = 0; i < a->ids->n; i++)
         if (thr_index_row(a->commit.index, a->ids->ids[i], &row))
             THR_TRY(found(a, i, row, err));

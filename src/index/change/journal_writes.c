@@ -4,7 +4,7 @@
 #include "base/radix.h"
 #include "index/change/add.h"
 #include "index/change/change.h"
-#include "index/change/names.h"
+#include "index/names.h"
 #include "index/change/writer.h"
 #include "index/journal/snapshot.h"
 
@@ -106,11 +106,12 @@ static thr_status resolve_added(resolving *r, thr_error *err) {
     thr_index_writer *w = r->writer;
     const thr_write *write = r->write;
     const uint64_t next = w->index->tail->next_id;
+    const thr_name_list names = {.offsets = write->ids.offsets, .bytes = write->ids.names, .n = (size_t)write->n};
     uint64_t row;
     THR_TRY(thr_grow(w->context, &w->ids, &w->ids_capacity, (size_t)write->n, sizeof *w->ids, "ids", err));
     THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)write->n, sizeof *w->removed, "ids", err));
     if (write->ids.offsets != NULL)
-        THR_TRY(thr_index_find_names(w->index, &write->ids, found, r, err));
+        THR_TRY(thr_index_find_names(w->index, &names, found, r, err));
     if (write->ids.ids == NULL && write->n > THR_NO_ID - next)
         return thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", w->dir);
     for (uint64_t i = 0; i < write->n; i++) {

@@ -36,6 +36,9 @@ static thr_status allocate(thr_tail *t, const thr_manifest *m, thr_error *err) {
         THR_TRY(thr_alloc(t->context, n, sizeof *t->inverse_norms, &t->inverse_norms, what, err));
     if (m->has_names)
         THR_TRY(thr_alloc(t->context, n, sizeof *t->names, (void *)&t->names, what, err));
+    if (m->has_names)
+        THR_TRY(thr_row_table_create(t->context, t->capacity, &t->by_name, err));
+    THR_TRY(thr_row_table_create(t->context, t->capacity, &t->by_id, err));
     return thr_index_keeper_open(t->context, "the journal", m->keep, m->quantiser.n_dims, CHUNK_ROWS, &t->keeper, err);
 }
 
@@ -79,6 +82,8 @@ void thr_index_tail_free(thr_tail *tail) {
         thr_release(context, block);
     }
     thr_release(context, (void *)tail->names);
+    thr_release(context, (void *)tail->by_id.slots);
+    thr_release(context, (void *)tail->by_name.slots);
     thr_release(context, tail->ids);
     thr_release(context, tail->vectors);
     thr_release(context, tail->scales);
@@ -177,6 +182,15 @@ static thr_status remove_items(thr_tail *t, const thr_index *index, const thr_jo
     return THR_OK;
 }
 
+/* Its vector and name are there already. */
+static void add_row(thr_tail *t, uint64_t id) {
+    const uint32_t row = t->n_rows++;
+    t->ids[row] = id;
+    thr_row_table_add(&t->by_id, id, row);
+    if (t->names != NULL)
+        thr_row_table_add(&t->by_name, thr_index_name_key(t->names[row], strlen(t->names[row]) + 1), row);
+}
+
 thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const thr_journal_call *call, thr_error *err) {
     if (call->n_added > tail->capacity - tail->n_rows)
         return thr_fail(err, THR_ECORRUPT, "%s: holds more than %" PRIu32 " items", tail->journal.path, tail->capacity);
@@ -187,7 +201,7 @@ thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const th
         const uint64_t row = tail->first_row + tail->n_rows, id = call->ids[i];
         if (id == THR_NO_ID)
             return thr_fail(err, THR_ECORRUPT, "%s: holds an item without an id", tail->journal.path);
-        tail->ids[tail->n_rows++] = id;
+        add_row(tail, id);
         thr_bitmap_set(tail->live, row);
         tail->own_ids = tail->own_ids || id != row;
         tail->next_id = id >= tail->next_id ? id + 1 : tail->next_id;

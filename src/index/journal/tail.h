@@ -11,6 +11,7 @@
 
 #include "index/build/keep_vectors.h"
 #include "index/journal/journal.h"
+#include "index/journal/row_table.h"
 #include "index/manifest.h"
 
 #include <pthread.h>
@@ -41,6 +42,7 @@ typedef struct thr_tail {
     float *scales, *inverse_norms;
     const char **names; /* NULL in an index without names */
     struct thr_tail_names *blocks;
+    thr_row_table by_id, by_name; /* by_name: by thr_index_name_key, in an index with names */
     thr_keeper keeper;
     uint64_t *live;   /* bits of the index's rows, with room for all of the tail's */
     uint64_t n_items; /* that are live */
@@ -70,7 +72,9 @@ void thr_index_tail_free(thr_tail *tail);
 thr_status thr_index_tail_apply(thr_tail *tail, const struct thr_index *index, const thr_journal_call *call,
                                 thr_error *err);
 
-/* The newest live row of the tail with this id, among its first n_rows; false if there is none. */
+/* In tail_find.c: the live row of the tail with this id or name, among its first n_rows; false if there is none. */
 bool thr_index_tail_find(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, uint64_t id, uint64_t *row);
+bool thr_index_tail_find_name(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, const char *name,
+                              uint64_t key, uint64_t *row);
 
 #endif
