@@ -124,6 +124,115 @@ THR_API thr_status thr_rank_cross_validate(thr_context *context, const thr_ranki
                                            const thr_rank_options *options, const thr_rank_folds *folds,
                                            thr_error *err);
 
+/* ------------------------------------------------------------------------------------------------ training by parts */
+
+/*
+ * Train on a ranking that is spread over processes or machines. Each has a part: the rows of consecutive queries. One
+ * process leads, which has sizes and sums, but no rows:
+ *
+ *     thr_rank_chunks       the leader divides the queries of the whole into chunks; a part has whole chunks
+ *     thr_rank_part_create  where the rows are, and thr_rank_part_queries
+ *     thr_rank_train_parts  the leader trains; its thr_rank_run_fn calls thr_rank_part_run of every part
+ *
+ * Sums are taken by chunk, and chunks are added in a fixed order (rank/solver/sum_tree.h), so the model has the bits of
+ * thr_rank_train of the whole ranking, however it is divided into parts. Parts run on the CPU.
+ */
+enum { THR_RANK_MAX_CHUNKS = 256 };
+
+/*
+ * Divide n_queries queries into chunks of about equal work. offsets and values: n_queries + 1 numbers of rows, and of
+ * stored values of sparse rows, before each query and in all; values NULL: dense rows. starts, THR_RANK_MAX_CHUNKS + 1
+ * numbers, gets the first query of each chunk, and n_queries at the end. Chunks may be empty. Returns the number of
+ * chunks.
+ */
+THR_API size_t thr_rank_chunks(const uint64_t *offsets, const uint64_t *values, uint64_t n_queries, uint32_t n_features,
+                               uint64_t *starts);
+
+/* The chunks of a part: first to end - 1 of the n_all that start at starts, n_all + 1 numbers of the whole. */
+typedef struct thr_rank_span {
+    size_t first, end, n_all;
+    const uint64_t *starts;
+} thr_rank_span;
+
+typedef struct thr_rank_part thr_rank_part;
+
+/*
+ * Make a part. ranking has the rows of the span's queries, in their order, with the features of the whole, and must
+ * outlive the part; it may have no pairs. row_weights as thr_rank_options.row_weights. The caller frees *part.
+ *
+ * Returns THR_OK; THR_EINVAL when the span is no part of the whole, or a weight is out of range; THR_EDIM when the
+ * ranking has another number of queries than the span, or a query has 2^32 - 1 rows; THR_ENOMEM.
+ */
+THR_API thr_status thr_rank_part_create(thr_context *context, const thr_ranking *ranking, const thr_rank_span *span,
+                                        const double *row_weights, thr_rank_part **part, thr_error *err);
+
+/* For each query of a part: its pairs, and the sum of the products of their rows' weights. */
+THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs, double *pair_weights);
+
+/* Free; NULL is allowed. */
+THR_API void thr_rank_part_free(thr_rank_part *part);
+
+/*
+ * What a part computes. EVALUATE comes first; the others are at its w. SCALES and MATRIX sum over a sample of rows for
+ * the preconditioner; they go through the parts one after the other, each of which adds to what the part before left.
+ */
+typedef enum thr_rank_task {
+    THR_RANK_EVALUATE =
+        0,                /* of each sum over chunks: the loss, its gradient and, if wanted, its approximate diagonal */
+    THR_RANK_PRODUCT = 1, /* of each sum over chunks: the Hessian of the loss times v */
+    THR_RANK_COUNT = 2,   /* one number: the pairs in the wrong order at v. EVALUATE again before PRODUCT */
+    THR_RANK_SCALES = 3,  /* 1 + n_features numbers, both read and written */
+    THR_RANK_MATRIX = 4   /* 1 + n_features + n_features^2 numbers, both read and written */
+} thr_rank_task;
+
+typedef struct thr_rank_request {
+    thr_rank_task task;
+    bool sweep, diagonal;          /* of EVALUATE */
+    const double *v;               /* n_features: w of EVALUATE, v of PRODUCT and COUNT; else NULL */
+    const double *costs;           /* EVALUATE: of the pairs of each query; else NULL */
+    uint64_t query_step, row_step; /* the sample of SCALES and MATRIX */
+} thr_rank_request;
+
+/* The numbers that a part writes for a request. */
+THR_API size_t thr_rank_part_room(const thr_rank_part *part, const thr_rank_request *request);
+
+/*
+ * Serve a request: costs are those of the part's queries, out has thr_rank_part_room numbers. A part serves one request
+ * at a time, with all threads of its context.
+ *
+ * Returns THR_OK; THR_EINVAL for another task, or one before EVALUATE; THR_ENOMEM.
+ */
+THR_API thr_status thr_rank_part_run(thr_rank_part *part, const thr_rank_request *request, double *out, thr_error *err);
+
+/*
+ * Pass a request on to all parts; request->costs are those of all queries, of which each part gets its own. out gets
+ * the parts' numbers one after the other; for SCALES and MATRIX it goes from part to part. Other statuses than THR_OK
+ * end the training.
+ */
+typedef thr_status (*thr_rank_run_fn)(void *user, const thr_rank_request *request, double *out, thr_error *err);
+
+/* The whole, as its leader has it. Arrays are the caller's, and must outlive the training. */
+typedef struct thr_rank_parts {
+    uint64_t n_queries;
+    uint32_t n_features;
+    const uint64_t *offsets; /* n_queries + 1, as for thr_rank_chunks */
+    const uint64_t *n_pairs; /* n_queries, of thr_rank_part_queries */
+    const double *pair_weights;
+    const size_t *firsts; /* n_parts + 1: the first chunk of each part, and the number of chunks */
+    size_t n_parts;
+    thr_rank_run_fn run;
+    void *user;
+} thr_rank_parts;
+
+/*
+ * thr_rank_train by parts, with the same model and report. options->row_weights must be NULL: parts have them.
+ *
+ * Returns as thr_rank_train; THR_EINVAL also for parts that make no whole; and what run returns.
+ */
+THR_API thr_status thr_rank_train_parts(thr_context *context, const thr_rank_parts *parts,
+                                        const thr_rank_options *options, thr_rank_model **model,
+                                        thr_rank_report *report, thr_error *err);
+
 /* ------------------------------------------------------------------------------------------------ models */
 
 /*

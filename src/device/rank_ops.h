@@ -115,8 +115,8 @@ typedef struct thr_rank_hessian_op {
 
 /*
  * out = v + X' force. Chunk c covers the listed queries chunks[c] to chunks[c + 1] - 1. Their rows are added in order
- * to partial, n_chunks x n_features, then the chunks in order. With costs: values[c] is the sum of the costs of the
- * chunk's queries.
+ * to partial, n_chunks x n_features, then the chunks in the order of rank/solver/sum_tree.h, which overwrites partial.
+ * With costs: values[c] is the sum of the costs of the chunk's queries.
  */
 typedef struct thr_rank_add_op {
     thr_rank_queries queries;

@@ -12,6 +12,9 @@
 thr_status thr_rank_options_take(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
                                  thr_rank_options *options, thr_error *err);
 
+/* THR_OK; THR_EINVAL if one of n weights is below 0 or not finite; what: "row" or "query". weights may be NULL. */
+thr_status thr_rank_check_weights(const double *weights, const char *what, uint64_t n, thr_error *err);
+
 /*
  * Set the problem's costs for options->c. Queries in left_out (NULL: none) have cost 0, and their pairs do not enter
  * the mean.

@@ -57,20 +57,20 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_squares(const thr_rank
     op.partial[(size_t)chunk * op.x.n_features + d] = total;
 }
 
-/* Start from v or, if it is NULL, from 1. */
+/* Add the chunks of a feature by the tree of rank/solver/sum_tree.h, in place, and then to v; NULL: to 1. */
 static __global__ void __launch_bounds__(ADD_THREADS)
-    add_chunks(const double *v, const double *partial, uint32_t n_chunks, uint32_t n_features, double *out) {
+    add_chunks(const double *v, double *partial, uint32_t n_chunks, uint32_t n_features, double *out) {
     const uint32_t d = blockIdx.x * ADD_THREADS + threadIdx.x;
     if (d >= n_features)
         return;
-    double sum = v == nullptr ? 1.0 : v[d];
-#pragma unroll 16
-    for (uint32_t c = 0; c < n_chunks; c++)
-        sum += partial[(size_t)c * n_features + d];
-    out[d] = sum;
+    for (uint32_t step = 1; step < n_chunks; step *= 2)
+#pragma unroll 8
+        for (uint32_t c = 0; c < n_chunks - step; c += 2 * step)
+            partial[(size_t)c * n_features + d] += partial[(size_t)(c + step) * n_features + d];
+    out[d] = (v == nullptr ? 1.0 : v[d]) + partial[d];
 }
 
-static thr_status add_up_chunks(thr_stream *stream, const double *v, const double *partial, uint32_t n_chunks,
+static thr_status add_up_chunks(thr_stream *stream, const double *v, double *partial, uint32_t n_chunks,
                                 uint32_t n_features, double *out, thr_error *err) {
     THR_LAUNCH(add_chunks, (n_features + ADD_THREADS - 1) / ADD_THREADS, ADD_THREADS, stream->stream, v, partial,
                n_chunks, n_features, out);

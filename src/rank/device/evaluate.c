@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "rank/device/impl.h"
+#include "rank/solver/sum_tree.h"
 
 thr_rank_queries thr_rank_device_queries(const thr_rank_device *d) {
     return (thr_rank_queries){.n_rows = d->problem->view.n_rows,
@@ -91,8 +92,10 @@ static thr_status add_rows(thr_rank_device *d, double *out, const double *costs,
         THR_TRY(d->backend->download(d->stream, host_values, d->values, p->n_chunks * sizeof(double), err));
     THR_TRY(d->backend->wait(d->stream, err));
     memcpy(out, host_out, n * sizeof(double));
-    for (size_t c = 0; c < p->n_chunks && costs != NULL; c++)
-        *sum += host_values[c];
+    if (costs != NULL) {
+        thr_rank_add_chunks(&(thr_rank_range){.end = p->n_chunks, .n_all = p->n_chunks}, host_values, 1);
+        *sum = host_values[0];
+    }
     return THR_OK;
 }
 

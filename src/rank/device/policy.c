@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c - evaluations and products of a solver on a GPU if its policy selects one (device/policy.h), else on the
- * CPU. Both compute the same bits, so the CPU can continue where a GPU failed.
+ * policy.c - evaluations and products of a solver: by a leader's parts; else on a GPU if its policy selects one
+ * (device/policy.h), else on the CPU. Both compute the same bits, so the CPU can continue where a GPU failed.
  */
 #include <string.h>
 
@@ -55,6 +55,8 @@ static thr_status leave_device(thr_rank_solver *solver, thr_status status, const
 thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
                              thr_error *err) {
     thr_error why = {.status = THR_OK};
+    if (solver->leader != NULL)
+        return thr_rank_leader_evaluate(solver->leader, solver->w, gradient, diagonal, value, err);
     if (solver->device != NULL) {
         const thr_status status = thr_rank_device_evaluate(solver->device, solver->w, gradient, diagonal, value, &why);
         memcpy(solver->device_w, solver->w, solver->n * sizeof(double));
@@ -73,6 +75,8 @@ static void evaluate_again(thr_rank_solver *solver, double *gradient) {
 
 thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err) {
     thr_error why = {.status = THR_OK};
+    if (solver->leader != NULL)
+        return thr_rank_leader_product(solver->leader, v, out, err);
     if (solver->device != NULL) {
         const thr_status status = thr_rank_device_product(solver->device, v, out, &why);
         if (status == THR_OK)
@@ -86,6 +90,8 @@ thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, do
 
 thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err) {
     thr_error why = {.status = THR_OK};
+    if (solver->leader != NULL && !solver->preconditioner.is_diagonal)
+        return thr_rank_leader_precondition(solver->leader, &solver->preconditioner, err);
     if (solver->device != NULL && !solver->preconditioner.is_diagonal) {
         thr_rank_preconditioner *p = &solver->preconditioner;
         const thr_rank_sample sample = thr_rank_sample_choose(solver->problem);
@@ -98,5 +104,13 @@ thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err)
         evaluate_again(solver, solver->hp);
     }
     thr_rank_preconditioner_set(&solver->preconditioner, solver->diagonal);
+    return THR_OK;
+}
+
+thr_status thr_rank_solver_right_pairs(thr_rank_solver *solver, uint64_t *n_right, thr_error *err) {
+    uint64_t n_pairs;
+    if (solver->leader != NULL)
+        return thr_rank_leader_right_pairs(solver->leader, solver->w, n_right, err);
+    *n_right = thr_rank_right_pairs(solver->problem, solver->w, NULL, &n_pairs);
     return THR_OK;
 }

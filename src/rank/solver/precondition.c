@@ -137,28 +137,21 @@ static size_t add_rows(thr_rank_preconditioner *p, uint64_t query, uint64_t row_
     return in_panel;
 }
 
-/* Two passes over the sample: the first for the diagonal, the second for the matrix scaled by it. */
-static void sum_up(thr_rank_preconditioner *p) {
+void thr_rank_sample_add(thr_rank_preconditioner *p, const thr_rank_sample *sample, bool matrix, uint64_t *place) {
     const thr_rank_problem *problem = p->problem;
-    const size_t n = problem->view.n_features;
-    const thr_rank_sample s = thr_rank_sample_choose(problem);
-    const double share = (double)(s.query_step * s.row_step);
-    for (unsigned pass = 0; pass < 2; pass++) {
-        uint64_t place = 0;
-        size_t in_panel = 0;
-        for (uint64_t q = 0; q < problem->view.n_queries; q++) {
-            if (!thr_rank_sample_may_have(problem, q) || place++ % s.query_step != 0 || !find_mean(p, q, s.row_step))
-                continue;
-            if (pass == 0)
-                add_diagonal(p, q, s.row_step, 2 * share * problem->costs[q]);
-            else
-                in_panel = add_rows(p, q, s.row_step, 2 * share * problem->costs[q], in_panel);
-        }
-        if (in_panel != 0)
-            add_panel(p, in_panel);
-        for (size_t d = 0; d < n && pass == 0; d++)
-            p->scales[d] = sqrt(p->scales[d]);
+    const double share = (double)(sample->query_step * sample->row_step);
+    size_t in_panel = 0;
+    for (uint64_t q = 0; q < problem->view.n_queries; q++) {
+        if (!thr_rank_sample_may_have(problem, q) || (*place)++ % sample->query_step != 0 ||
+            !find_mean(p, q, sample->row_step))
+            continue;
+        if (matrix)
+            in_panel = add_rows(p, q, sample->row_step, 2 * share * problem->costs[q], in_panel);
+        else
+            add_diagonal(p, q, sample->row_step, 2 * share * problem->costs[q]);
     }
+    if (in_panel != 0)
+        add_panel(p, in_panel);
 }
 
 /*
@@ -190,10 +183,11 @@ static bool is_worth_it(const thr_ranking_view *view) {
            4 * MOST_PRODUCTS * view->n_rows >= (uint64_t)LEAST_A_FEATURE * view->n_features * view->n_features;
 }
 
-thr_status thr_rank_preconditioner_start(const thr_rank_problem *problem, thr_rank_preconditioner *p, thr_error *err) {
+thr_status thr_rank_preconditioner_make(const thr_rank_problem *problem, bool is_diagonal, thr_rank_preconditioner *p,
+                                        thr_error *err) {
     thr_context *context = problem->context;
     const size_t n = problem->view.n_features;
-    *p = (thr_rank_preconditioner){.problem = problem, .is_diagonal = !is_worth_it(&problem->view)};
+    *p = (thr_rank_preconditioner){.problem = problem, .is_diagonal = is_diagonal};
     thr_status status = thr_alloc(context, n, sizeof(double), &p->scales, "scales of features", err);
     if (p->is_diagonal || status != THR_OK)
         return status;
@@ -206,6 +200,10 @@ out:
     if (status != THR_OK)
         thr_rank_preconditioner_end(p);
     return status;
+}
+
+thr_status thr_rank_preconditioner_start(const thr_rank_problem *problem, thr_rank_preconditioner *p, thr_error *err) {
+    return thr_rank_preconditioner_make(problem, !is_worth_it(&problem->view), p, err);
 }
 
 void thr_rank_preconditioner_end(thr_rank_preconditioner *p) {
@@ -228,10 +226,16 @@ void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diago
             p->scales[d] = 0.99 + 0.01 * diagonal[d];
         return;
     }
+    const thr_rank_sample sample = thr_rank_sample_choose(p->problem);
+    uint64_t place = 0;
     for (size_t d = 0; d < n; d++)
         p->scales[d] = 1;
+    thr_rank_sample_add(p, &sample, false, &place);
+    for (size_t d = 0; d < n; d++)
+        p->scales[d] = sqrt(p->scales[d]);
+    place = 0;
     memset(p->sums, 0, n * n * sizeof *p->sums);
-    sum_up(p);
+    thr_rank_sample_add(p, &sample, true, &place);
     thr_rank_preconditioner_factorise(p);
 }
 

@@ -42,9 +42,17 @@ typedef struct thr_rank_preconditioner {
     float *panel, *sums; /* sampled rows; n x n */
 } thr_rank_preconditioner;
 
-/* Allocate. THR_OK or THR_ENOMEM. */
+/* Allocate; _start chooses whether it is diagonal by the size of the problem. THR_OK or THR_ENOMEM. */
 thr_status thr_rank_preconditioner_start(const thr_rank_problem *problem, thr_rank_preconditioner *p, thr_error *err);
+thr_status thr_rank_preconditioner_make(const thr_rank_problem *problem, bool is_diagonal, thr_rank_preconditioner *p,
+                                        thr_error *err);
 void thr_rank_preconditioner_end(thr_rank_preconditioner *p);
+
+/*
+ * Add the part of a sample: to scales, the diagonal of M, or, if matrix, to sums, where scales are the roots of the
+ * whole diagonal. *place: the queries before that samples are drawn from; those of the problem are added.
+ */
+void thr_rank_sample_add(thr_rank_preconditioner *p, const thr_rank_sample *sample, bool matrix, uint64_t *place);
 
 /* Compute the preconditioner for the w of the last evaluation. diagonal: that evaluation's, used if is_diagonal. */
 void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diagonal);

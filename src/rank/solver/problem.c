@@ -286,50 +286,40 @@ static void run_chunk(void *arg, size_t chunk, uint32_t worker) {
             pass->query(pass, q, &scratch, chunk);
 }
 
-/* The sum of all chunks' values. */
-static double run(rank_pass *pass) {
+static void run(rank_pass *pass) {
     const thr_rank_problem *problem = pass->problem;
-    double sum = 0;
     thr_parallel_for(problem->context, problem->n_chunks, run_chunk, pass);
-    for (size_t c = 0; c < problem->n_chunks; c++)
-        sum += problem->chunk_values[c];
-    return sum;
+    thr_rank_add_chunks(&problem->range, problem->chunk_values, 1);
+    if (pass->sums)
+        thr_rank_add_chunks(&problem->range, problem->partial_sums, problem->view.n_features);
+    if (pass->squares)
+        thr_rank_add_chunks(&problem->range, problem->partial_squares, problem->view.n_features);
 }
 
-static void add_chunks(const thr_rank_problem *problem, const double *partial, double *out) {
-    const size_t n = problem->view.n_features;
-    for (size_t c = 0; c < problem->n_chunks; c++)
-        for (size_t d = 0; d < n; d++)
-            out[d] += partial[c * n + d];
+void thr_rank_sum_losses(thr_rank_problem *problem, const double *w, bool diagonal) {
+    bool zeros = true;
+    for (uint32_t d = 0; d < problem->view.n_features; d++)
+        zeros &= !(w[d] * w[d] > 0);
+    rank_pass evaluation = {
+        .problem = problem, .query = evaluate_query, .v = zeros ? NULL : w, .sums = true, .squares = diagonal};
+    run(&evaluation);
 }
 
 double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gradient, double *diagonal) {
-    const size_t n = problem->view.n_features;
-    double squares = 0;
-    for (size_t d = 0; d < n; d++) {
-        squares += w[d] * w[d];
-        gradient[d] = w[d];
-    }
-    rank_pass evaluation = {.problem = problem,
-                            .query = evaluate_query,
-                            .v = squares > 0 ? w : NULL,
-                            .sums = true,
-                            .squares = diagonal != NULL};
-    const double costs = run(&evaluation);
-    add_chunks(problem, problem->partial_sums, gradient);
-    if (diagonal != NULL) {
-        for (size_t d = 0; d < n; d++)
-            diagonal[d] = 1;
-        add_chunks(problem, problem->partial_squares, diagonal);
-    }
-    return 0.5 * squares + costs;
+    thr_rank_sum_losses(problem, w, diagonal != NULL);
+    return thr_rank_add_norm(problem, w, problem->partial_sums, problem->chunk_values[0], problem->partial_squares,
+                             gradient, diagonal);
+}
+
+void thr_rank_sum_products(thr_rank_problem *problem, const double *v) {
+    rank_pass product = {.problem = problem, .query = multiply_query, .v = v, .sums = true};
+    run(&product);
 }
 
 void thr_rank_product(thr_rank_problem *problem, const double *v, double *out) {
-    rank_pass product = {.problem = problem, .query = multiply_query, .v = v, .sums = true};
-    (void)run(&product);
-    memcpy(out, v, problem->view.n_features * sizeof *out);
-    add_chunks(problem, problem->partial_sums, out);
+    thr_rank_sum_products(problem, v);
+    for (size_t d = 0; d < problem->view.n_features; d++)
+        out[d] = v[d] + problem->partial_sums[d];
 }
 
 uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const bool *which, uint64_t *n_pairs) {
@@ -338,5 +328,8 @@ uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const 
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
         n += which == NULL || which[q] ? problem->n_pairs[q] : 0;
     *n_pairs = n;
-    return n - (uint64_t)run(&counting);
+    run(&counting);
+    for (size_t c = problem->range.first; c < problem->range.end; c += thr_rank_covers(&problem->range, c))
+        n -= (uint64_t)problem->chunk_values[c - problem->range.first];
+    return n;
 }

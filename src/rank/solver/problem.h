@@ -18,7 +18,7 @@
  *
  * Active pairs depend on w and are found once, in thr_rank_evaluate. An evaluation and a product each read X once: a
  * query's rows stay in cache between X v and X' r. Queries are divided into chunks by the data alone. Each chunk has
- * its own partial sums, which are added in the order of chunks: the same bits for any number of threads.
+ * its own partial sums, which are added by a fixed tree (sum_tree.h): the same bits for any number of threads.
  *
  * Memory: 17 bytes per row; 4 bytes for each node that a row is in, about log2 of the levels; and two vectors per
  * chunk. The number of chunks is limited so that these vectors have at most a sixteenth as many numbers as X.
@@ -26,9 +26,12 @@
 #ifndef THR_RANK_SOLVER_PROBLEM_H
 #define THR_RANK_SOLVER_PROBLEM_H
 
+#include <thresher/rank.h>
+
 #include "base/memory.h"
-#include "rank/solver/pair_sweep.h"
 #include "rank/row_products.h"
+#include "rank/solver/pair_sweep.h"
+#include "rank/solver/sum_tree.h"
 
 typedef struct thr_rank_problem {
     thr_context *context;
@@ -36,6 +39,7 @@ typedef struct thr_rank_problem {
     double *costs;         /* c_q of every query, 0 or more; may be changed between evaluations */
     uint64_t *n_pairs;     /* of every query */
     uint64_t n_all_pairs;
+    const double *pair_weights; /* of every query, the caller's; NULL: thr_rank_pair_weight computes them */
     /* By row; within a query in the order of labels. */
     uint32_t *rows;   /* row within the query, from 0 */
     uint32_t *levels; /* rank of its label among the query's distinct labels */
@@ -51,8 +55,9 @@ typedef struct thr_rank_problem {
     bool sweeps;
     uint32_t *orders;
     thr_pair_counts *pair_counts;
-    /* Chunk c has the queries chunks[c] to chunks[c + 1] - 1. */
+    /* Chunk c has the queries chunks[c] to chunks[c + 1] - 1. range: what part of the whole the chunks are. */
     size_t n_chunks;
+    thr_rank_range range;
     uint64_t *chunks;
     double *partial_sums, *partial_squares; /* n_chunks x n_features */
     double *chunk_values;                   /* n_chunks */
@@ -69,6 +74,14 @@ typedef struct thr_rank_problem {
  */
 thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
                                    thr_rank_problem **problem, thr_error *err);
+
+/* The same for a part of a whole; it may have no pairs. */
+thr_status thr_rank_problem_create_part(thr_context *context, const thr_ranking_view *view, const thr_rank_span *span,
+                                        const double *row_weights, thr_rank_problem **problem, thr_error *err);
+
+/* The whole without its rows, for a leader: costs, n_pairs, pair_weights, offsets. THR_OK; THR_ENOMEM. */
+thr_status thr_rank_problem_create_whole(thr_context *context, const thr_rank_parts *parts, thr_rank_problem **problem,
+                                         thr_error *err);
 void thr_rank_problem_free(thr_rank_problem *problem);
 
 /*
@@ -86,6 +99,28 @@ double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query);
  * is at most twice that, less 1. Vectors have n_features numbers.
  */
 double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gradient, double *diagonal);
+
+/*
+ * The sums of an evaluation, without w, over the problem's chunks: in chunk_values, partial_sums and, if diagonal,
+ * partial_squares, added as far as the range allows (sum_tree.h).
+ */
+void thr_rank_sum_losses(thr_rank_problem *problem, const double *w, bool diagonal);
+
+/* The same for a product, in partial_sums. */
+void thr_rank_sum_products(thr_rank_problem *problem, const double *v);
+
+/* f(w) and its gradient and diagonal, of the sums of the loss over all chunks; diagonal may be NULL. */
+static inline double thr_rank_add_norm(const thr_rank_problem *problem, const double *w, const double *sums,
+                                       double loss, const double *squares, double *gradient, double *diagonal) {
+    double norm = 0;
+    for (uint32_t d = 0; d < problem->view.n_features; d++) {
+        norm += w[d] * w[d];
+        gradient[d] = w[d] + sums[d];
+        if (diagonal != NULL)
+            diagonal[d] = 1 + squares[d];
+    }
+    return 0.5 * norm + loss;
+}
 
 /* out = H v at the w of the last evaluation. */
 void thr_rank_product(thr_rank_problem *problem, const double *v, double *out);

@@ -46,29 +46,64 @@ static thr_status check_pairs(const thr_rank_problem *problem, thr_error *err) {
  * Chunks of about equal work, counted as numbers of X plus a constant for each row. Their number depends on the data
  * alone, and their vectors are small compared with X.
  */
-enum { MOST_CHUNKS = 256, VALUES_A_SUM = 32, ROW_WORK = 32 };
+enum { VALUES_A_SUM = 32, ROW_WORK = 32 };
 
-static size_t chunks_for(const thr_ranking_view *view) {
-    const uint64_t values = thr_rank_rows_values(view, 0, view->n_rows);
-    uint64_t n = 1 + values / VALUES_A_SUM / (view->n_features > 0 ? view->n_features : 1);
-    n = n < MOST_CHUNKS ? n : MOST_CHUNKS;
-    return (size_t)(n < view->n_queries ? n : view->n_queries);
+typedef struct query_sizes {
+    const uint64_t *offsets; /* rows before each query */
+    const uint64_t *values;  /* values before each query; NULL: before[row] of its first row, or dense rows */
+    const uint64_t *before;
+    uint64_t n_queries;
+    uint32_t n_features;
+} query_sizes;
+
+static uint64_t values_before(const query_sizes *sizes, uint64_t query) {
+    if (sizes->values != NULL)
+        return sizes->values[query];
+    return sizes->before != NULL ? sizes->before[sizes->offsets[query]] : sizes->offsets[query] * sizes->n_features;
 }
 
-static void set_chunks(thr_rank_problem *problem) {
-    const thr_ranking_view *view = &problem->view;
-    const double all = (double)thr_rank_rows_values(view, 0, view->n_rows) + (double)(ROW_WORK * view->n_rows);
-    double done = 0;
+static double work_before(const query_sizes *sizes, uint64_t query) {
+    return (double)values_before(sizes, query) + (double)(ROW_WORK * sizes->offsets[query]);
+}
+
+static size_t set_chunks(const query_sizes *sizes, uint64_t *starts) {
+    const uint64_t n_queries = sizes->n_queries, n_features = sizes->n_features > 0 ? sizes->n_features : 1;
+    uint64_t n = 1 + values_before(sizes, n_queries) / VALUES_A_SUM / n_features;
+    n = n < THR_RANK_MAX_CHUNKS ? n : THR_RANK_MAX_CHUNKS;
+    n = n < n_queries ? n : n_queries;
+    const double all = work_before(sizes, n_queries);
     size_t chunk = 0;
-    problem->chunks[0] = 0;
-    for (uint64_t q = 0; q < view->n_queries; q++) {
-        const uint64_t first = view->offsets[q], n = view->offsets[q + 1] - first;
-        done += (double)thr_rank_rows_values(view, first, n) + (double)(ROW_WORK * n);
-        while (chunk + 1 < problem->n_chunks && done * (double)problem->n_chunks >= all * (double)(chunk + 1))
-            problem->chunks[++chunk] = q + 1;
+    starts[0] = 0;
+    for (uint64_t q = 0; q < n_queries; q++)
+        while (chunk + 1 < n && work_before(sizes, q + 1) * (double)n >= all * (double)(chunk + 1))
+            starts[++chunk] = q + 1;
+    while (chunk < n)
+        starts[++chunk] = n_queries;
+    return (size_t)n;
+}
+
+size_t thr_rank_chunks(const uint64_t *offsets, const uint64_t *values, uint64_t n_queries, uint32_t n_features,
+                       uint64_t *starts) {
+    const query_sizes sizes = {.offsets = offsets, .values = values, .n_queries = n_queries, .n_features = n_features};
+    return set_chunks(&sizes, starts);
+}
+
+/* The span's chunks, or all. */
+static void take_chunks(thr_rank_problem *problem, const thr_rank_span *span) {
+    const thr_ranking_view *view = &problem->view;
+    const query_sizes sizes = {.offsets = view->offsets,
+                               .before = view->dense == NULL ? view->sparse.starts : NULL,
+                               .n_queries = view->n_queries,
+                               .n_features = view->n_features};
+    if (span == NULL) {
+        problem->n_chunks = set_chunks(&sizes, problem->chunks);
+        problem->range = (thr_rank_range){.end = problem->n_chunks, .n_all = problem->n_chunks};
+        return;
     }
-    while (chunk < problem->n_chunks)
-        problem->chunks[++chunk] = view->n_queries;
+    problem->n_chunks = span->end - span->first;
+    problem->range = (thr_rank_range){.first = span->first, .end = span->end, .n_all = span->n_all};
+    for (size_t c = 0; c <= problem->n_chunks; c++)
+        problem->chunks[c] = span->starts[span->first + c] - span->starts[span->first];
 }
 
 static thr_status make_rows(thr_rank_problem *problem, thr_error *err) {
@@ -120,19 +155,17 @@ static thr_status take_weights(thr_rank_problem *problem, const double *weights,
     return THR_OK;
 }
 
-static thr_status make_chunks(thr_rank_problem *problem, thr_error *err) {
+static thr_status make_chunks(thr_rank_problem *problem, const thr_rank_span *span, thr_error *err) {
     thr_context *context = problem->context;
     const size_t n_features = problem->view.n_features;
     size_t n_sums = 0;
-    problem->n_chunks = chunks_for(&problem->view);
+    THR_TRY(thr_alloc(context, THR_RANK_MAX_CHUNKS + 1, sizeof(uint64_t), &problem->chunks, "chunks of queries", err));
+    take_chunks(problem, span);
     if (!thr_mul_size(problem->n_chunks, n_features, &n_sums))
         return thr_fail(err, THR_ENOMEM, "sums of %zu features in %zu chunks: too many", n_features, problem->n_chunks);
-    THR_TRY(thr_alloc(context, problem->n_chunks + 1, sizeof(uint64_t), &problem->chunks, "chunks of queries", err));
     THR_TRY(thr_alloc(context, problem->n_chunks, sizeof(double), &problem->chunk_values, "values of chunks", err));
     THR_TRY(thr_alloc(context, n_sums, sizeof(double), &problem->partial_sums, "sums of chunks", err));
-    THR_TRY(thr_alloc(context, n_sums, sizeof(double), &problem->partial_squares, "sums of chunks", err));
-    set_chunks(problem);
-    return THR_OK;
+    return thr_alloc(context, n_sums, sizeof(double), &problem->partial_squares, "sums of chunks", err);
 }
 
 /* Sizes are sums over memory that is already allocated, so they cannot overflow. */
@@ -150,7 +183,8 @@ static thr_status make_scratch(thr_rank_problem *problem, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status start(thr_rank_problem *problem, const double *row_weights, thr_error *err) {
+static thr_status start(thr_rank_problem *problem, const thr_rank_span *span, const double *row_weights,
+                        thr_error *err) {
     const thr_ranking_view *view = &problem->view;
     thr_scored_row *rows = NULL;
     thr_status status = THR_OK;
@@ -167,8 +201,9 @@ static thr_status start(thr_rank_problem *problem, const double *row_weights, th
         problem->costs[q] = 1;
         set_levels(problem, q, rows, rows + problem->longest);
     }
-    THR_TRY_OUT(check_pairs(problem, err));
-    THR_TRY_OUT(make_chunks(problem, err));
+    if (span == NULL)
+        THR_TRY_OUT(check_pairs(problem, err));
+    THR_TRY_OUT(make_chunks(problem, span, err));
     THR_TRY_OUT(make_trees(problem, err));
     THR_TRY_OUT(take_weights(problem, row_weights, err));
     status = make_scratch(problem, err);
@@ -179,6 +214,8 @@ out:
 
 double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query) {
     double before = 0, sum = 0, level = 0;
+    if (problem->pair_weights != NULL)
+        return problem->pair_weights[query];
     if (problem->weights == NULL)
         return (double)problem->n_pairs[query];
     for (uint64_t u = problem->view.offsets[query]; u < problem->view.offsets[query + 1]; u++) {
@@ -192,26 +229,60 @@ double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query) {
     return sum;
 }
 
-thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
-                                   thr_rank_problem **problem, thr_error *err) {
+static thr_status create(thr_context *context, const thr_ranking_view *view, thr_rank_problem **problem,
+                         thr_error *err) {
     *problem = NULL;
-    thr_rank_problem *made = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a ranking problem", err));
-    made->context = context;
-    made->view = *view;
-    const thr_status status = start(made, row_weights, err);
-    if (status == THR_OK)
-        *problem = made;
-    else
-        thr_rank_problem_free(made);
+    THR_TRY(thr_alloc_zero(context, 1, sizeof **problem, problem, "a ranking problem", err));
+    (*problem)->context = context;
+    (*problem)->view = *view;
+    return THR_OK;
+}
+
+static thr_status created(thr_status status, thr_rank_problem **problem) {
+    if (status != THR_OK) {
+        thr_rank_problem_free(*problem);
+        *problem = NULL;
+    }
     return status;
 }
 
+thr_status thr_rank_problem_create_part(thr_context *context, const thr_ranking_view *view, const thr_rank_span *span,
+                                        const double *row_weights, thr_rank_problem **problem, thr_error *err) {
+    THR_TRY(create(context, view, problem, err));
+    return created(start(*problem, span, row_weights, err), problem);
+}
+
+thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
+                                   thr_rank_problem **problem, thr_error *err) {
+    return thr_rank_problem_create_part(context, view, NULL, row_weights, problem, err);
+}
+
+static thr_status start_whole(thr_rank_problem *problem, const thr_rank_parts *parts, thr_error *err) {
+    const size_t n = (size_t)parts->n_queries;
+    problem->n_chunks = parts->firsts[parts->n_parts];
+    problem->pair_weights = parts->pair_weights;
+    THR_TRY(thr_alloc(problem->context, n, sizeof(double), &problem->costs, "costs of queries", err));
+    THR_TRY(thr_alloc(problem->context, n, sizeof(uint64_t), &problem->n_pairs, "numbers of pairs", err));
+    for (size_t q = 0; q < n; q++)
+        problem->n_all_pairs += problem->n_pairs[q] = parts->n_pairs[q];
+    return check_pairs(problem, err);
+}
+
+thr_status thr_rank_problem_create_whole(thr_context *context, const thr_rank_parts *parts, thr_rank_problem **problem,
+                                         thr_error *err) {
+    const thr_ranking_view view = {.n_rows = parts->offsets[parts->n_queries],
+                                   .n_queries = parts->n_queries,
+                                   .n_features = parts->n_features,
+                                   .offsets = parts->offsets};
+    THR_TRY(create(context, &view, problem, err));
+    return created(start_whole(*problem, parts, err), problem);
+}
+
 thr_status thr_rank_problem_sweep(thr_rank_problem *problem, bool sweep, thr_error *err) {
-    const size_t n = (size_t)problem->view.n_rows;
-    if (sweep && problem->orders == NULL)
+    const size_t n = problem->rows != NULL ? (size_t)problem->view.n_rows : 0; /* a leader has no rows */
+    if (sweep && n != 0 && problem->orders == NULL)
         THR_TRY(thr_alloc(problem->context, n, sizeof(uint32_t), &problem->orders, "orders of scores", err));
-    if (sweep && problem->pair_counts == NULL)
+    if (sweep && n != 0 && problem->pair_counts == NULL)
         THR_TRY(thr_alloc(problem->context, n, sizeof(thr_pair_counts), &problem->pair_counts, "counts of pairs", err));
     problem->sweeps = sweep;
     return THR_OK;

@@ -22,7 +22,7 @@
 #include "base/progress.h"
 #include "device/policy.h"
 #include "rank/device/problem.h"
-#include "rank/solver/precondition.h"
+#include "rank/solver/parts.h"
 
 typedef struct thr_rank_solver {
     thr_rank_problem *problem;
@@ -34,8 +34,9 @@ typedef struct thr_rank_solver {
     double *gradient, *step; /* gradient at w; step from w */
     double *diagonal;        /* approximate, of the Hessian; used if the preconditioner is diagonal */
     thr_rank_preconditioner preconditioner;
-    double *r, *z, *p, *hp; /* of conjugate gradients; r = -gradient - H step */
-    double *costs;          /* n_queries: saves the problem's costs while a part of the queries is solved */
+    double *r, *z, *p, *hp;  /* of conjugate gradients; r = -gradient - H step */
+    double *costs;           /* n_queries: saves the problem's costs while a part of the queries is solved */
+    thr_rank_leader *leader; /* the rows are in parts; NULL: here */
     thr_device_policy on_device;
     thr_rank_device *device; /* the problem's copy on a GPU; NULL: the CPU evaluates */
     double *device_w;        /* w of the device's last evaluation */
@@ -83,14 +84,17 @@ thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_
 thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
 
 /*
- * f at w, a product with the Hessian of the last evaluation, and the preconditioner for it. Uncounted. The device
- * computes them; if there is none, or it fails and the policy allows a fallback, the CPU does. THR_OK; THR_EDEVICE;
- * THR_ENOMEM.
+ * f at w, a product with the Hessian of the last evaluation, and the preconditioner for it. Uncounted. The leader's
+ * parts or the device compute them; if there is none, or it fails and the policy allows a fallback, the CPU does.
+ * THR_OK; THR_EDEVICE; THR_ENOMEM; what the leader returns.
  */
 thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
                              thr_error *err);
 thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
 thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err);
+
+/* The pairs in the right order at w. Evaluate again before the next product. Statuses as the leader's. */
+thr_status thr_rank_solver_right_pairs(thr_rank_solver *solver, uint64_t *n_right, thr_error *err);
 
 /* Count a reading of X. THR_OK or THR_ECANCELED. */
 thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);

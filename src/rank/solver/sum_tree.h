@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sum_tree.h - the order in which the sums of chunks are added: a tree over the chunks, whoever has them.
+ *
+ *     for step = 1, 2, 4, ...: sum[c] += sum[c + step] for every multiple c of 2 step with c + step < n_chunks
+ *
+ * After that sum[0] is the sum of all. A part with consecutive chunks takes the additions that lie within it; what
+ * remains are few sums, each at the first chunk that it covers. A device (cuda/rank/add.cu) adds in the same order.
+ */
+#ifndef THR_RANK_SOLVER_SUM_TREE_H
+#define THR_RANK_SOLVER_SUM_TREE_H
+
+#include <stddef.h>
+
+/* Chunks first to end - 1 of n_all. */
+typedef struct thr_rank_range {
+    size_t first, end, n_all;
+} thr_rank_range;
+
+/*
+ * The number of chunks that a sum at chunk c covers after the additions within the range: a power of two, which may
+ * reach beyond n_all. The next sum is at c plus that.
+ */
+static inline size_t thr_rank_covers(const thr_rank_range *range, size_t c) {
+    size_t n = 1;
+    while (n < range->n_all && c % (2 * n) == 0 && (c + 2 * n <= range->end || range->end == range->n_all))
+        n *= 2;
+    return n;
+}
+
+/* Add the sum at chunk c + step, if there is one, to that at c; each has `size` numbers. sums begin at chunk first. */
+static inline void thr_rank_add_chunk(const thr_rank_range *range, double *sums, size_t size, size_t c, size_t step) {
+    double *sum = sums + (c - range->first) * size;
+    for (size_t d = 0; d < size && c + step < range->n_all; d++)
+        sum[d] += sum[step * size + d];
+}
+
+/* The additions within a range. */
+static inline void thr_rank_add_chunks(const thr_rank_range *range, double *sums, size_t size) {
+    for (size_t step = 1; step < range->n_all; step *= 2)
+        for (size_t c = (range->first + 2 * step - 1) / (2 * step) * (2 * step); c < range->end; c += 2 * step)
+            if (thr_rank_covers(range, c) > step)
+                thr_rank_add_chunk(range, sums, size, c, step);
+}
+
+#endif
