@@ -15,7 +15,8 @@ import numpy as np
 
 import thresher
 from support import SOURCES, Case, random_vectors
-from thresher import Index, _context
+from thresher import Index
+from thresher._core import context
 
 DIMS = 24
 
@@ -23,7 +24,7 @@ DIMS = 24
 def usable() -> bool:
     """Can this machine's first GPU, if there is one, be used?"""
     try:
-        _context.shared_context(1, "cuda:0")
+        context.shared_context(1, "cuda:0")
     except (thresher.DeviceError, thresher.ArgumentError):
         return False
     return True
@@ -91,10 +92,10 @@ class Words(Case):
             self.assertEqual(again.device, "cpu")
 
     def test_contexts_are_shared_by_threads_and_device(self) -> None:
-        shared = _context.shared_context
+        shared = context.shared_context
         one, same, automatic, other = shared(2), shared(2, "cpu"), shared(2, "auto"), shared(3, "auto")
         self.assertIs(one, same)
-        self.assertEqual(len({id(context) for context in (one, automatic, other)}), 3)
+        self.assertEqual(len({id(each) for each in (one, automatic, other)}), 3)
         self.assertIs(automatic, shared(2, "auto"))
 
 
@@ -142,8 +143,8 @@ print(os.path.exists("new"), thresher.devices())
         subprocess.run([compiler, "-std=c17", "-shared", "-fPIC", *include, source, "-o", library], check=True)
         code = """
 print(thresher._devices._describe(0))
-for call in (thresher.devices, lambda: thresher._context.shared_context(1, "cuda"),
-             lambda: thresher._context.shared_context(1, "cuda:2")):
+for call in (thresher.devices, lambda: thresher._core.context.shared_context(1, "cuda"),
+             lambda: thresher._core.context.shared_context(1, "cuda:2")):
     try:
         call()
     except thresher.Error as failure:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from support import Case, random_vectors
-from thresher import Index, _arrays
+from thresher import Index
+from thresher._core import arrays
 
 
 class Tensor:
@@ -62,7 +63,7 @@ class Tensors(Case):
         self.check(lambda array: Tensor(np.asfortranarray(array)))
 
     def test_dlpack_copies_nothing(self) -> None:
-        taken = _arrays.as_numpy(Tensor(self.queries), "queries")
+        taken = arrays.as_numpy(Tensor(self.queries), "queries")
         self.assertTrue(np.shares_memory(taken, self.queries))
 
     def test_a_tensor_on_another_device(self) -> None:

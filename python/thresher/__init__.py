@@ -13,10 +13,11 @@ Arrays go in and out as numpy arrays; whatever speaks DLPack on the CPU is taken
 
 from __future__ import annotations
 
-from . import _abi
 from ._about import LibraryInfo, info
 from ._beam import BeamSequence, beam_search
 from ._bleu import Bleu, bleu, sentence_bleu
+from ._core import abi as _abi
+from ._core.library import lib
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
@@ -39,7 +40,6 @@ from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_change import IndexChange
 from ._index_info import IndexInfo
-from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
 from ._rank import RankReport, RankStep, RankSVM
@@ -47,8 +47,8 @@ from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Alignment, Translation, TranslationTimes, Translator, train_alignment
-from ._writer import IndexWriter
 from ._words import join_words, split_words
+from ._writer import IndexWriter
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""

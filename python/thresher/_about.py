@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._context import shared_context
-from ._library import lib, path
+from ._core.context import shared_context
+from ._core.library import lib, path
 
 
 class LibraryInfo(NamedTuple):

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, whole
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, whole
+from ._core.jobs import Job, Progress, call_back
+from ._core.library import defaults, lib
 from ._head import Floats, Head, Words, _query_options, _words
-from ._jobs import Job, Progress, call_back
-from ._library import defaults, lib
 
 _UINT32 = 2**32 - 1
-_FAILED = _abi.STATUS["ECANCELED"]  # of a callback that raised an exception, which is raised again after the search
+_FAILED = abi.STATUS["ECANCELED"]  # of a callback that raised an exception, which is raised again after the search
 
 
 class Decoder(Protocol):
@@ -54,25 +55,25 @@ class _Calls:
         self._decoder, self._n_dims = decoder, n_dims
         if not callable(getattr(decoder, "step", None)):
             raise TypeError(f"decoder: {type(decoder).__name__} was given: expected an object with step(words)")
-        self._start = _abi.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
-        self._step = _abi.DecoderStep(self._call_step)
-        self._reorder = _abi.DecoderReorder(
+        self._start = abi.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
+        self._step = abi.DecoderStep(self._call_step)
+        self._reorder = abi.DecoderReorder(
             lambda _self, rows, n, _err: self._call("reorder", lambda reorder: reorder(_copied(rows, n)))
         )
-        self.struct = _abi.Decoder(None, self._start, self._step, self._reorder)
+        self.struct = abi.Decoder(None, self._start, self._step, self._reorder)
 
     def _call(self, name: str, call: Callable[[Any], object]) -> int:
         def act() -> int:
             function = getattr(self._decoder, name, None)
             if function is not None:
                 call(function)
-            return _abi.OK
+            return abi.OK
 
         return int(call_back(act, _FAILED))
 
     def _call_step(self, _self: int | None, words: int, n: int, out: int, _err: int | None) -> int:
         def act() -> int:
-            states = _arrays.vectors(self._decoder.step(_copied(words, n)), "states", one_row=False)
+            states = arrays.vectors(self._decoder.step(_copied(words, n)), "states", one_row=False)
             if states.shape != (n, self._n_dims):
                 raise ValueError(
                     f"states: an array of shape {list(states.shape)} came of {n} rows: expected [{n}, {self._n_dims}]"
@@ -80,7 +81,7 @@ class _Calls:
             room = (ctypes.c_float * (n * self._n_dims)).from_address(out)
             with np.errstate(over="ignore"):  # the library names the value that is too large
                 np.frombuffer(memoryview(room), np.float32).reshape(n, self._n_dims)[:] = states
-            return _abi.OK
+            return abi.OK
 
         return int(call_back(act, _FAILED))
 
@@ -98,7 +99,7 @@ def _array(address: int | None, dtype: Any, n: int) -> npt.NDArray[Any]:
     return np.frombuffer(memoryview(room), dtype).copy()
 
 
-def _sentences(result: _abi.BeamResult) -> list[list[BeamSequence]]:
+def _sentences(result: abi.BeamResult) -> list[list[BeamSequence]]:
     n = result.n_sequences
     firsts = _array(result.first_of, np.uint64, result.n_sentences + 1).tolist()
     offsets = _array(result.offsets, np.uint64, n + 1).tolist()
@@ -117,11 +118,11 @@ def _sentences(result: _abi.BeamResult) -> list[list[BeamSequence]]:
 def _max_lengths(given: int | Sequence[int], n_sentences: int) -> tuple[int, Words | None]:
     """The largest length, and an array with one a sentence."""
     if isinstance(given, (int, np.integer)):
-        return whole(given, "max_length", 1, _abi.BEAM_MAX_LENGTH), None
+        return whole(given, "max_length", 1, abi.BEAM_MAX_LENGTH), None
     lengths = _words(given, "max_length")
     if len(lengths) != n_sentences:
         raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: expected one each")
-    return _abi.BEAM_MAX_LENGTH, lengths
+    return abi.BEAM_MAX_LENGTH, lengths
 
 
 def beam_search(
@@ -177,21 +178,21 @@ def beam_search(
     options = defaults(
         "thr_beam_options_init",
         whole(start_word, "start_word", 0, _UINT32),
-        _abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
+        abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
     )
     options.beam, options.n_best = whole(beam, "beam", 1, _UINT32), whole(n_best, "n_best", 1, _UINT32)
     options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
-    options.penalty = choice(penalty, "penalty", _abi.BEAM_PENALTY)
-    options.stop = choice(stop, "stop", _abi.BEAM_STOP)
+    options.penalty = choice(penalty, "penalty", abi.BEAM_PENALTY)
+    options.stop = choice(stop, "stop", abi.BEAM_STOP)
     options.alpha = alpha
     forbidden = _words([] if never is None else never, "never")
-    options.never, options.n_never = (_arrays.address(forbidden) if forbidden.size else None), forbidden.size
+    options.never, options.n_never = (arrays.address(forbidden) if forbidden.size else None), forbidden.size
     options.query = ctypes.addressof(query)
-    made, result, err = c_void_p(), _abi.BeamResult(), byref(_errors.slot.error)
+    made, result, err = c_void_p(), abi.BeamResult(), byref(_errors.slot.error)
     _errors.call(lib.thr_beam_create, handle.pointer, byref(options), byref(made))
     try:
         with Job(progress) as job:
-            places = None if lengths is None else _arrays.address(lengths)
+            places = None if lengths is None else arrays.address(lengths)
             job.finish(lib.thr_beam_search(made, byref(calls.struct), n, places, byref(result), err))
         return _sentences(result)
     finally:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice
-from ._library import lib, read
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice
+from ._core.library import lib, read
 
 
 class Bleu(NamedTuple):
@@ -52,17 +53,17 @@ class _Texts:
         self.offsets = np.zeros(len(pieces) + 1, np.uint64)
         np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
         self.bytes = b"".join(pieces)
-        self.struct = _abi.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
+        self.struct = abi.BleuTexts(len(pieces), arrays.address(self.offsets), self.bytes)
 
 
 def _run(
     hypotheses: Any,
     references: Any,
-    options: _abi.BleuOptions,
+    options: abi.BleuOptions,
     n: int,
     *,
     by_sentence: bool = False,
-) -> tuple[_abi.BleuScore, str, npt.NDArray[np.float64]]:
+) -> tuple[abi.BleuScore, str, npt.NDArray[np.float64]]:
     """
     n: references a sentence, 0 for a single list of them. The last value is the score of each sentence, if by_sentence.
     """
@@ -70,8 +71,8 @@ def _run(
     scores = np.zeros(hyps.struct.n, np.float64)
     lists = [references] if n == 0 else references
     refs = [_Texts(texts, f"references[{i}]" if n else "references") for i, texts in enumerate(lists)]
-    views = (_abi.BleuTexts * len(refs))(*[ref.struct for ref in refs])
-    score, signature = _abi.BleuScore(), ctypes.create_string_buffer(_abi.BLEU_SIGNATURE_SIZE)
+    views = (abi.BleuTexts * len(refs))(*[ref.struct for ref in refs])
+    score, signature = abi.BleuScore(), ctypes.create_string_buffer(abi.BLEU_SIGNATURE_SIZE)
     err = _errors.slot.error
     status = lib.thr_bleu(
         byref(hyps.struct),
@@ -79,25 +80,25 @@ def _run(
         len(refs),
         byref(options),
         byref(score),
-        _arrays.address(scores) if by_sentence else None,
+        arrays.address(scores) if by_sentence else None,
         byref(err),
     )
-    if status == _abi.OK:
+    if status == abi.OK:
         status = lib.thr_bleu_signature(byref(options), len(refs), signature, byref(err))
-    if status != _abi.OK:
+    if status != abi.OK:
         raise _errors.failure(status, err)
     return score, signature.value.decode(), scores
 
 
 def _options(
     tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
-) -> _abi.BleuOptions:
+) -> abi.BleuOptions:
     if smooth_value is not None and not smooth_value > 0:
         raise ValueError(f"smooth_value is {smooth_value!r}: expected a number above 0")
-    return _abi.BleuOptions(
-        ctypes.sizeof(_abi.BleuOptions),
-        choice(tokenise, "tokenise", _abi.BLEU_TOKENISER),
-        choice(smooth, "smooth", _abi.BLEU_SMOOTHING),
+    return abi.BleuOptions(
+        ctypes.sizeof(abi.BleuOptions),
+        choice(tokenise, "tokenise", abi.BLEU_TOKENISER),
+        choice(smooth, "smooth", abi.BLEU_SMOOTHING),
         0.0 if smooth_value is None else smooth_value,
         lower_case,
         effective_order,

@@ -12,15 +12,16 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, encoded_path, whole
-from ._context import shared_context
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, encoded_path, whole
+from ._core.context import shared_context
+from ._core.jobs import Job, Progress
+from ._core.library import defaults, lib
+from ._core.readers import Reader, Vectors
+from ._core.tables import are_words, as_names, names_file, note_weighed, rows_of, words_table
 from ._dual import Dual
 from ._hits import csr
-from ._jobs import Job, Progress
-from ._library import defaults, lib
-from ._readers import Reader, Vectors
-from ._tables import are_words, as_names, names_file, note_weighed, rows_of, words_table
 from ._tower import Tower
 
 Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
@@ -29,9 +30,9 @@ Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
 Model = Union[str, "os.PathLike[str]", Tower, Dual]
 """The file of a model, or an open one."""
 
-KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
-KEEP[None] = _abi.DTYPE["none"]
-_ROTATE = {None: _abi.ROTATE["auto"], True: _abi.ROTATE["on"], False: _abi.ROTATE["off"]}
+KEEP: dict[Any, int] = {name: abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
+KEEP[None] = abi.DTYPE["none"]
+_ROTATE = {None: abi.ROTATE["auto"], True: abi.ROTATE["on"], False: abi.ROTATE["off"]}
 
 
 @contextmanager
@@ -50,13 +51,13 @@ def with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
             options.ids_path = path
             yield
         return
-    array = _arrays.as_numpy(ids, "ids")
+    array = arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
         raise ValueError(f"ids: an array of shape {list(array.shape)} was given: expected [n], one an item")
     if array.dtype.kind not in "iuf":
         raise TypeError(f"ids: values of type {array.dtype} were given: expected integers or names (str)")
-    numbers = _arrays.ids(ids, "ids")
-    options.ids = _arrays.address(numbers)
+    numbers = arrays.ids(ids, "ids")
+    options.ids = arrays.address(numbers)
     options.n_ids = len(numbers)
     yield
     del numbers  # kept alive until here
@@ -93,7 +94,7 @@ def with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]
         options.features_path = encoded_path(features, "features")
     elif features is not None:
         starts, numbers = csr(features)
-        items = _abi.ItemFeatures(_arrays.address(starts), _arrays.address(numbers), starts.size - 1)
+        items = abi.ItemFeatures(arrays.address(starts), arrays.address(numbers), starts.size - 1)
         options.features = addressof(items)
         options.kept_features = starts, numbers, items
     yield
@@ -103,10 +104,10 @@ def put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
     """Set the initial multipliers and offsets in the options, which keep the memory."""
     for name, values in (("multipliers", multipliers), ("offsets", offsets)):
         if values is not None:
-            array = np.ascontiguousarray(_arrays.as_numpy(values, name), np.float32).reshape(-1)
+            array = np.ascontiguousarray(arrays.as_numpy(values, name), np.float32).reshape(-1)
             if options.n_values not in (0, array.size):
                 raise ValueError(f"{name}: {array.size} numbers were given, and {options.n_values} multipliers")
-            setattr(options, name, _arrays.address(array))
+            setattr(options, name, arrays.address(array))
             setattr(options, "kept_" + name, array)
             options.n_values = array.size
 
@@ -146,7 +147,7 @@ def build(
         options.quantiser_from = encoded_path(quantiser_from, "quantiser_from")
     if metric is None:
         metric = "ip" if isinstance(tower, Dual) else "cosine"
-    options.metric = choice(metric, "metric", _abi.METRIC)
+    options.metric = choice(metric, "metric", abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
     options.keep = choice(keep, "keep", KEEP)
     options.replace = bool(replace)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from ctypes import byref, c_uint32
 from dataclasses import dataclass
 
-from . import _abi, _errors
-from ._library import lib
+from . import _errors
+from ._core import abi
+from ._core.library import lib
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,15 @@ def devices() -> list[DeviceInfo]:
     n = c_uint32()
     err = _errors.slot.error
     status = lib.thr_device_count(byref(n), byref(err))
-    if status == _abi.STATUS["EDEVICE"]:
+    if status == abi.STATUS["EDEVICE"]:
         return []
-    if status != _abi.OK:
+    if status != abi.OK:
         raise _errors.failure(status, err)
     return [_describe(number) for number in range(n.value)]
 
 
 def _describe(number: int) -> DeviceInfo:
-    found = _abi.DeviceInfo()
+    found = abi.DeviceInfo()
     _errors.call(lib.thr_device_describe, number, byref(found))
     return DeviceInfo(
         number=found.number,

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from ctypes import byref, c_size_t, string_at
 from typing import Any, NamedTuple
 
-from . import _abi, _errors
-from ._checks import choice, encoded, encoded_path
-from ._context import shared_context
+from . import _errors
+from ._core import abi
+from ._core.checks import choice, encoded, encoded_path
+from ._core.context import shared_context
+from ._core.jobs import Job, Progress
+from ._core.library import defaults, lib, read
+from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
-from ._jobs import Job, Progress
-from ._library import defaults, lib, read
-from ._texts import TextModel, VectorArray, encode_texts
 from ._train import OnEpoch, set_options, tell_epochs
 
 _ADAM_RATE = 0.002  # default embedding_rate of adam; the library's is FTRL's
@@ -83,13 +84,13 @@ def _train_options(given: dict[str, Any]) -> Any:
     """thr_dual_train_options of the arguments; None is the library's default."""
     options = defaults("thr_dual_train_options_init")
     wanted = {name: value for name, value in given.items() if value is not None}
-    options.optimiser = choice(wanted["optimiser"], "optimiser", _abi.DUAL_OPTIMISER)
+    options.optimiser = choice(wanted["optimiser"], "optimiser", abi.DUAL_OPTIMISER)
     if wanted["optimiser"] == "adam":
         options.embedding_rate = _ADAM_RATE
     set_options(options, wanted, _CONFIG, _WHOLE, _NUMBERS)
     options.config.hits = bool(wanted["hits"])
-    options.loss = choice(wanted["loss"], "loss", _abi.DUAL_LOSS)
-    options.value = choice(wanted["value"], "value", _abi.DUAL_VALUE)
+    options.loss = choice(wanted["loss"], "loss", abi.DUAL_LOSS)
+    options.value = choice(wanted["value"], "value", abi.DUAL_VALUE)
     return options
 
 
@@ -101,13 +102,13 @@ def dual_info(pointer: int | None) -> DualInfo:
 
 def encode_users(pointer: int | None, texts: Any) -> VectorArray:
     """thr_dual_encode of a user or a list of users."""
-    return encode_texts(lib.thr_dual_encode, pointer, _abi.SIDE["query"], dual_info(pointer).n_vector, texts)
+    return encode_texts(lib.thr_dual_encode, pointer, abi.SIDE["query"], dual_info(pointer).n_vector, texts)
 
 
 def hits_of(pointer: int | None, user: str) -> dict[str, float]:
     """thr_dual_hits."""
     text = encoded(user, "user", "replace")
-    room = (_abi.DualHit * (len(text.split()) or 1))()
+    room = (abi.DualHit * (len(text.split()) or 1))()
     n = c_size_t()
     _errors.call(lib.thr_dual_hits, pointer, text, len(text), room, len(room), byref(n))
     weights: dict[str, float] = {}
@@ -213,7 +214,7 @@ class Dual(TextModel):
         """
         options = _train_options({name: given for name, given in locals().items() if name not in ("cls", "path")})
         tell_epochs(options, on_epoch)
-        report = _abi.DualReport()
+        report = abi.DualReport()
         names = encoded_path(requests, "requests"), encoded_path(items, "items"), encoded_path(path, "path")
         context = shared_context(threads)
         with Job(progress) as job:
@@ -242,7 +243,7 @@ class Dual(TextModel):
         Raises TypeError (not a text), FormatError (a word without a field's name), ArgumentError (a number that is not
         finite).
         """
-        which = choice(side, "side", _abi.SIDE)
+        which = choice(side, "side", abi.SIDE)
         handle = self.handle()  # keeps it open during the call
         return encode_texts(lib.thr_dual_encode, handle.pointer, which, self.info.n_vector, texts)
 
@@ -266,7 +267,7 @@ class Dual(TextModel):
 
         Raises ArgumentError (no request has a best ad and others), FormatError, FileMissingError or CanceledError.
         """
-        quality = _abi.DualQuality()
+        quality = abi.DualQuality()
         names = encoded_path(requests, "requests"), encoded_path(items, "items")
         handle = self.handle()
         with Job(progress) as job:

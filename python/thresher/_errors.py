@@ -9,8 +9,8 @@ import threading
 from ctypes import byref
 from typing import Any
 
-from ._abi import OK, STATUS
-from ._abi import Error as ErrorStruct
+from ._core.abi import OK, STATUS
+from ._core.abi import Error as ErrorStruct
 
 __all__ = [
     "ArgumentError",

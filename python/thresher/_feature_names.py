@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._notes import note
+from ._core.notes import note
 
 _SHOWN = 5  # names of a difference
 

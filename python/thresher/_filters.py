@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays, _errors
-from ._checks import whole
-from ._library import lib
+from . import _errors
+from ._core import arrays
+from ._core.checks import whole
+from ._core.library import lib
 
 Words = npt.NDArray[np.uint64]
 
@@ -42,7 +43,7 @@ class Filter:
     @classmethod
     def from_words(cls, n_items: int, words: Any) -> Filter:
         """Wrap uint64 [ceil(n_items / 64)] without a copy: row r is in the set if bit r % 64 of word r // 64 is set."""
-        array = _arrays.as_numpy(words, "filter")
+        array = arrays.as_numpy(words, "filter")
         wanted = -(-whole(n_items, "n_items", 0, _MOST_ITEMS) // 64)
         if array.dtype != np.uint64:
             raise TypeError(f"filter: words of type {array.dtype} were given: expected uint64")
@@ -58,7 +59,7 @@ class Filter:
         self.snapshot = self.ids = None
         self._n_items = n_items
         self._words = words
-        self._pointer = _arrays.address(words)
+        self._pointer = arrays.address(words)
 
     @property
     def n_items(self) -> int:
@@ -93,12 +94,12 @@ def roaring_bytes(thing: Any) -> bytes | None:
     """The bytes of a Roaring bitmap; None for other things."""
     if isinstance(thing, (bytes, bytearray, memoryview)):
         return bytes(thing)
-    if hasattr(thing, "serialize") and not _arrays.is_array(thing):
+    if hasattr(thing, "serialize") and not arrays.is_array(thing):
         return bytes(thing.serialize())
     return None
 
 
-def _numbers(array: _arrays.AnyArray, what: str) -> Words:
+def _numbers(array: arrays.AnyArray, what: str) -> Words:
     """Integers [m], none negative, as uint64."""
     if array.dtype.kind not in "iu":
         if array.size:
@@ -125,12 +126,12 @@ def _refuse_mask(numbers: Words, n_items: int) -> None:
 
 def _bits(n_items: int, allowed: Any) -> Words:
     words = _no_words(n_items)
-    at = _arrays.address(words)
+    at = arrays.address(words)
     roaring = roaring_bytes(allowed)
     if roaring is not None:
         _errors.call(lib.thr_bitmap_from_roaring, roaring, len(roaring), n_items, at)
         return words
-    array = _arrays.as_numpy(allowed, "filter")
+    array = arrays.as_numpy(allowed, "filter")
     if array.dtype == np.bool_:
         if array.shape != (n_items,):
             raise ValueError(
@@ -146,22 +147,22 @@ def _bits(n_items: int, allowed: Any) -> Words:
             f"filter: row {int(rows.max())} does not exist: the index has {n_items} items "
             "(packed words are given with thresher.Filter.from_words)"
         )
-    _errors.call(lib.thr_bitmap_from_rows, _arrays.address(rows), rows.size, n_items, at)
+    _errors.call(lib.thr_bitmap_from_rows, arrays.address(rows), rows.size, n_items, at)
     return words
 
 
 def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
     """Make a Filter of the items with these ids (pointer: the thr_index): integers [m], or a Roaring bitmap."""
     words = _no_words(n_items)
-    at = _arrays.address(words)
+    at = arrays.address(words)
     roaring = roaring_bytes(ids)
     if roaring is not None:
         _errors.call(lib.thr_bitmap_from_roaring_ids, pointer, roaring, len(roaring), at)
     else:
-        array = _arrays.as_numpy(ids, "ids")
-        numbers = _numbers(_arrays.integers(ids, "ids") if array.size else array, "id")
+        array = arrays.as_numpy(ids, "ids")
+        numbers = _numbers(arrays.integers(ids, "ids") if array.size else array, "id")
         _refuse_mask(numbers, n_items)
-        _errors.call(lib.thr_bitmap_from_ids, pointer, _arrays.address(numbers), numbers.size, at)
+        _errors.call(lib.thr_bitmap_from_ids, pointer, arrays.address(numbers), numbers.size, at)
     return Filter.from_words(n_items, words)
 
 

@@ -9,9 +9,9 @@ from ctypes import byref, c_void_p
 from typing import Any, ClassVar, TypeVar
 
 from . import _errors
-from ._checks import encoded_path
-from ._context import Context, own, shared_context
-from ._library import lib
+from ._core.checks import encoded_path
+from ._core.context import Context, own, shared_context
+from ._core.library import lib
 
 
 class Handle:

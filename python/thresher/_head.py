@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, encoded, encoded_path, whole
-from ._context import shared_context
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.context import shared_context
+from ._core.jobs import Job
+from ._core.library import defaults, lib, read
+from ._core.steps import in_steps
 from ._handle import Handle, Model
-from ._jobs import Job
-from ._library import defaults, lib, read
-from ._steps import in_steps
 
 _UINT32 = 2**32 - 1
 _ROUND = 16  # states that the library scores at once
@@ -83,7 +84,7 @@ class HeadHandle(Handle):
 
     def info(self) -> HeadInfo:
         i = lib.thr_head_get_info(self.pointer).info
-        return read(HeadInfo, i, dtype=_abi.DTYPE_NAME[i.dtype])
+        return read(HeadInfo, i, dtype=abi.DTYPE_NAME[i.dtype])
 
 
 class MadeHandle(HeadHandle):
@@ -101,7 +102,7 @@ class MadeHandle(HeadHandle):
 
 
 def _vector(thing: Any, what: str) -> Floats:
-    array = _arrays.as_numpy(thing, what)
+    array = arrays.as_numpy(thing, what)
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise ValueError(
             f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: expected numbers, one a "
@@ -112,7 +113,7 @@ def _vector(thing: Any, what: str) -> Floats:
 
 
 def _words(thing: Any, what: str) -> Words:
-    array = _arrays.integers(thing, what)
+    array = arrays.integers(thing, what)
     if array.ndim != 1:
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected a list of words")
     if array.size and (int(array.min()) < 0 or int(array.max()) > _UINT32):
@@ -120,16 +121,16 @@ def _words(thing: Any, what: str) -> Words:
     return np.ascontiguousarray(array, np.uint32)
 
 
-def _rows(weights: Any) -> _abi.Matrix:
+def _rows(weights: Any) -> abi.Matrix:
     """A thr_matrix of an array, which it keeps alive."""
-    halves = _arrays.bfloat16(weights)
+    halves = arrays.bfloat16(weights)
     if halves is None:
-        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
-        matrix = _arrays.matrix(rows)
+        rows = arrays.plain(arrays.vectors(weights, "weights", one_row=False))
+        matrix = arrays.matrix(rows)
     else:  # as float16, which has the same size
-        rows = np.ascontiguousarray(_arrays.vectors(halves.view(np.float16), "weights", one_row=False))
-        matrix = _arrays.matrix(rows)
-        matrix.dtype = _abi.DTYPE["bfloat16"]
+        rows = np.ascontiguousarray(arrays.vectors(halves.view(np.float16), "weights", one_row=False))
+        matrix = arrays.matrix(rows)
+        matrix.dtype = abi.DTYPE["bfloat16"]
     matrix.kept = rows
     return matrix
 
@@ -144,7 +145,7 @@ def _can_hold(certified: object, n: int) -> bool:
 
 
 def _or_auto(value: int | None, what: str) -> int:
-    return _abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
+    return abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
 
 
 class Head(Model):
@@ -206,11 +207,11 @@ class Head(Model):
         kept: list[Any] = []
         if bias is not None:
             kept.append(_vector(bias, "bias"))
-            options.bias, options.n_bias = _arrays.address(kept[-1]), kept[-1].size
+            options.bias, options.n_bias = arrays.address(kept[-1]), kept[-1].size
         if frequent is not None:
             kept.append(_words(frequent, "frequent"))
-            options.frequent, options.n_frequent = _arrays.address(kept[-1]), kept[-1].size
-        options.dtype = _abi.DTYPE["none"] if dtype is None else choice(dtype, "dtype", _abi.HEAD_DTYPE)
+            options.frequent, options.n_frequent = arrays.address(kept[-1]), kept[-1].size
+        options.dtype = abi.DTYPE["none"] if dtype is None else choice(dtype, "dtype", abi.HEAD_DTYPE)
         options.n_bands = whole(n_bands, "n_bands", 0, _UINT32)
         options.n_hashes = whole(n_hashes, "n_hashes", 0, _UINT32)
         options.n_places = whole(n_places, "n_places", 0, _UINT32)
@@ -294,7 +295,7 @@ class Head(Model):
         data of the screen).
         """
         handle = self.handle()
-        array = _arrays.vectors(states, "states", one_row=True)
+        array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
         shape = (*array.shape[:-1], wanted)
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
@@ -304,13 +305,13 @@ class Head(Model):
         if proofs is not None and not _can_hold(certified, proofs.size):
             raise ValueError(f"certified: expected a writable array of {proofs.size} bools, one a state")
         err = byref(_errors.slot.error)
-        places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
+        places = [None if a is None else arrays.address(a) for a in (words, logits, log_probs)]
 
-        def call(piece: _abi.Matrix, first: int) -> int:
+        def call(piece: abi.Matrix, first: int) -> int:
             _shift_lists(options, first)
-            out = _abi.HeadAnswers(*(None if place is None else place + first * wanted * 4 for place in places))
+            out = abi.HeadAnswers(*(None if place is None else place + first * wanted * 4 for place in places))
             if proofs is not None:
-                options.certified = _arrays.address(proofs) + first
+                options.certified = arrays.address(proofs) + first
             status: int = lib.thr_head_query(handle.pointer, byref(piece), wanted, byref(options), byref(out), err)
             return status
 
@@ -335,16 +336,16 @@ class Head(Model):
     ) -> HeadRecall:
         """Measure the screen's recall on these states; arguments as for query."""
         handle = self.handle()
-        array = _arrays.vectors(states, "states", one_row=True)
+        array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
         counts = n_frequent, threshold, combine, n_shortlist
         options = _query_options(screen, "candidates", always, group, *counts, lists)
         err = byref(_errors.slot.error)
-        parts: list[tuple[int, _abi.HeadRecall]] = []
+        parts: list[tuple[int, abi.HeadRecall]] = []
 
-        def call(piece: _abi.Matrix, first: int) -> int:
+        def call(piece: abi.Matrix, first: int) -> int:
             _shift_lists(options, first)
-            found = _abi.HeadRecall()
+            found = abi.HeadRecall()
             status: int = lib.thr_head_measure(handle.pointer, byref(piece), wanted, byref(options), byref(found), err)
             parts.append((piece.n_rows, found))
             return status
@@ -380,15 +381,15 @@ class Head(Model):
         float32, for example. It is a single call, which Ctrl-C cannot interrupt.
         """
         handle, other = self.handle(), truth.handle()
-        array = _arrays.vectors(states, "states", one_row=True)
-        rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
+        array = arrays.vectors(states, "states", one_row=True)
+        rows = arrays.plain(array.reshape(-1, array.shape[-1]))
         options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
-        found = _abi.HeadLoss()
+        found = abi.HeadLoss()
         _errors.call(
             lib.thr_head_compare,
             handle.pointer,
             other.pointer,
-            byref(_arrays.matrix(rows)),
+            byref(arrays.matrix(rows)),
             whole(k, "k", 1, _UINT32),
             byref(options),
             byref(found),
@@ -439,22 +440,22 @@ def _query_options(
 ) -> Any:
     """thr_head_query_options of the arguments."""
     options = defaults("thr_head_query_options_init")
-    options.screen = choice(screen, "screen", _abi.HEAD_SCREEN)
-    options.normaliser = choice(normaliser or "candidates", "normaliser", _abi.HEAD_NORMALISER)
-    options.combine = choice(combine, "combine", _abi.HEAD_COMBINE)
+    options.screen = choice(screen, "screen", abi.HEAD_SCREEN)
+    options.normaliser = choice(normaliser or "candidates", "normaliser", abi.HEAD_NORMALISER)
+    options.combine = choice(combine, "combine", abi.HEAD_COMBINE)
     options.group = whole(group, "group", 0, 2**63)
     options.n_frequent = _or_auto(n_frequent, "n_frequent")
     options.threshold = _or_auto(threshold, "threshold")
     options.n_shortlist = _or_auto(n_shortlist, "n_shortlist")
     if always is not None:
         options.kept = _words(always, "always")  # lives as long as the options
-        options.always, options.n_always = _arrays.address(options.kept), options.kept.size
+        options.always, options.n_always = arrays.address(options.kept), options.kept.size
     if lists is not None:
         some = [_words(words, f"list {i}") for i, words in enumerate(lists)]
         options.starts = np.cumsum([0, *(words.size for words in some)]).astype(np.uint64)
         options.listed = np.concatenate([*some, np.zeros(1, np.uint32)])  # an address also of no words
-        starts, listed = _arrays.address(options.starts), _arrays.address(options.listed)
-        options.of_groups = _abi.HeadWordLists(len(some), starts, listed)
+        starts, listed = arrays.address(options.starts), arrays.address(options.listed)
+        options.of_groups = abi.HeadWordLists(len(some), starts, listed)
         options.lists = addressof(options.of_groups)
     return options
 
@@ -464,10 +465,10 @@ def _shift_lists(options: Any, first: int) -> None:
     if options.lists is not None:
         group = first // options.group if options.group else 0
         options.of_groups.n = max(options.starts.size - 1 - group, 0)
-        options.of_groups.starts = _arrays.address(options.starts) + 8 * group
+        options.of_groups.starts = arrays.address(options.starts) + 8 * group
 
 
-def _ask(array: Any, group: int, call: Callable[[_abi.Matrix, int], int]) -> None:
+def _ask(array: Any, group: int, call: Callable[[abi.Matrix, int], int]) -> None:
     """Call call() for some states at a time, in whole groups."""
-    rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
-    in_steps(_arrays.matrix(rows), _ROUND, call, multiple=group if 0 < group < len(rows) else max(len(rows), 1))
+    rows = arrays.plain(array.reshape(-1, array.shape[-1]))
+    in_steps(arrays.matrix(rows), _ROUND, call, multiple=group if 0 < group < len(rows) else max(len(rows), 1))

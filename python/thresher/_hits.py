@@ -12,15 +12,16 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, encoded, encoded_path, shown, whole
-from ._context import own, shared_context
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, encoded, encoded_path, shown, whole
+from ._core.context import shared_context
+from ._core.jobs import Job
+from ._core.library import defaults, lib, read
+from ._core.notes import note
+from ._core.tables import are_words, note_weighed, rows_of, words_table
 from ._filters import Filter
 from ._handle import Handle, Opened
-from ._jobs import Job
-from ._library import defaults, lib, read
-from ._notes import note
-from ._tables import are_words, note_weighed, rows_of, words_table
 
 Query = Union[Mapping[Any, float], Sequence[Any]]
 """Features and their weights, or features that weigh 1 each; a feature is a word or a number."""
@@ -57,24 +58,24 @@ class HitsInfo(NamedTuple):
 def csr(rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
     """Offsets and feature numbers of a result of rows_of."""
     if isinstance(rows, tuple):
-        offsets = _arrays.integers(rows[0], "offsets")
-        numbers = _arrays.integers(rows[1], "features")
+        offsets = arrays.integers(rows[0], "offsets")
+        numbers = arrays.integers(rows[1], "features")
     else:
-        arrays = [_numbers_of(row, f"features of item {i}") for i, row in enumerate(rows)]
-        offsets = np.cumsum([0, *map(len, arrays)])
-        numbers = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+        lists = [_numbers_of(row, f"features of item {i}") for i, row in enumerate(rows)]
+        offsets = np.cumsum([0, *map(len, lists)])
+        numbers = np.concatenate(lists) if lists else np.empty(0, np.int64)
     if offsets.ndim != 1 or numbers.ndim != 1 or offsets.size < 1 or int(offsets[-1]) != numbers.size:
         raise ValueError(
             f"features: {offsets.size} offsets of {numbers.size} features: the last one must be their number"
         )
-    if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > _abi.HITS_MAX_FEATURE):
-        raise ValueError(f"features: numbers must be 0 to {_abi.HITS_MAX_FEATURE}")
+    if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > abi.HITS_MAX_FEATURE):
+        raise ValueError(f"features: numbers must be 0 to {abi.HITS_MAX_FEATURE}")
     return np.ascontiguousarray(offsets, np.uint64), np.ascontiguousarray(numbers, np.uint32)
 
 
 def _numbers_of(row: Any, what: str) -> npt.NDArray[Any]:
     try:
-        numbers = _arrays.integers(row, what) if len(row) else np.empty(0, np.int64)
+        numbers = arrays.integers(row, what) if len(row) else np.empty(0, np.int64)
     except TypeError as failure:
         raise TypeError(f"{failure}, or words (str) for all items") from None
     if numbers.ndim != 1:
@@ -85,14 +86,14 @@ def _numbers_of(row: Any, what: str) -> npt.NDArray[Any]:
 def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
     if values is None:
         return None
-    array = _arrays.as_numpy(values, what)
+    array = arrays.as_numpy(values, what)
     if array.shape != (n,):
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one an item")
     return np.ascontiguousarray(array, np.float32)
 
 
 def _at(array: Any) -> int | None:
-    return None if array is None else _arrays.address(array)
+    return None if array is None else arrays.address(array)
 
 
 def is_one_query(query: Any) -> bool:
@@ -126,15 +127,15 @@ class Asked:
                 note(f"{path}: no item has any of the words of {which}")
                 return
 
-    def queries(self, first: int, n: int) -> _abi.HitsQueries:
+    def queries(self, first: int, n: int) -> abi.HitsQueries:
         """thr_hits_queries of n of them, a view of this object."""
         begin = int(self._offsets[first])
         offsets = self._offsets[first : first + n + 1] - np.uint64(begin)
-        made = _abi.HitsQueries(
+        made = abi.HitsQueries(
             n,
-            _arrays.address(offsets),
-            _arrays.address(self._features) + begin * 4,
-            _arrays.address(self._weights) + begin * 4,
+            arrays.address(offsets),
+            arrays.address(self._features) + begin * 4,
+            arrays.address(self._weights) + begin * 4,
         )
         made.kept = offsets, self  # live as long
         return made
@@ -187,9 +188,9 @@ class Hits(Opened):
         name = encoded_path(path, "path")
         context = shared_context(threads, device)
         options = defaults("thr_hits_build_options_init")
-        options.order = choice(order, "order", _abi.HITS_ORDER)
+        options.order = choice(order, "order", abi.HITS_ORDER)
         options.replace = bool(replace)
-        options.model = whole(model, "model", 0, _abi.NO_ID)
+        options.model = whole(model, "model", 0, abi.NO_ID)
         err = byref(_errors.slot.error)
         with Job() as job:
             if isinstance(features, (str, bytes, os.PathLike)):
@@ -201,13 +202,13 @@ class Hits(Opened):
                 note_weighed(rows)
                 with words_table(rows, ids) as table:
                     job.finish(lib.thr_hits_build_table(context.pointer, name, table, byref(options), err), files=True)
-                status = _abi.OK
+                status = abi.OK
             else:
                 offsets, numbers = csr(rows)
                 if ids is not None:
-                    kept = _arrays.ids(ids, "ids")
-                    options.ids, options.n_ids = _arrays.address(kept), kept.size
-                items = _abi.ItemFeatures(_arrays.address(offsets), _arrays.address(numbers), offsets.size - 1)
+                    kept = arrays.ids(ids, "ids")
+                    options.ids, options.n_ids = arrays.address(kept), kept.size
+                items = abi.ItemFeatures(arrays.address(offsets), arrays.address(numbers), offsets.size - 1)
                 status = lib.thr_hits_build(context.pointer, name, byref(items), byref(options), err)
             job.finish(status, files=True)
         return cls(path, threads=threads, device=device)
@@ -247,11 +248,11 @@ class Hits(Opened):
         ids = np.empty((len(some), wanted), np.uint64)
         values = np.empty((len(some), wanted), np.float32)
         options = defaults("thr_hits_search_options_init")
-        options.value = choice(value, "value", _abi.HITS_VALUE)
+        options.value = choice(value, "value", abi.HITS_VALUE)
         if filter is not None:
             kept = filter if isinstance(filter, Filter) else Filter(handle.info().n_rows, filter)
             options.filter, options.filter_bits = kept.pointer, kept.n_items
-        options.model = whole(model, "model", 0, _abi.NO_ID)
+        options.model = whole(model, "model", 0, abi.NO_ID)
         if made is not None:
             options.target = made.opened()
         _errors.call(
@@ -260,8 +261,8 @@ class Hits(Opened):
             byref(queries),
             wanted,
             byref(options),
-            _arrays.address(ids),
-            _arrays.address(values),
+            arrays.address(ids),
+            arrays.address(values),
         )
         return (ids[0], values[0]) if one else (ids, values)
 
@@ -275,11 +276,11 @@ class Hits(Opened):
         _errors.call(
             lib.thr_hits_explain,
             handle.pointer,
-            whole(id, "id", 0, _abi.NO_ID),
+            whole(id, "id", 0, abi.NO_ID),
             byref(queries),
             0,
-            _arrays.address(shares),
-            _arrays.address(matched),
+            arrays.address(shares),
+            arrays.address(matched),
         )
         return {name: float(share) for name, share, has in zip(query, shares, matched) if has}
 
@@ -345,7 +346,7 @@ class Hits(Opened):
     def name(self, id: int) -> str | None:
         """The name of the item with this id, None if there is none."""
         handle = self.handle()  # keeps the lists alive during the call
-        found = lib.thr_hits_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
+        found = lib.thr_hits_name(handle.pointer, whole(id, "id", 0, abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
     def find(self, name: str) -> int:
@@ -389,7 +390,7 @@ class Hits(Opened):
         try:
             if isinstance(item, str):
                 return bool(lib.thr_hits_find(handle.pointer, encoded(item, "name"), byref(found)))
-            return bool(lib.thr_hits_row(handle.pointer, whole(item, "id", 0, _abi.NO_ID), byref(found)))
+            return bool(lib.thr_hits_row(handle.pointer, whole(item, "id", 0, abi.NO_ID), byref(found)))
         except (TypeError, ValueError):
             return False
 
@@ -488,7 +489,7 @@ class HitsHandle(Handle):
 
     def info(self) -> HitsInfo:
         i = lib.thr_hits_get_info(self.pointer).info
-        orders = {code: name for name, code in _abi.HITS_ORDER.items()}
+        orders = {code: name for name, code in abi.HITS_ORDER.items()}
         return read(HitsInfo, i, order=orders[i.order])
 
 
@@ -540,7 +541,7 @@ class Changes:
             names = list(items)  # which nobody else changes
             setattr(options, field, self.texts(names, what))
             return len(names)
-        ids = _arrays.ids(items, what)
+        ids = arrays.ids(items, what)
         setattr(options, field, self.keep(ids))
         return len(ids)
 

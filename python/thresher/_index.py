@@ -11,9 +11,14 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
+from . import _errors
 from ._build import Ids, Model, build
-from ._checks import choice, encoded, whole
+from ._core import abi, arrays
+from ._core.checks import choice, encoded, whole
+from ._core.jobs import Job, Progress
+from ._core.library import lib
+from ._core.readers import Vectors
+from ._core.tables import as_names
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
@@ -24,12 +29,8 @@ from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexHandle, IndexInfo
 from ._items import all_ids, as_ids, find_names, find_rows, ids_of, rows_of, vectors_of
-from ._jobs import Job, Progress
-from ._library import lib
 from ._radius import search_radius
-from ._readers import Vectors
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
-from ._tables import as_names
 from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
 from ._writer import IndexWriter, create
 
@@ -474,7 +475,7 @@ class Index(Opened):
                 f"{self.path}: has no model to encode texts: search it with vectors, or build it with model=",
                 "EUNSUPPORTED",
             )
-        return encode(tower, _abi.SIDE["query"], texts)
+        return encode(tower, abi.SIDE["query"], texts)
 
     def filter_ids(self, ids: Any, *, missing: str = "raise") -> Filter:
         """
@@ -501,7 +502,7 @@ class Index(Opened):
         if missing == "ignore" and roaring_bytes(ids) is None:
             numbers = as_ids(numbers, "ids").reshape(-1)
             rows = find_rows(handle, numbers)
-            made = Filter(handle.n_rows, np.unique(rows[rows != _abi.NO_ID]))
+            made = Filter(handle.n_rows, np.unique(rows[rows != abi.NO_ID]))
         else:
             made = filter_of_ids(handle.pointer, handle.n_rows, numbers)
         made.snapshot = handle
@@ -520,11 +521,11 @@ class Index(Opened):
         small that searches are exact); ExistsError (a build is running in its directory); FileError; CanceledError.
         """
         self.handle()
-        array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
+        array = arrays.plain(arrays.vectors(queries, "queries", one_row=False))
         tuned = IndexHandle(self._path, self._threads, self._device)  # no other thread searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
             raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
-        matrix = _arrays.matrix(array)
+        matrix = arrays.matrix(array)
         with Job(progress) as job:
             status = lib.thr_index_tune(tuned.pointer, byref(matrix), byref(_errors.slot.error))
             job.finish(status, files=True)
@@ -665,13 +666,13 @@ class Index(Opened):
         """
         handle = self.handle()
         out = np.empty(self._info.n_dims, np.float32)
-        _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out))
+        _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, abi.NO_ID), arrays.address(out))
         return out
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id; None if there is no such item, or the index has no names."""
         handle = self.handle()  # keeps it open during the call
-        found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
+        found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
     def names(self, ids: npt.ArrayLike) -> list[Any]:
@@ -692,7 +693,7 @@ class Index(Opened):
 
     def row(self, id: int) -> int:
         """The row of the item with this id, for filters. Raises NotFoundError."""
-        row = self._row(whole(id, "id", 0, _abi.NO_ID))
+        row = self._row(whole(id, "id", 0, abi.NO_ID))
         if row is None:
             raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
         return row
@@ -711,7 +712,7 @@ class Index(Opened):
         try:
             if isinstance(item, str):
                 return self.find(item) is not None
-            return self._row(whole(item, "id", 0, _abi.NO_ID)) is not None
+            return self._row(whole(item, "id", 0, abi.NO_ID)) is not None
         except (_errors.NotFoundError, TypeError, ValueError):
             return False
 

@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _abi, _arrays, _errors
+from . import _errors
 from ._build import checked_features, put_values, with_features, with_ids
+from ._core import abi, arrays
+from ._core.jobs import Job, Progress
+from ._core.library import defaults, lib
+from ._core.readers import Reader
+from ._core.tables import are_words, as_names
+from ._core.texts import VectorArray, encode_texts, in_lists
 from ._dual import dual_info
 from ._index_info import IndexHandle
 from ._items import as_ids, find_names, find_rows, missing
-from ._jobs import Job, Progress
-from ._library import defaults, lib
-from ._readers import Reader
-from ._tables import are_words, as_names
-from ._texts import VectorArray, encode_texts, in_lists
 from ._tower import encode, encodes_vectors, tower_info
 
 
@@ -61,7 +62,7 @@ class _Encoder:
         return self
 
     def chunks(self, texts: Iterable[str]) -> Iterator[VectorArray]:
-        side = _abi.SIDE["item"]
+        side = abi.SIDE["item"]
         for some in in_lists(texts):
             if self._dual is None:
                 yield encode(self._tower, side, some)
@@ -69,7 +70,7 @@ class _Encoder:
                 yield encode_texts(lib.thr_dual_encode, self._dual, side, dual_info(self._dual).n_vector, some)
 
 
-def changed(change: _abi.IndexChange, chosen: bool) -> IndexChange:
+def changed(change: abi.IndexChange, chosen: bool) -> IndexChange:
     """The result of adding; chosen: the index chose ids."""
     return IndexChange(
         n_added=change.n_added - change.n_removed,
@@ -108,7 +109,7 @@ def add(
         raise ValueError("features: lists of words need the ids or names of their items")
     by_table = known_by is None and features is not None and isinstance(features, (str, bytes, os.PathLike))
     encoder = _Encoder(handle)
-    change = _abi.IndexChange()
+    change = abi.IndexChange()
     context = handle.context
     model = encoder if encoder.is_there() else None
     given = with_ids(options, known_by), with_features(options, features, known_by)
@@ -129,16 +130,16 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
     if known is None and names is not None and len(names) > 0:
         raise TypeError("names: expected a sequence of str")
     numbers = as_ids(items, "ids").reshape(-1) if known is None else find_names(handle, known)
-    unknown = np.flatnonzero(find_rows(handle, numbers) == _abi.NO_ID)
+    unknown = np.flatnonzero(find_rows(handle, numbers) == abi.NO_ID)
     if strict and unknown.size:
         first = int(unknown[0])
         raise missing(path, int(numbers[first]) if known is None else known[first])
-    change = _abi.IndexChange()
+    change = abi.IndexChange()
     with Job() as job:
         status = lib.thr_index_remove(
             handle.context.pointer,
             directory,
-            _arrays.address(numbers),
+            arrays.address(numbers),
             numbers.size,
             byref(change),
             byref(_errors.slot.error),
@@ -149,7 +150,7 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
 
 def compact(handle: IndexHandle, directory: bytes, recode: bool, progress: Progress | None) -> IndexChange:
     """thr_index_compact, or thr_index_recode."""
-    change = _abi.IndexChange()
+    change = abi.IndexChange()
     function = lib.thr_index_recode if recode else lib.thr_index_compact
     with Job(progress) as job:
         status = function(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))

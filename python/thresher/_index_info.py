@@ -6,12 +6,13 @@ from __future__ import annotations
 from ctypes import byref, c_float, c_void_p
 from typing import NamedTuple
 
-from . import _abi, _errors
-from ._context import Context
+from . import _errors
+from ._core import abi
+from ._core.context import Context
+from ._core.library import lib, read
 from ._handle import Handle
-from ._library import lib, read
 
-_METRICS = {code: name for name, code in _abi.METRIC.items()}
+_METRICS = {code: name for name, code in abi.METRIC.items()}
 
 
 class IndexInfo(NamedTuple):
@@ -86,7 +87,7 @@ class IndexHandle(Handle):
             i,
             metric=_METRICS[i.metric],
             bits=i.item_bits,
-            keep=_abi.DTYPE_NAME[i.keep],
+            keep=abi.DTYPE_NAME[i.keep],
             n_rows=self.n_rows,
             n_commits=self.n_commits,
             n_removed=int(lib.thr_index_n_removed(self.pointer)),

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import encoded
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import encoded
+from ._core.library import lib
+from ._core.tables import as_names
 from ._index_info import IndexHandle
-from ._library import lib
-from ._tables import as_names
 
 IdArray = npt.NDArray[np.uint64]
 
@@ -24,20 +25,20 @@ def find_names(handle: IndexHandle, names: list[str]) -> IdArray:
     """thr_index_find_many: the ids of the items with these names, NO_ID where there is none."""
     ids = np.empty(len(names), np.uint64)
     pointers = (c_char_p * len(names))(*(encoded(name, f"name {number}") for number, name in enumerate(names)))
-    _errors.call(lib.thr_index_find_many, handle.pointer, pointers, len(names), _arrays.address(ids))
+    _errors.call(lib.thr_index_find_many, handle.pointer, pointers, len(names), arrays.address(ids))
     return ids
 
 
 def find_rows(handle: IndexHandle, ids: IdArray) -> IdArray:
     """thr_index_rows: the rows of the items with these ids, NO_ID where there is none."""
     rows = np.empty(len(ids), np.uint64)
-    _errors.call(lib.thr_index_rows, handle.pointer, _arrays.address(ids), len(ids), _arrays.address(rows))
+    _errors.call(lib.thr_index_rows, handle.pointer, arrays.address(ids), len(ids), arrays.address(rows))
     return rows
 
 
 def as_ids(items: Any, what: str) -> IdArray:
     """Ids of any shape as uint64, contiguous."""
-    array = np.asarray(items) if isinstance(items, list) and not items else _arrays.integers(items, what)
+    array = np.asarray(items) if isinstance(items, list) and not items else arrays.integers(items, what)
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
     return np.ascontiguousarray(array, np.uint64)
@@ -55,7 +56,7 @@ def ids_of(handle: IndexHandle, path: str, items: Any, what: str) -> IdArray:
     if names is None:
         return as_ids(items, what)
     ids = find_names(handle, names)
-    unknown = np.flatnonzero(ids == _abi.NO_ID)
+    unknown = np.flatnonzero(ids == abi.NO_ID)
     if unknown.size:
         raise missing(path, names[int(unknown[0])])
     return ids
@@ -65,7 +66,7 @@ def rows_of(handle: IndexHandle, path: str, items: Any) -> IdArray:
     """The rows of items that are given by ids, of any shape, or by names."""
     ids = ids_of(handle, path, items, "ids")
     rows = find_rows(handle, ids.reshape(-1))
-    unknown = np.flatnonzero(rows == _abi.NO_ID)
+    unknown = np.flatnonzero(rows == abi.NO_ID)
     if unknown.size:
         raise missing(path, int(ids.reshape(-1)[unknown[0]]))
     return rows.reshape(ids.shape)
@@ -75,7 +76,7 @@ def vectors_of(handle: IndexHandle, path: str, n_dims: int, items: Any) -> npt.N
     """The vectors of items that are given by ids, of any shape, or by names."""
     ids = ids_of(handle, path, items, "ids")
     out = np.empty((*ids.shape, n_dims), np.float32)
-    _errors.call(lib.thr_index_vectors, handle.pointer, _arrays.address(ids), ids.size, _arrays.address(out))
+    _errors.call(lib.thr_index_vectors, handle.pointer, arrays.address(ids), ids.size, arrays.address(out))
     return out
 
 
@@ -84,6 +85,6 @@ def all_ids(handle: IndexHandle) -> IdArray:
     pieces = []
     for first in range(0, handle.n_rows, _AT_ONCE):
         piece = np.empty(min(_AT_ONCE, handle.n_rows - first), np.uint64)
-        _errors.call(lib.thr_index_row_ids, handle.pointer, first, len(piece), _arrays.address(piece))
-        pieces.append(piece[piece != _abi.NO_ID])
+        _errors.call(lib.thr_index_row_ids, handle.pointer, first, len(piece), arrays.address(piece))
+        pieces.append(piece[piece != abi.NO_ID])
     return np.concatenate(pieces) if pieces else np.empty(0, np.uint64)

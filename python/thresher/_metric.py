@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import whole
-from ._library import lib
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import whole
+from ._core.library import lib
 
 
 def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
-    array = _arrays.integers(thing, what)
+    array = arrays.integers(thing, what)
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
@@ -43,13 +44,13 @@ def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *,
     wanted = min(true_ids.shape[1], result_ids.shape[1]) if k is None else whole(k, "k", 1, 2**48)
     scores = None
     if truth_scores is not None:
-        scores = np.ascontiguousarray(_arrays.as_numpy(truth_scores, "truth_scores"), np.float32)
+        scores = np.ascontiguousarray(arrays.as_numpy(truth_scores, "truth_scores"), np.float32)
         if scores.size != true_ids.size:
             raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: expected one an id")
     answer = c_double()
-    right = _abi.RecallRows(
-        _arrays.address(true_ids), None if scores is None else _arrays.address(scores), true_ids.shape[1]
+    right = abi.RecallRows(
+        arrays.address(true_ids), None if scores is None else arrays.address(scores), true_ids.shape[1]
     )
-    found = _abi.RecallRows(_arrays.address(result_ids), None, result_ids.shape[1])
+    found = abi.RecallRows(arrays.address(result_ids), None, result_ids.shape[1])
     _errors.call(lib.thr_recall, byref(right), byref(found), len(true_ids), wanted, byref(answer))
     return answer.value

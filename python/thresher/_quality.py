@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, whole
-from ._library import defaults, lib, read
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, whole
+from ._core.library import defaults, lib, read
 
 
 class RankQuality(NamedTuple):
@@ -35,7 +36,7 @@ class RankQuality(NamedTuple):
 
 
 def _numbers(thing: Any, what: str) -> npt.NDArray[np.float64]:
-    array = _arrays.as_numpy(thing, what)
+    array = arrays.as_numpy(thing, what)
     if array.ndim != 1:
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
     if array.dtype.kind not in "fiub":
@@ -53,24 +54,24 @@ class _Judged:
             raise ValueError(f"labels has {len(self.labels)} values, scores {n}: expected one a row")
         ends = np.array([n] if n else [], np.uint64)
         if qid is not None:
-            queries = _arrays.integers(qid, "qid")
+            queries = arrays.integers(qid, "qid")
             if queries.shape != (n,):
                 raise ValueError(f"qid: an array of shape {list(queries.shape)} was given: expected [{n}]")
             order = np.argsort(queries, kind="stable")
             queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
             ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
         self.offsets = np.append(np.zeros(1, np.uint64), ends)
-        self.struct = _abi.Judged(
-            len(ends), _arrays.address(self.offsets), _arrays.address(self.scores), _arrays.address(self.labels)
+        self.struct = abi.Judged(
+            len(ends), arrays.address(self.offsets), arrays.address(self.scores), arrays.address(self.labels)
         )
 
 
-def _options(k: Any, convention: Any, gain: Any, ties: Any) -> _abi.QualityOptions:
-    options: _abi.QualityOptions = defaults(
-        "thr_quality_options_init", choice(convention, "convention", _abi.CONVENTION)
+def _options(k: Any, convention: Any, gain: Any, ties: Any) -> abi.QualityOptions:
+    options: abi.QualityOptions = defaults(
+        "thr_quality_options_init", choice(convention, "convention", abi.CONVENTION)
     )
     options.k = 0 if k is None else whole(k, "k", 1, 2**48)
-    options.gain = choice(gain, "gain", _abi.GAIN)
+    options.gain = choice(gain, "gain", abi.GAIN)
     options.ties_are_right = bool(choice(ties, "ties", {"wrong": 0, "right": 1}))
     return options
 
@@ -99,7 +100,7 @@ def rank_quality(
     Raises ArgumentError, ValueError or TypeError for wrong shapes, values or words.
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, ties)
-    answer = _abi.Quality()
+    answer = abi.Quality()
     _errors.call(lib.thr_rank_quality, byref(judged.struct), byref(options), byref(answer))
     pairs = answer.pairs
     return read(

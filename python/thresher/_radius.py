@@ -10,36 +10,37 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _arrays, _errors
+from . import _errors
+from ._core import abi, arrays
+from ._core.library import lib
+from ._core.steps import in_steps
 from ._index_info import IndexHandle
-from ._library import lib
 from ._search import IdArray, ScoreArray, is_exact
-from ._steps import in_steps
 
 
 def search_radius(
-    handle: IndexHandle, queries: Any, least_score: float, options: _abi.SearchOptions, certified: bool
+    handle: IndexHandle, queries: Any, least_score: float, options: abi.SearchOptions, certified: bool
 ) -> tuple[Any, ...]:
     """thr_index_search_radius: (offsets, ids, scores), or (offsets, ids, scores, certified)."""
     least = float(least_score)
     if math.isnan(least):
         raise ValueError("least_score is NaN: expected a number")
-    queries = _arrays.vectors(queries, "queries", one_row=True)
-    queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
+    queries = arrays.vectors(queries, "queries", one_row=True)
+    queries = arrays.plain(queries.reshape(-1, queries.shape[-1]))
     n_queries = len(queries)
     flags = np.zeros(n_queries, np.uint8)
     if certified:
-        options.certified = _arrays.address(flags)
+        options.certified = arrays.address(flags)
     offsets = np.zeros(n_queries + 1, np.uint64)
     pieces: list[tuple[IdArray, ScoreArray]] = []
 
-    def ask(piece: _abi.Matrix, first: int) -> int:
+    def ask(piece: abi.Matrix, first: int) -> int:
         result = c_void_p()
         err = byref(_errors.slot.error)
         status: int = lib.thr_index_search_radius(
             handle.pointer, byref(piece), least, byref(options), byref(result), err
         )
-        if status == _abi.OK:
+        if status == abi.OK:
             try:
                 pieces.append(_copy(result, offsets[first : first + piece.n_rows + 1]))
             finally:
@@ -49,7 +50,7 @@ def search_radius(
         return status
 
     threads = handle.threads
-    in_steps(_arrays.matrix(queries), threads if is_exact(options) else 16 * threads, ask)
+    in_steps(arrays.matrix(queries), threads if is_exact(options) else 16 * threads, ask)
     ids = np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in pieces)])
     scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in pieces)])
     found = (offsets, ids, scores)
@@ -59,7 +60,7 @@ def search_radius(
 def _copy(result: c_void_p, offsets: Any) -> tuple[IdArray, ScoreArray]:
     """Copy the ids and scores of a result; its offsets are appended to offsets, relative to offsets[0]."""
     assert result.value is not None
-    given = _abi.RadiusResult.from_address(result.value)
+    given = abi.RadiusResult.from_address(result.value)
     own = np.empty(given.n_queries + 1, np.uint64)
     ctypes.memmove(own.ctypes.data, given.offsets, own.nbytes)
     offsets[1:] = own[1:] + offsets[0]

@@ -11,12 +11,13 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, encoded_path, whole
-from ._context import shared_context
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, encoded_path, whole
+from ._core.context import shared_context
+from ._core.jobs import Job, Progress, call_back
+from ._core.library import defaults, lib, read
 from ._feature_names import check_names, keep_names, names_of
-from ._jobs import Job, Progress, call_back
-from ._library import defaults, lib, read
 from ._quality import rank_quality
 from ._ranking import Ranking, column, features_of
 from ._train import number
@@ -66,7 +67,7 @@ def _tell_steps(options: Any, on_step: OnStep | None) -> None:
         point = read(RankStep, step.contents)
         call_back(lambda: tell(point), None)
 
-    options.on_step = _abi.RankStepFn(told)
+    options.on_step = abi.RankStepFn(told)
 
 
 def _row_weights(weights: Any, qid: Any, n: int) -> Any:
@@ -77,7 +78,7 @@ def _row_weights(weights: Any, qid: Any, n: int) -> Any:
     if given.dtype.kind not in "fiub":
         raise TypeError(f"sample_weight: values of type {given.dtype} were given: expected numbers")
     if qid is not None:
-        _, first, query = np.unique(_arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
+        _, first, query = np.unique(arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
         given = given[np.argsort(first[query.reshape(n)], kind="stable")]
     return np.ascontiguousarray(given, np.float64)
 
@@ -234,7 +235,7 @@ class RankSVM:
         too; coef_ then does not change.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
-        start, model, report, names = c_void_p(), c_void_p(), _abi.RankReport(), names_of(X)
+        start, model, report, names = c_void_p(), c_void_p(), abi.RankReport(), names_of(X)
         _tell_steps(options, on_step)
         try:
             if self.warm_start and hasattr(self, "coef_"):
@@ -242,7 +243,7 @@ class RankSVM:
                 options.start = start
             with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
                 weights = _row_weights(sample_weight, qid, x.shape[0])
-                options.row_weights = None if weights is None else _arrays.address(weights)
+                options.row_weights = None if weights is None else arrays.address(weights)
                 status = lib.thr_rank_train(
                     context.pointer,
                     ranking.pointer,
@@ -278,12 +279,12 @@ class RankSVM:
         The other arguments are those of fit.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
-        costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
+        costs = np.ascontiguousarray(np.atleast_1d(arrays.as_numpy(Cs, "Cs")), np.float64)
         if costs.ndim != 1:
             raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: expected [n]")
         n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
         shares = np.empty(len(costs))
-        asked = _abi.RankFolds(_arrays.address(costs), _arrays.address(shares), len(costs), shuffle, n_folds)
+        asked = abi.RankFolds(arrays.address(costs), arrays.address(shares), len(costs), shuffle, n_folds)
         with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
             status = lib.thr_rank_cross_validate(
                 context.pointer, ranking.pointer, byref(options), byref(asked), byref(_errors.slot.error)
@@ -316,9 +317,9 @@ class RankSVM:
         Raises ArgumentError for features that are not finite, or of another number than the model's.
         """
         self._check_fitted()
-        found = _arrays.integers(ids, "ids").astype(np.uint64)
+        found = arrays.integers(ids, "ids").astype(np.uint64)
         with np.errstate(over="ignore"):  # the library names the item whose value is not a finite float32
-            rows = np.ascontiguousarray(_arrays.as_numpy(X, "X"), np.float32)
+            rows = np.ascontiguousarray(arrays.as_numpy(X, "X"), np.float32)
         if found.ndim not in (1, 2) or rows.ndim != found.ndim + 1 or rows.shape[:-1] != found.shape:
             raise ValueError(
                 f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: expected [k] "
@@ -329,17 +330,17 @@ class RankSVM:
         model = self._model(shared_context(self.threads))
         try:
             for own, answer, features in zip(flat, scores, rows.reshape(-1, k, rows.shape[-1])):
-                there = own != np.uint64(_abi.NO_ID)
+                there = own != np.uint64(abi.NO_ID)
                 kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
                 _errors.call(
                     lib.thr_rank_model_rerank,
                     model,
-                    byref(_arrays.matrix(at)),
-                    _arrays.address(kept),
-                    _arrays.address(new),
+                    byref(arrays.matrix(at)),
+                    arrays.address(kept),
+                    arrays.address(new),
                     None,
                 )
-                own[: len(kept)], own[len(kept) :] = kept, _abi.NO_ID
+                own[: len(kept)], own[len(kept) :] = kept, abi.NO_ID
                 answer[: len(kept)] = new
         finally:
             lib.thr_rank_model_free(model)
@@ -372,7 +373,7 @@ class RankSVM:
         model, err = self._model(shared_context(self.threads)), _errors.slot.error
         status = lib.thr_rank_model_save(model, encoded_path(path, "path"), byref(err))
         lib.thr_rank_model_free(model)
-        if status != _abi.OK:
+        if status != abi.OK:
             raise _errors.failure(status, err, files=True)
 
     @classmethod
@@ -395,8 +396,8 @@ class RankSVM:
         options = defaults("thr_rank_options_init")
         options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
         options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
-        options.method = choice(self.method, "method", _abi.RANK_METHOD)
-        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
+        options.method = choice(self.method, "method", abi.RANK_METHOD)
+        options.scale = choice(self.scale, "scale", abi.RANK_SCALE)
         return options
 
     def _check_fitted(self) -> None:
@@ -407,7 +408,7 @@ class RankSVM:
         weights = np.ascontiguousarray(self.coef_, np.float64)
         model = c_void_p()
         _errors.call(
-            lib.thr_rank_model_from_weights, context.pointer, _arrays.address(weights), len(weights), byref(model)
+            lib.thr_rank_model_from_weights, context.pointer, arrays.address(weights), len(weights), byref(model)
         )
         return model
 

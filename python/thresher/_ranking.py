@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._checks import encoded_path
-from ._context import shared_context
-from ._jobs import Job, Progress
-from ._library import defaults, lib
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import encoded_path
+from ._core.context import shared_context
+from ._core.jobs import Job, Progress
+from ._core.library import defaults, lib
 
 
 def features_of(x: Any) -> Any:
     """A dense array [n, n_features] of finite numbers, or a scipy CSR matrix unchanged."""
     if hasattr(x, "indptr") or hasattr(x, "tocsr"):
         return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
-    array = _arrays.as_numpy(x, "X")
+    array = arrays.as_numpy(x, "X")
     if array.ndim != 2:
         raise ValueError(
             f"X: an array of shape {list(array.shape)} was given: expected [n, n_features]. Reshape your data"
@@ -48,7 +49,7 @@ def check_finite(array: Any) -> None:
 
 
 def column(thing: Any, what: str, n: int) -> Any:
-    array = _arrays.as_numpy(thing, what)
+    array = arrays.as_numpy(thing, what)
     if array.shape != (n,):
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one a row of X")
     return array
@@ -72,21 +73,21 @@ class Ranking:
         labels = np.ascontiguousarray(labels, np.float64)
         queries = None
         if qid is not None:
-            queries = column(_arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
-        rest = _arrays.address(labels), None if queries is None else _arrays.address(queries), byref(made), byref(err)
+            queries = column(arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
+        rest = arrays.address(labels), None if queries is None else arrays.address(queries), byref(made), byref(err)
         if hasattr(x, "indptr"):
             x = x.copy() if not x.has_sorted_indices else x
             x.sort_indices()
             starts = np.ascontiguousarray(x.indptr, np.uint64)
             columns = np.ascontiguousarray(x.indices, np.uint32)
             values = np.ascontiguousarray(x.data, np.float32)
-            rows = _abi.Csr(_arrays.address(starts), _arrays.address(columns), _arrays.address(values), *x.shape)
+            rows = abi.Csr(arrays.address(starts), arrays.address(columns), arrays.address(values), *x.shape)
             status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
         else:
             with np.errstate(over="ignore"):  # the library names the row whose value is not a finite float32
                 dense = np.ascontiguousarray(x, np.float32)
-            status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
-        if status != _abi.OK:
+            status = lib.thr_ranking_from_matrix(context.pointer, byref(arrays.matrix(dense)), *rest)
+        if status != abi.OK:
             raise _errors.failure(status, err)
         self.pointer = made.value
 
@@ -111,7 +112,7 @@ class RankingRows(NamedTuple):
 def _copied(pointer: Any, n: int, dtype: Any) -> Any:
     made = np.empty(n, dtype)
     if n:
-        memmove(_arrays.address(made), pointer, made.nbytes)
+        memmove(arrays.address(made), pointer, made.nbytes)
     return made
 
 

@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
-from ._arrays import output
-from ._checks import choice, whole
+from . import _errors
+from ._core import abi, arrays
+from ._core.arrays import output
+from ._core.checks import choice, whole
+from ._core.library import defaults, lib
+from ._core.steps import FEW, search_in_steps
 from ._filters import as_filter
 from ._hits import Asked, HitsTarget
 from ._index_info import IndexHandle
-from ._library import defaults, lib
-from ._steps import FEW, search_in_steps
 
 IdArray = npt.NDArray[np.uint64]
 ScoreArray = npt.NDArray[np.float32]
 
 # Found faster as globals.
 _search = lib.thr_index_search
-_address = _arrays.address
-_codes = _arrays.CODES
-_Matrix = _abi.Matrix
+_address = arrays.address
+_codes = arrays.CODES
+_Matrix = abi.Matrix
 _slot = _errors.slot
 _ndarray = np.ndarray
 _empty = np.empty
@@ -44,9 +45,9 @@ def search_options(
     exact: bool,
     query_bits: int | None,
     allowed: Any,
-) -> _abi.SearchOptions:
+) -> abi.SearchOptions:
     """thr_search_options of the arguments."""
-    options = _abi.SearchOptions.from_buffer_copy(_DEFAULTS)
+    options = abi.SearchOptions.from_buffer_copy(_DEFAULTS)
     options.exact = bool(exact)
     if recall is not None:
         if not 0 < recall <= 1:
@@ -70,7 +71,7 @@ def search_options(
     return options
 
 
-def ask_for_features(options: _abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
+def ask_for_features(options: abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
     """Set feature queries and the target in the options."""
     if target is not None:
         options.target = target.opened()
@@ -80,21 +81,21 @@ def ask_for_features(options: _abi.SearchOptions, asked: Asked | None, value: st
     options.asked = asked
     options.queries = asked.queries(0, len(asked))
     options.features = addressof(options.queries)
-    options.value = choice(value, "value", _abi.HITS_VALUE)
+    options.value = choice(value, "value", abi.HITS_VALUE)
 
 
 def search(
     handle: IndexHandle,
     queries: Any,
     k: int,
-    options: _abi.SearchOptions | None,
+    options: abi.SearchOptions | None,
     certified: bool,
     ids_out: Any,
     scores_out: Any,
 ) -> Any:
     """thr_index_search: (ids, scores), or (ids, scores, certified)."""
     if type(queries) is not _ndarray:
-        queries = _arrays.vectors(queries, "queries", one_row=True)
+        queries = arrays.vectors(queries, "queries", one_row=True)
     if type(k) is not int or not 1 <= k <= 2**48:
         k = whole(k, "k", 1, 2**48)
     code = _codes.get(queries.dtype)
@@ -104,10 +105,10 @@ def search(
         matrix = _Matrix(_address(queries), 1, n_dims, code, n_dims * queries.itemsize)
         shape = k
     else:
-        queries = _arrays.vectors(queries, "queries", one_row=True)
+        queries = arrays.vectors(queries, "queries", one_row=True)
         shape = (*queries.shape[:-1], k)
-        queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
-        matrix = _arrays.matrix(queries)
+        queries = arrays.plain(queries.reshape(-1, queries.shape[-1]))
+        matrix = arrays.matrix(queries)
     ids = _empty(shape, _uint64) if ids_out is None else output(ids_out, _uint64, shape, "ids_out")
     scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
     if options is not None and options.features is not None and len(options.asked) != matrix.n_rows:
@@ -134,7 +135,7 @@ def search(
     return ids, scores, sure if ids.ndim == 2 else sure[0]
 
 
-def _per_query(options: _abi.SearchOptions, n_queries: int) -> None:
+def _per_query(options: abi.SearchOptions, n_queries: int) -> None:
     """Set the arrays with a number a query."""
     least, n_read = options.kept_least, options.kept_read
     if least is not None:
@@ -146,6 +147,6 @@ def _per_query(options: _abi.SearchOptions, n_queries: int) -> None:
         options.n_read = _address(output(n_read, _uint64, (n_queries,), "n_read_out"))
 
 
-def is_exact(options: _abi.SearchOptions | None) -> bool:
+def is_exact(options: abi.SearchOptions | None) -> bool:
     """Whether a search scores all vectors, which takes longer a query."""
     return options is not None and bool(options.exact or options.recall > 0.999)

@@ -4,23 +4,24 @@
 from __future__ import annotations
 
 import os
-from ctypes import byref
 from contextlib import nullcontext
+from ctypes import byref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _abi, _arrays, _errors
-from ._checks import choice, encoded_path
-from ._context import shared_context
+from . import _errors
+from ._core import abi, arrays
+from ._core.checks import choice, encoded_path
+from ._core.context import shared_context
+from ._core.jobs import Job, Progress
+from ._core.library import defaults, lib, read
+from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
-from ._jobs import Job, Progress
-from ._library import defaults, lib, read
-from ._texts import TextModel, VectorArray, encode_texts
 from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options, train_vectors
 
 if TYPE_CHECKING:
-    from ._readers import Vectors
+    from ._core.readers import Vectors
 
 
 class TowerInfo(NamedTuple):
@@ -47,18 +48,18 @@ def tower_info(pointer: int | None) -> TowerInfo:
 
 def encodes_vectors(pointer: int | None) -> bool:
     """Whether the model encodes given vectors to floats."""
-    return tower_info(pointer).n_inputs != 0 and lib.thr_tower_packed_size(pointer, _abi.SIDE["item"]) == 0
+    return tower_info(pointer).n_inputs != 0 and lib.thr_tower_packed_size(pointer, abi.SIDE["item"]) == 0
 
 
 def encode_vectors(pointer: int | None, side: int, rows: Any) -> VectorArray:
     """thr_tower_encode_vectors of an array [n, n_inputs] or [n_inputs]."""
-    array = _arrays.vectors(rows, "vectors", one_row=True)
+    array = arrays.vectors(rows, "vectors", one_row=True)
     given = array[np.newaxis] if array.ndim == 1 else array
-    if given.dtype not in _arrays.CODES or not _arrays.rows_are_plain(given):
+    if given.dtype not in arrays.CODES or not arrays.rows_are_plain(given):
         given = np.ascontiguousarray(given, np.float32)
     out = np.empty((len(given), tower_info(pointer).n_dims), np.float32)
-    view = _arrays.matrix(given)
-    _errors.call(lib.thr_tower_encode_vectors, pointer, side, byref(view), _arrays.address(out))
+    view = arrays.matrix(given)
+    _errors.call(lib.thr_tower_encode_vectors, pointer, side, byref(view), arrays.address(out))
     return out[0] if array.ndim == 1 else out
 
 
@@ -230,7 +231,7 @@ class Tower(TextModel):
         The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
         and for queries and items of different shapes.
         """
-        from ._readers import Reader  # which imports this file
+        from ._core.readers import Reader  # which imports this file
 
         given = {name: value for name, value in locals().items() if name not in ("cls", "items", "queries", "path")}
         given["teacher_share"] = given.pop("distil")
@@ -265,7 +266,7 @@ class Tower(TextModel):
 
         Raises TypeError (not a text, or not an array) or ArgumentError (other dimensions, NaN or infinity).
         """
-        number = choice(side, "side", _abi.SIDE)
+        number = choice(side, "side", abi.SIDE)
         handle = self.handle()  # keeps it open during the call
         return encode(handle.pointer, number, texts)
 
@@ -286,7 +287,7 @@ class Tower(TextModel):
 
         Raises ArgumentError (no good or no bad pairs), FormatError, FileMissingError or CanceledError.
         """
-        pairs_format = _abi.PairsFormat()
+        pairs_format = abi.PairsFormat()
         fill_format(pairs_format, query_column, item_column, label_column, least_label, header)
         handle = self.handle()
         return judge(handle.pointer, pairs, pairs_format, progress)

@@ -7,11 +7,12 @@ import os
 from ctypes import Structure, byref, c_void_p
 from typing import Any, Callable, NamedTuple
 
-from . import _abi, _errors
-from ._checks import choice, encoded_path, whole
-from ._context import Context, shared_context
-from ._jobs import Job, Progress, call_back
-from ._library import defaults, lib, read
+from . import _errors
+from ._core import abi
+from ._core.checks import choice, encoded_path, whole
+from ._core.context import Context, shared_context
+from ._core.jobs import Job, Progress, call_back
+from ._core.library import defaults, lib, read
 
 _UINT32 = 2**32 - 1
 
@@ -118,7 +119,7 @@ def train_options(given: dict[str, Any], options: Any = None) -> Any:
     set_options(options, wanted, _CONFIG, _WHOLE, _NUMBERS)
     for name in _FLAGS:
         setattr(options.config, name, bool(wanted.get(name)))
-    options.estimator = choice(wanted.get("estimator", "variant"), "estimator", _abi.ESTIMATOR)
+    options.estimator = choice(wanted.get("estimator", "variant"), "estimator", abi.ESTIMATOR)
     return options
 
 
@@ -132,7 +133,7 @@ def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
         point = read(TowerEpoch, epoch.contents)
         call_back(lambda: tell(point), None)
 
-    options.on_epoch = _abi.EpochFn(told)
+    options.on_epoch = abi.EpochFn(told)
 
 
 def train(
@@ -146,7 +147,7 @@ def train(
     device: str | None,
 ) -> TowerReport:
     """thr_tower_train."""
-    report = _abi.TowerReport()
+    report = abi.TowerReport()
     tell_epochs(options, on_epoch)
     context = shared_context(threads, device)
     from_file = encoded_path(pairs, "pairs")
@@ -168,7 +169,7 @@ def train_vectors(
     job: Job,
 ) -> TowerReport:
     """thr_tower_train_vectors on readers of queries, or None, and of items."""
-    report = _abi.TowerReport()
+    report = abi.TowerReport()
     tell_epochs(options, on_epoch)
     status = lib.thr_tower_train_vectors(
         context.pointer, *readers, path, byref(options), byref(report), byref(_errors.slot.error)
@@ -181,7 +182,7 @@ def judge(
     pointer: int | None, pairs: str | os.PathLike[str], pairs_format: Any, progress: Progress | None
 ) -> TowerQuality:
     """thr_tower_eval."""
-    quality = _abi.TowerQuality()
+    quality = abi.TowerQuality()
     from_file = encoded_path(pairs, "pairs")
     with Job(progress) as job:
         status = lib.thr_tower_eval(pointer, from_file, byref(pairs_format), byref(quality), byref(_errors.slot.error))

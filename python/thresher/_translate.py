@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
-from . import _abi, _errors
-from ._checks import choice, encoded, encoded_path, whole
-from ._context import shared_context
+from . import _errors
+from ._core import abi
+from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.context import shared_context
+from ._core.jobs import Job
+from ._core.library import defaults, lib, read
 from ._handle import Handle, Model
-from ._jobs import Job
-from ._library import defaults, lib, read
 
 _BATCHES = 32
 """So many batches are translated in one call, sorted by length: between calls Python looks for Ctrl-C."""
@@ -76,7 +77,7 @@ class _TranslatorHandle(Handle):
         self._hold(made.value)
 
 
-_QUERY = {field[0] for field in _abi.HeadQueryOptions._fields_} - {"size"}
+_QUERY = {field[0] for field in abi.HeadQueryOptions._fields_} - {"size"}
 
 
 class Alignment(NamedTuple):
@@ -113,7 +114,7 @@ def train_alignment(
 
     Raises ArgumentError, FileMissingError, FormatError and other errors of the library.
     """
-    options, report = defaults("thr_align_options_init"), _abi.AlignReport()
+    options, report = defaults("thr_align_options_init"), abi.AlignReport()
     options.n_iterations = whole(n_iterations, "n_iterations", 0, 2**32 - 1)
     options.n_best = whole(n_best, "n_best", 0, 2**32 - 1)
     options.min_probability = float(min_probability)
@@ -138,7 +139,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi.BEAM_PENALTY}
+_CHOICES = {"screen": abi.HEAD_SCREEN, "normaliser": abi.HEAD_NORMALISER, "penalty": abi.BEAM_PENALTY}
 
 
 class Translator(Model):
@@ -249,7 +250,7 @@ class Translator(Model):
 
 
 def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Translation]]:
-    result = _abi.Translations()
+    result = abi.Translations()
     _errors.call(
         lib.thr_translator_translate,
         handle.pointer,

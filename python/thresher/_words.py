@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from ctypes import create_string_buffer
 
-from ._library import lib
+from ._core.library import lib
 
 
 def _bytes(text: str | bytes, what: str) -> bytes:

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _arrays, _errors
+from . import _errors
 from ._build import KEEP
-from ._checks import choice, encoded, encoded_path, whole
-from ._context import shared_context
+from ._core import abi, arrays
+from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.context import shared_context
+from ._core.library import defaults, lib
+from ._core.tables import as_names
 from ._handle import Handle
 from ._index_change import IndexChange, changed
 from ._items import as_ids
-from ._library import defaults, lib
-from ._tables import as_names
 
 
 def create(
@@ -36,7 +37,7 @@ def create(
     """thr_index_create."""
     options = defaults("thr_index_create_options_init")
     options.n_dims = whole(n_dims, "n_dims", 1, 2**15)
-    options.metric = choice(metric, "metric", _abi.METRIC)
+    options.metric = choice(metric, "metric", abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
     options.keep = choice(keep, "keep", KEEP)
     if lead_bits is not None:
@@ -95,7 +96,7 @@ class IndexWriter:
         return self._add(lib.thr_index_writer_upsert, vectors, ids, names)
 
     def _add(self, function: Any, vectors: Any, ids: Any, names: Any) -> IndexChange:
-        rows = _arrays.plain(np.atleast_2d(_arrays.vectors(vectors, "vectors", one_row=True)))
+        rows = arrays.plain(np.atleast_2d(arrays.vectors(vectors, "vectors", one_row=True)))
         numbers, pointers = None, None
         if ids is not None and names is not None:
             raise ValueError("ids and names were given: items have one of them")
@@ -110,16 +111,16 @@ class IndexWriter:
         if given is not None and len(given) != len(rows):
             what = "ids" if numbers is not None else "names"
             raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
-        change, matrix, handle = _abi.IndexChange(), _arrays.matrix(rows), self._pointer()
-        address = None if numbers is None else _arrays.address(numbers)
+        change, matrix, handle = abi.IndexChange(), arrays.matrix(rows), self._pointer()
+        address = None if numbers is None else arrays.address(numbers)
         _errors.call(function, handle.pointer, byref(matrix), address, pointers, byref(change), files=True)
         return changed(change, chosen=given is None)
 
     def remove(self, ids: Any) -> IndexChange:
         """Remove items by ids, an integer or integers [m]; ids that no item has are skipped."""
-        numbers, change, handle = np.atleast_1d(as_ids(ids, "ids")).reshape(-1), _abi.IndexChange(), self._pointer()
+        numbers, change, handle = np.atleast_1d(as_ids(ids, "ids")).reshape(-1), abi.IndexChange(), self._pointer()
         _errors.call(
-            lib.thr_index_writer_remove, handle.pointer, _arrays.address(numbers), numbers.size, byref(change), files=True
+            lib.thr_index_writer_remove, handle.pointer, arrays.address(numbers), numbers.size, byref(change), files=True
         )
         return IndexChange(0, 0, change.n_removed, numbers.size - change.n_removed, None, change.n_items, change.n_commits)
 
@@ -129,7 +130,7 @@ class IndexWriter:
 
     def compact(self, *, recode: bool = False) -> IndexChange:
         """Write the index again without its removed items (Index.compact)."""
-        change, handle = _abi.IndexChange(), self._pointer()
+        change, handle = abi.IndexChange(), self._pointer()
         _errors.call(lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact, handle.pointer, byref(change), files=True)
         return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
 

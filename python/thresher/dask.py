@@ -28,7 +28,8 @@ try:
 except ImportError as missing:
     raise ImportError(f"thresher.dask needs dask and distributed: pip install distributed ({missing})") from missing
 
-from . import _arrays, _errors
+from . import _errors
+from ._core import arrays
 from ._filters import Filter
 from .shards import (
     Manifest,
@@ -130,8 +131,6 @@ def build(
 
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """
-    from . import __version__
-
     directory = os.path.abspath(os.fspath(path))
     client = client or get_client()
     parts = _parts_of(collection, vector, ids)
@@ -372,11 +371,11 @@ class DaskShards(Searcher):
             sure[again] = np.logical_and.reduce([flags for _, _, flags in proven]) if len(proven) == len(unsure) else False
         return ids, scores, sure
 
-    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+    def _best(self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
         return self._answer(rows, k, allowed, options, None)
 
     def _within(
-        self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
+        self, rows: arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
         return (answer for _, answer in self._ask((True, rows, least_score, options), allowed, None))
 
@@ -392,7 +391,7 @@ class _Partial(Searcher):
         self.path, self.info, self._whole = whole.path, whole.info, whole
         self.missing: list[str] = []
 
-    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+    def _best(self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
         return self._whole._answer(rows, k, allowed, options, self.missing)
 
 

@@ -31,8 +31,9 @@ try:
 except ImportError as missing:
     raise ImportError(f"thresher.spark needs pyspark 4 and pyarrow: pip install pyspark pyarrow ({missing})") from missing
 
-from . import _abi, _errors
+from . import _errors
 from ._build import open_model
+from ._core import abi
 from .shards import Manifest, read, search_part
 from .shards import open as open_collection
 from .shards._build import build_by
@@ -227,7 +228,7 @@ def build(
 
 def _rows_found(ids: Any, scores: Any) -> tuple[Any, Any, Any, Any]:
     """Query, item, score and rank, from 0, of the places that hold an item."""
-    query, rank = np.nonzero(ids != _abi.NO_ID)
+    query, rank = np.nonzero(ids != abi.NO_ID)
     items = ids[query, rank]
     if len(items) and items.max() > np.uint64(2**63 - 1):
         raise ValueError(f"the id {items.max()} does not fit Spark's whole numbers")

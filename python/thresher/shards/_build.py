@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import _errors
 from .._build import Model, open_model
+from .._core.jobs import Progress
 from .._dual import Dual
-from .._jobs import Progress
 from .._tower import Tower
 from ._collection import Shards
 from ._manifest import Shard, read

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _abi, _arrays, _errors
-from .._checks import whole
+from .. import _errors
+from .._core import abi, arrays
+from .._core.checks import whole
 from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
@@ -133,11 +134,11 @@ class Shards(Searcher):
         for shard, index in self.opened():
             yield index, shard.first_row, filter_part(allowed, shard.first_row, shard.n_items)
 
-    def _best(self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
+    def _best(self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
         return search_parts(self._parts(allowed), rows, k, **options)
 
     def _within(
-        self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
+        self, rows: arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
         for index, first_row, part in self._parts(allowed):
             yield search_part_radius(index, first_row, rows, least_score, filter=part, **options)
@@ -153,7 +154,7 @@ class Shards(Searcher):
 
         Raises NotFoundError (an unknown id); ValueError or TypeError.
         """
-        wanted = np.unique(_arrays.ids(ids, "ids"))
+        wanted = np.unique(arrays.ids(ids, "ids"))
         mask, unknown = np.zeros(self.info.n_items, np.bool_), wanted
         for shard, index in self.opened():
             ids_here = ids_of(index, shard.first_row)
@@ -167,7 +168,7 @@ class Shards(Searcher):
 
     def _of_id(self, id: int) -> tuple[Shard, Index, int]:
         """The shard that has the item with this id, and the item's id there."""
-        id = whole(id, "id", 0, _abi.NO_ID)
+        id = whole(id, "id", 0, abi.NO_ID)
         for shard, index in self.opened():
             if shard.least_id <= id <= shard.greatest_id:
                 own = id if self.info.has_ids else id - shard.first_row

@@ -14,7 +14,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from .. import _abi
+from .._core import abi
 
 Ids = npt.NDArray[np.uint64]
 Scores = npt.NDArray[np.float32]
@@ -27,7 +27,7 @@ RadiusAnswer = tuple[Ids, Ids, Scores, Optional[Flags]]
 
 def no_answer(n_queries: int, k: int, certified: bool) -> Answer:
     """The answer of no items at all, which is certainly complete."""
-    ids = np.full((n_queries, k), _abi.NO_ID, np.uint64)
+    ids = np.full((n_queries, k), abi.NO_ID, np.uint64)
     return ids, np.full((n_queries, k), -np.inf, np.float32), np.ones(n_queries, np.bool_) if certified else None
 
 

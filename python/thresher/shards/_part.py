@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _abi, _arrays, _errors
+from .. import _errors
 from .._build import Model
+from .._core import abi, arrays
 from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
 from ._manifest import Shard, checksum_of
 from ._merge import Answer, Best, Ids, RadiusAnswer, merge, no_answer
-
 
 EXACT_RECALL = 0.999
 """With a larger recall searches score all vectors."""
@@ -113,7 +113,7 @@ def filter_part(allowed: Filter | None, first_row: int, n_items: int) -> Filter 
 def _global(index: Index, first_row: int, ids: Any) -> Any:
     """Ids of the collection: those of the shard, or its rows counted from first_row."""
     if not index.info.has_ids and first_row != 0:
-        ids[ids != _abi.NO_ID] += np.uint64(first_row)
+        ids[ids != abi.NO_ID] += np.uint64(first_row)
     return ids
 
 
@@ -132,7 +132,7 @@ def search_part(
     recall, exact, n_candidates, n_survivors, extra, query_bits, least_scores, and filter over the shard's own rows
     (filter_part).
     """
-    rows = _arrays.vectors(queries, "queries", one_row=False)
+    rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
     found = run(rows, min(k, len(index)), certified=certified, **options)
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
@@ -175,7 +175,7 @@ def search_parts(
     A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than
     the k-th best of the shards before it. Where all that a shard found may be among the best k, it is searched again.
     """
-    rows = _arrays.vectors(queries, "queries", one_row=False)
+    rows = arrays.vectors(queries, "queries", one_row=False)
     opened = list(parts)
     by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
     by_recall = by_recall and all(options.get(name) is None for name in ("n_candidates", "n_survivors", "extra"))

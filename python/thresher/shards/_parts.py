@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _arrays
+from .._core import arrays
 
 
 class Loaded(NamedTuple):
@@ -35,7 +35,7 @@ def load(part: Any, number: int) -> Loaded:
             raise ValueError(f"{what}: {failure}") from failure
     if isinstance(ids, (str, os.PathLike)):
         ids = np.load(os.fspath(ids), mmap_mode="r")
-    vectors = _arrays.vectors(vectors, what, one_row=False)
+    vectors = arrays.vectors(vectors, what, one_row=False)
     if ids is not None and len(ids) != len(vectors):
         raise ValueError(f"{what}: {len(ids)} ids for {len(vectors)} vectors: give one for each")
     return Loaded(vectors, ids, what)
@@ -46,7 +46,7 @@ def spooled(parts: Iterable[Any], directory: str) -> Sequence[Any]:
     The parts as a sequence. A build reads them three times: for their sizes, for the sample and for the shards. So the
     parts of an iterable that is no sequence are written to .npy files in directory as they come.
     """
-    if isinstance(parts, (str, os.PathLike)) or _arrays.is_array(parts):
+    if isinstance(parts, (str, os.PathLike)) or arrays.is_array(parts):
         raise TypeError("parts: one array or file was given: expected a list of them, one a shard")
     if isinstance(parts, Sequence):
         return parts

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _arrays, _errors
+from .. import _errors
+from .._core import arrays
 from .._index import Index
 
 # As src/index/build/row_source.c: runs of consecutive rows, spread evenly; blocks of rows; most bytes of a sample.
@@ -35,13 +36,13 @@ def sampled_rows(n_rows: int, row_bytes: int, wanted: int = SAMPLE_ROWS) -> Rows
     return (starts[:, None] + np.arange(run)).reshape(-1)
 
 
-def sample(vectors: Any, rows: Rows, what: str = "vectors") -> _arrays.AnyArray:
+def sample(vectors: Any, rows: Rows, what: str = "vectors") -> arrays.AnyArray:
     """
     A copy of the rows of one part, [len(rows), n_dims]; rows count from the part's first.
 
     Raises ArgumentError naming a row that holds NaN or infinity; what is the part's name in it.
     """
-    array = _arrays.vectors(vectors, what, one_row=False)
+    array = arrays.vectors(vectors, what, one_row=False)
     taken = np.array(array[rows])
     with np.errstate(over="ignore"):
         bad = np.argwhere(~np.isfinite(taken.astype(np.float32)))
@@ -57,7 +58,7 @@ def sample(vectors: Any, rows: Rows, what: str = "vectors") -> _arrays.AnyArray:
 
 def build_quantiser(
     path: str | os.PathLike[str],
-    samples: Sequence[_arrays.AnyArray],
+    samples: Sequence[arrays.AnyArray],
     *,
     metric: str | None = None,
     bits: int = 3,

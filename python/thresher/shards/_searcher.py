@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _arrays
-from .._checks import whole
+from .._core import arrays
+from .._core.checks import whole
 from .._filters import Filter, as_filter
 from .._tower import are_texts
 from ._manifest import Manifest
@@ -21,13 +21,13 @@ class Searcher:
     info: Manifest
 
     def _best(
-        self, rows: _arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]
+        self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]
     ) -> Answer:
         """The merged answer of all shards."""
         raise NotImplementedError
 
     def _within(
-        self, rows: _arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
+        self, rows: arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Iterable[RadiusAnswer]:
         """search_part_radius of every shard."""
         raise NotImplementedError
@@ -102,11 +102,11 @@ class Searcher:
         found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
         return found if certified else found[:3]
 
-    def _rows(self, queries: Any) -> tuple[_arrays.AnyArray, bool]:
+    def _rows(self, queries: Any) -> tuple[arrays.AnyArray, bool]:
         """Queries [n, n_dims], texts encoded, and whether one query was given."""
         if are_texts(queries):
             queries = self._encoded(queries)
-        array = _arrays.vectors(queries, "queries", one_row=True)
+        array = arrays.vectors(queries, "queries", one_row=True)
         return array.reshape(-1, array.shape[-1]), array.ndim == 1
 
     def _filter(self, allowed: Any) -> Filter | None:

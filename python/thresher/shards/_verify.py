@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from .._jobs import Progress
+from .._core.jobs import Progress
 from ._collection import open_shard
 from ._duplicates import check_ids
 from ._ids import ids_of

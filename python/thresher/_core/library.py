@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library: load it, check it against _abi.py, declare its functions."""
+"""The shared library: load it, check it against abi.py, declare its functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import _abi
+from . import abi
 
 # The names this package calls: what they return, and what they take.
 _ERR = c_void_p  # thr_error *: byref() of one
@@ -28,11 +28,11 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_reader_from_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_reader_from_function": (
         c_int,
-        [c_void_p, c_uint64, c_uint32, _abi.RowsFn, c_void_p, POINTER(c_void_p), _ERR],
+        [c_void_p, c_uint64, c_uint32, abi.RowsFn, c_void_p, POINTER(c_void_p), _ERR],
     ),
-    "thr_reader_get_shape": (_abi.ReaderShape, [c_void_p]),
+    "thr_reader_get_shape": (abi.ReaderShape, [c_void_p]),
     "thr_tower_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_tower_get_info": (_abi.TowerInfo, [c_void_p]),
+    "thr_tower_get_info": (abi.TowerInfo, [c_void_p]),
     "thr_tower_packed_size": (c_uint32, [c_void_p, c_int]),
     "thr_tower_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_tower_train": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
@@ -44,18 +44,18 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_dual_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_dual_probe": (c_int, [c_void_p, c_char_p, POINTER(c_bool), _ERR]),
     "thr_dual_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_dual_get_info": (_abi.DualInfo, [c_void_p]),
+    "thr_dual_get_info": (abi.DualInfo, [c_void_p]),
     "thr_dual_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_dual_hits": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, c_size_t, POINTER(c_size_t), _ERR]),
     "thr_dual_train": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_dual_eval": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, _ERR]),
     "thr_index_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_index_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_index_get_info": (_abi.IndexInfoRoom, [c_void_p]),
+    "thr_index_get_info": (abi.IndexInfoRoom, [c_void_p]),
     "thr_index_tower": (c_void_p, [c_void_p]),
     "thr_index_dual": (c_void_p, [c_void_p]),
     "thr_index_hits": (c_void_p, [c_void_p]),
-    "thr_index_get_cells": (_abi.IndexCells, [c_void_p]),
+    "thr_index_get_cells": (abi.IndexCells, [c_void_p]),
     "thr_index_quantiser_fingerprint": (c_uint64, [c_void_p]),
     "thr_index_verify": (c_int, [c_void_p, _ERR]),
     "thr_index_name": (c_char_p, [c_void_p, c_uint64]),
@@ -82,7 +82,6 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_n_commits": (c_uint64, [c_void_p]),
     "thr_index_n_removed": (c_uint64, [c_void_p]),
     "thr_index_rows": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
-    "thr_index_row_ids": (c_int, [c_void_p, c_uint64, c_size_t, c_void_p, _ERR]),
     "thr_index_find_many": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_index_vectors": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_search_candidates": (c_uint64, [c_uint64]),
@@ -96,7 +95,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_hits_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_hits_build_table": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, _ERR]),
     "thr_hits_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
-    "thr_hits_get_info": (_abi.HitsInfoRoom, [c_void_p]),
+    "thr_hits_get_info": (abi.HitsInfoRoom, [c_void_p]),
     "thr_hits_verify": (c_int, [c_void_p, _ERR]),
     "thr_hits_feature": (c_bool, [c_void_p, c_char_p, POINTER(c_uint32)]),
     "thr_hits_name": (c_char_p, [c_void_p, c_uint64]),
@@ -114,7 +113,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_head_save": (c_int, [c_void_p, c_char_p, c_bool, _ERR]),
     "thr_head_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_head_verify": (c_int, [c_void_p, _ERR]),
-    "thr_head_get_info": (_abi.HeadInfoRoom, [c_void_p]),
+    "thr_head_get_info": (abi.HeadInfoRoom, [c_void_p]),
     "thr_head_query": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_head_measure": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_head_compare": (c_int, [c_void_p, c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
@@ -122,7 +121,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_ndcg": (c_int, [c_void_p, c_void_p, POINTER(c_double), c_void_p, _ERR]),
     "thr_rank_quality": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_ranking_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
-    "thr_ranking_get_view": (_abi.RankingViewRoom, [c_void_p]),
+    "thr_ranking_get_view": (abi.RankingViewRoom, [c_void_p]),
     "thr_ranking_from_matrix": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_ranking_from_csr": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_rank_train": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p), c_void_p, _ERR]),
@@ -151,23 +150,23 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
 
 # Structs that begin with their size, by the function that fills them.
 _SIZED: dict[str, type[ctypes.Structure]] = {
-    "thr_context_options_init": _abi.ContextOptions,
-    "thr_tower_train_options_init": _abi.TowerTrainOptions,
-    "thr_dual_train_options_init": _abi.DualTrainOptions,
-    "thr_ranking_options_init": _abi.RankingOptions,
-    "thr_rank_options_init": _abi.RankOptions,
-    "thr_bleu_options_init": _abi.BleuOptions,
-    "thr_index_build_options_init": _abi.IndexBuildOptions,
-    "thr_index_create_options_init": _abi.IndexCreateOptions,
-    "thr_index_add_options_init": _abi.IndexAddOptions,
-    "thr_search_options_init": _abi.SearchOptions,
-    "thr_hits_build_options_init": _abi.HitsBuildOptions,
-    "thr_hits_search_options_init": _abi.HitsSearchOptions,
-    "thr_hits_changes_init": _abi.HitsChanges,
-    "thr_head_build_options_init": _abi.HeadBuildOptions,
-    "thr_head_query_options_init": _abi.HeadQueryOptions,
-    "thr_align_options_init": _abi.AlignOptions,
-    "thr_translator_options_init": _abi.TranslatorOptions,
+    "thr_context_options_init": abi.ContextOptions,
+    "thr_tower_train_options_init": abi.TowerTrainOptions,
+    "thr_dual_train_options_init": abi.DualTrainOptions,
+    "thr_ranking_options_init": abi.RankingOptions,
+    "thr_rank_options_init": abi.RankOptions,
+    "thr_bleu_options_init": abi.BleuOptions,
+    "thr_index_build_options_init": abi.IndexBuildOptions,
+    "thr_index_create_options_init": abi.IndexCreateOptions,
+    "thr_index_add_options_init": abi.IndexAddOptions,
+    "thr_search_options_init": abi.SearchOptions,
+    "thr_hits_build_options_init": abi.HitsBuildOptions,
+    "thr_hits_search_options_init": abi.HitsSearchOptions,
+    "thr_hits_changes_init": abi.HitsChanges,
+    "thr_head_build_options_init": abi.HeadBuildOptions,
+    "thr_head_query_options_init": abi.HeadQueryOptions,
+    "thr_align_options_init": abi.AlignOptions,
+    "thr_translator_options_init": abi.TranslatorOptions,
 }
 
 # Objects that the library frees: thr_NAME_free.
@@ -180,7 +179,7 @@ def _candidates() -> list[str]:
     named = os.environ.get("THRESHER_LIBRARY")
     if named:
         return [os.path.join(named, "libthresher.so") if os.path.isdir(named) else named]
-    return [str(Path(__file__).with_name("libthresher.so")), "libthresher.so.0"]
+    return [str(Path(__file__).parent.with_name("libthresher.so")), "libthresher.so.0"]
 
 
 def _load() -> tuple[ctypes.CDLL, str]:
@@ -220,9 +219,9 @@ def _check_sizes(library: ctypes.CDLL, place: str) -> None:
 
 
 _MADE_FROM: dict[str, type[ctypes.Structure]] = {
-    "thr_beam_options_init": _abi.BeamOptions,
-    "thr_quality_options_init": _abi.QualityOptions,
-    "thr_tower_train_options_init_vectors": _abi.TowerTrainOptions,
+    "thr_beam_options_init": abi.BeamOptions,
+    "thr_quality_options_init": abi.QualityOptions,
+    "thr_tower_train_options_init_vectors": abi.TowerTrainOptions,
 }
 """Those whose function takes further arguments."""
 

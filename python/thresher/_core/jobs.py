@@ -15,7 +15,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Callable
 
-from . import _abi, _errors
+from .. import _errors
+from . import abi
 
 Progress = Callable[[str, int, int], object]
 """Called with a word ("build"), the items done, and all of them (0 while unknown). False stops the work."""
@@ -123,7 +124,7 @@ class Job:
         if self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised
-        if status != _abi.OK:
+        if status != abi.OK:
             raise _errors.failure(status, _errors.slot.error, files=files)
 
 
@@ -138,4 +139,4 @@ def _on_progress(user: int | None, what: bytes, done: int, total: int) -> bool:
     return job is None or job.poll(what.decode(), done, total)
 
 
-PROGRESS = _abi.ProgressFn(_on_progress)
+PROGRESS = abi.ProgressFn(_on_progress)

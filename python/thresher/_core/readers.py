@@ -12,12 +12,13 @@ from typing import Any, Callable, Protocol, Union
 
 import numpy as np
 
-from . import _abi, _arrays, _errors
-from ._arrays import AnyArray
-from ._checks import encoded_path
-from ._context import Context
-from ._jobs import call_back
-from ._library import lib
+from .. import _errors
+from . import abi, arrays
+from .arrays import AnyArray
+from .checks import encoded_path
+from .context import Context
+from .jobs import call_back
+from .library import lib
 
 Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
 """
@@ -58,29 +59,29 @@ class Reader:
         made, err = byref(self.pointer), byref(_errors.slot.error)
         if isinstance(source, (str, bytes, os.PathLike)):
             status = lib.thr_reader_open(context.pointer, encoded_path(source, "vectors"), made, err)
-            if status == _abi.OK and tower is not None and not tower.reads_vectors:
+            if status == abi.OK and tower is not None and not tower.reads_vectors:
                 status = self._encode_lines(tower)
-        elif _arrays.is_array(source):
-            array = _arrays.vectors(source, "vectors", one_row=False)
-            if array.dtype in _arrays.CODES and _arrays.rows_are_plain(array):
-                view = _arrays.matrix(array)
+        elif arrays.is_array(source):
+            array = arrays.vectors(source, "vectors", one_row=False)
+            if array.dtype in arrays.CODES and arrays.rows_are_plain(array):
+                view = arrays.matrix(array)
                 self._keep = array
                 status = lib.thr_reader_from_matrix(context.pointer, byref(view), made, err)
             else:
                 status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
         else:
             chunks = _Chunks(source if tower is None or tower.reads_vectors else _encoded(source, tower))
-            status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
-        if status == _abi.OK and tower is not None and tower.encodes_vectors:
+            status = self._from_function(context, abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
+        if status == abi.OK and tower is not None and tower.encodes_vectors:
             status = self._encode(tower)
-        if status != _abi.OK:
+        if status != abi.OK:
             failure = _errors.failure(status, _errors.slot.error, files=True)
             self.__exit__()
             raise failure
 
     def _encode_lines(self, tower: Encoder) -> int:
-        if lib.thr_reader_get_shape(self.pointer).dtype != _abi.DTYPE["none"]:
-            return _abi.OK
+        if lib.thr_reader_get_shape(self.pointer).dtype != abi.DTYPE["none"]:
+            return abi.OK
         return self._encode(tower)
 
     def _encode(self, tower: Encoder) -> int:
@@ -88,7 +89,7 @@ class Reader:
         handle = tower.handle()
         self._keep = self._keep, handle
         made, err = byref(self.pointer), byref(_errors.slot.error)
-        return int(getattr(lib, tower.lines_reader)(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
+        return int(getattr(lib, tower.lines_reader)(handle.pointer, abi.SIDE["item"], self._texts, made, err))
 
     def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
         def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
@@ -98,7 +99,7 @@ class Reader:
 
             return int(call_back(write, _FAILED))
 
-        self._keep = callback = _abi.RowsFn(write_rows)
+        self._keep = callback = abi.RowsFn(write_rows)
         return int(
             lib.thr_reader_from_function(
                 context.pointer,
@@ -168,7 +169,7 @@ class _Chunks:
         for thing in self._iterator:
             what = f"vectors: chunk {self._number}"
             self._number += 1
-            chunk = _arrays.vectors(thing, what, one_row=True)
+            chunk = arrays.vectors(thing, what, one_row=True)
             if chunk.ndim == 1:
                 chunk = chunk[np.newaxis]
             if self.n_dims not in (0, chunk.shape[1]):

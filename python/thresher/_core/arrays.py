@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
+from . import abi
 
 AnyArray = npt.NDArray[Any]
 
 # Types that the library reads directly and converts to float32.
 CODES: dict[np.dtype[Any], int] = {
-    np.dtype(name): code for name, code in _abi.DTYPE.items() if name not in ("none", "bfloat16")
+    np.dtype(name): code for name, code in abi.DTYPE.items() if name not in ("none", "bfloat16")
 }
 _SMALL = (np.dtype(np.int16), np.dtype(np.uint16))  # integers up to this are exact in float32
 _READABLE = "float32, float16, float64 or integers"
@@ -70,9 +70,9 @@ def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     if array.ndim != 2 and not (one_row and array.ndim == 1):
         wanted = "[n_dims] or [n, n_dims]" if one_row else "[n, n_dims]"
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected {wanted}")
-    if not 1 <= array.shape[-1] <= _abi.MAX_DIMS:
+    if not 1 <= array.shape[-1] <= abi.MAX_DIMS:
         raise ValueError(
-            f"{what}: an array of shape {list(array.shape)} was given: 1 to {_abi.MAX_DIMS} dimensions are possible"
+            f"{what}: an array of shape {list(array.shape)} was given: 1 to {abi.MAX_DIMS} dimensions are possible"
         )
     native = array.dtype.newbyteorder("=")
     if native not in CODES and native not in _SMALL:
@@ -130,11 +130,11 @@ def rows_are_plain(array: AnyArray) -> bool:
     return bool((value == size or n_dims == 1) and (row >= n_dims * size or n_rows < 2))
 
 
-def matrix(array: AnyArray) -> _abi.Matrix:
+def matrix(array: AnyArray) -> abi.Matrix:
     """A view of a plain array [n, n_dims], which must outlive it."""
     n_rows, n_dims = array.shape
     stride = array.strides[0] if n_rows > 1 else n_dims * array.itemsize
-    return _abi.Matrix(address(array) if n_rows else None, n_rows, n_dims, CODES[array.dtype], stride)
+    return abi.Matrix(address(array) if n_rows else None, n_rows, n_dims, CODES[array.dtype], stride)
 
 
 def output(thing: object, dtype: Any, shape: tuple[int, ...], what: str) -> AnyArray:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import sys
 import warnings
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 def note(message: str) -> None:
     """Issue a UserWarning located at the innermost frame outside this package."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)

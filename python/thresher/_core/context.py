@@ -9,10 +9,10 @@ import weakref
 from ctypes import byref, c_void_p
 from typing import Callable, Protocol
 
-from . import _errors
-from ._checks import device_words, whole
-from ._jobs import PROGRESS
-from ._library import defaults, lib
+from .. import _errors
+from .checks import device_words, whole
+from .jobs import PROGRESS
+from .library import defaults, lib
 
 
 class Owner(Protocol):

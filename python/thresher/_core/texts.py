@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays, _errors
-from ._checks import encoded
-from ._handle import Model
+from .. import _errors
+from .._handle import Model
+from . import arrays
+from .checks import encoded
 
 VectorArray = npt.NDArray[np.float32]
 
@@ -35,7 +36,7 @@ def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, t
         ]
         pointers = (c_char_p * len(some))(*some)
         lengths = (c_size_t * len(some))(*map(len, some))
-        at = _arrays.address(out) + first * n_floats * out.itemsize
+        at = arrays.address(out) + first * n_floats * out.itemsize
         _errors.call(function, pointer, side, pointers, lengths, len(some), at)
     return out[0] if isinstance(texts, str) else out
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from ctypes import addressof, byref
 from typing import Any
 
-from . import _abi, _errors
-from ._library import lib
+from .. import _errors
+from . import abi
+from .library import lib
 
 FEW = 64
 """So many queries are searched in one call: kernels that work on many at once have enough of them."""
@@ -21,7 +22,7 @@ _QUERY = re.compile(r"\b(query|state) (\d+)")  # in messages, counted from the f
 
 
 def in_steps(
-    queries: _abi.Matrix, smallest: int, call: Callable[[_abi.Matrix, int], int], multiple: int = 1
+    queries: abi.Matrix, smallest: int, call: Callable[[abi.Matrix, int], int], multiple: int = 1
 ) -> None:
     """
     Call call(some of the queries, number of queries before them), which returns a status, until all are done. smallest:
@@ -31,11 +32,11 @@ def in_steps(
     n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
     while first < n_queries:
         n = min(max(step // multiple, 1) * multiple, n_queries - first)
-        piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
+        piece = abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
         started = time.perf_counter()
         status = call(piece, first)
         taken = time.perf_counter() - started
-        if status != _abi.OK:
+        if status != abi.OK:
             raise _counted_from(_errors.failure(status, err), first)
         if taken < _SECONDS / 2:
             step *= 2
@@ -46,9 +47,9 @@ def in_steps(
 
 def search_in_steps(
     handle: Any,
-    queries: _abi.Matrix,
+    queries: abi.Matrix,
     k: int,
-    options: _abi.SearchOptions | None,
+    options: abi.SearchOptions | None,
     ids: int,
     scores: int,
     smallest: int,
@@ -56,7 +57,7 @@ def search_in_steps(
     """thr_index_search; ids and scores are addresses."""
     err = byref(_errors.slot.error)
 
-    def call(piece: _abi.Matrix, first: int) -> int:
+    def call(piece: abi.Matrix, first: int) -> int:
         given = None if options is None else byref(options)
         if options is not None and options.features is not None:
             asked = options.asked.queries(first, piece.n_rows)

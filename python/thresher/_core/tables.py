@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from . import _arrays, _errors
-from ._checks import encoded, shown
-from ._notes import note
+from .. import _errors
+from . import arrays
+from .checks import encoded, shown
+from .notes import note
 
 Rows = list[Any]
 """Each item's features: a list of words or numbers, or an array of numbers."""
@@ -27,9 +28,9 @@ def _row(row: Any, number: int) -> Any:
         raise TypeError(f"{what}: {shown(row)} was given: items' features have no weights: {_WANTED}")
     if not isinstance(row, Iterable):
         raise TypeError(f"{what}: {shown(row)} was given: {_WANTED}")
-    if not _arrays.is_array(row):
+    if not arrays.is_array(row):
         return list(row)
-    array = _arrays.as_numpy(row, what)
+    array = arrays.as_numpy(row, what)
     if array.ndim != 1:
         raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
     return array.tolist() if array.dtype.kind in "UO" else array
@@ -37,9 +38,9 @@ def _row(row: Any, number: int) -> Any:
 
 def _is_pair(features: Any) -> bool:
     """Whether features is (offsets, features), rather than the words of two items."""
-    if not isinstance(features, tuple) or len(features) != 2 or not _arrays.is_array(features[0]):
+    if not isinstance(features, tuple) or len(features) != 2 or not arrays.is_array(features[0]):
         return False
-    return _arrays.as_numpy(features[0], "offsets").dtype.kind not in "UO"
+    return arrays.as_numpy(features[0], "offsets").dtype.kind not in "UO"
 
 
 def rows_of(features: Any) -> Any:
@@ -63,7 +64,7 @@ def rows_of(features: Any) -> Any:
 def are_words(rows: Any) -> bool:
     """Whether features are words; the first item that has any decides."""
     first: Any = next((row for row in rows if len(row)), ()) if isinstance(rows, list) else ()
-    return not _arrays.is_array(first) and any(isinstance(word, str) for word in first)
+    return not arrays.is_array(first) and any(isinstance(word, str) for word in first)
 
 
 def _has_weight(word: str) -> bool:
@@ -86,8 +87,8 @@ def note_weighed(rows: Rows) -> None:
 
 def as_names(ids: Any) -> list[str] | None:
     """ids as a list of names; None if they are not names. numpy would drop NULs at their ends."""
-    if _arrays.is_array(ids):
-        array = _arrays.as_numpy(ids, "ids")
+    if arrays.is_array(ids):
+        array = arrays.as_numpy(ids, "ids")
         given = array.tolist() if array.ndim == 1 and array.dtype.kind in "UO" else []
     else:
         given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)) else []
@@ -124,7 +125,7 @@ def words_table(rows: Rows, ids: Any) -> Any:
     """Items' words as a table file, for a with statement. ids are integers or names; None: row numbers."""
     names = None if ids is None else as_names(ids)
     if names is None:
-        names = [str(number) for number in (range(len(rows)) if ids is None else _arrays.ids(ids, "ids").tolist())]
+        names = [str(number) for number in (range(len(rows)) if ids is None else arrays.ids(ids, "ids").tolist())]
     if len(names) != len(rows):
         raise ValueError(f"ids: {len(names)} for {len(rows)} items")
     lines = []
