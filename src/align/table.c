@@ -47,7 +47,7 @@ static bool next_word(const char **at, const char **word, size_t *length) {
     return *length > 0;
 }
 
-static thr_status add_line(lines *l, const char *line, thr_error *err) {
+static thr_status add_line(lines *l, const char *line, size_t length, thr_error *err) {
     const char *at = line, *words[3];
     size_t lengths[3];
     char *end = NULL;
@@ -56,7 +56,7 @@ static thr_status add_line(lines *l, const char *line, thr_error *err) {
     l->n_lines++;
     for (int i = 0; i < 3; i++)
         whole = whole && next_word(&at, &words[i], &lengths[i]);
-    whole = whole && at[strspn(at, " \t")] == '\0';
+    whole = whole && at + strspn(at, " \t") == line + length; /* else more words, or a zero byte */
     e.number = whole ? thr_text_float(words[2], &end) : 0;
     if (!whole || end != words[2] + lengths[2] || !isfinite(e.number))
         return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 " is not a source word, a target word and a probability",
@@ -79,7 +79,7 @@ static thr_status read_lines(lines *l, const char *model, thr_error *err) {
         THR_TRY_OUT(thr_reader_next_line(reader, &line, &length, err));
         if (line == NULL)
             break;
-        THR_TRY_OUT(add_line(l, line, err));
+        THR_TRY_OUT(add_line(l, line, length, err));
     }
     if (l->n == 0 || l->n < l->n_lines / LEAST_KNOWN)
         status = thr_fail(err, THR_EMISMATCH,

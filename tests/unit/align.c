@@ -6,6 +6,7 @@
 #include <thresher/align.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,61 @@ static void tables_of_other_kinds_are_refused_by_line(void **state) {
     thr_dictionary_free(*state, &both.target);
 }
 
+/* ------------------------------------------------------------------------------------------------ threads */
+
+typedef struct learner {
+    thr_context *context;
+    char path[32];
+    int n_wrong;
+} learner;
+
+/* Learn a table and read it, several times. */
+static void *learn_and_read(void *arg) {
+    enum { ROUNDS = 4 };
+    learner *l = arg;
+    for (int round = 0; round < ROUNDS; round++) {
+        thr_dictionary words = {.n = 0};
+        thr_align_table table = {NULL, NULL};
+        uint32_t number;
+        bool is_new;
+        l->n_wrong += thr_dictionary_add(l->context, &words, "sa", 2, &number, &is_new, NULL) != THR_OK ||
+                      thr_align_train(l->context, SOURCE, TARGET, l->path, NULL, NULL, NULL) != THR_OK ||
+                      thr_align_table_read(l->context, l->path, (const thr_dictionary *const[]){&words, &words}, "m", 3,
+                                           &table, NULL) != THR_EMISMATCH;
+        thr_align_table_free(l->context, &table);
+        thr_dictionary_free(l->context, &words);
+    }
+    return NULL;
+}
+
+static void threads_of_one_context_learn_the_same_table(void **state) {
+    enum { THREADS = 4 };
+    static naive_text source, target;
+    uint64_t rng = test_seed();
+    pthread_t threads[THREADS];
+    learner learners[THREADS];
+    thr_error err;
+    draw(&source, &target, &rng);
+    write_text(SOURCE, &source, 's');
+    write_text(TARGET, &target, 't');
+    assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), &err);
+    for (int t = 0; t < THREADS; t++) {
+        learners[t] = (learner){.context = *state};
+        (void)snprintf(learners[t].path, sizeof learners[t].path, "unit-align.%d", t);
+        assert_int_equal(pthread_create(&threads[t], NULL, learn_and_read, &learners[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        assert_int_equal(pthread_join(threads[t], NULL), 0);
+        assert_int_equal(learners[t].n_wrong, 0);
+        size_t n = 0, n_other = 0;
+        uint8_t *bytes = test_read_file(TABLE, &n), *other = test_read_file(learners[t].path, &n_other);
+        assert_int_equal(n, n_other);
+        assert_memory_equal(bytes, other, n);
+        free(bytes);
+        free(other);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------ memory */
 
 static void every_failed_allocation_is_reported(void **state) {
@@ -290,6 +346,7 @@ int main(void) {
         cmocka_unit_test(bad_options_and_texts_are_refused),
         cmocka_unit_test(a_table_has_the_best_words_of_each_source_word),
         cmocka_unit_test(tables_of_other_kinds_are_refused_by_line),
+        cmocka_unit_test(threads_of_one_context_learn_the_same_table),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return test_run_with_context(tests);
