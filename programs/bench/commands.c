@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.c - the program thresher-bench: its name and the list of its commands. */
 #include "bench.h"
-#include "cli/program.h"
 
 const prog_identity prog_self = {
     .name = "thresher-bench",
@@ -11,8 +10,7 @@ const prog_identity prog_self = {
 };
 
 const prog_noun prog_nouns[] = {
-    {"scan", "builds, scans and searches"},
-    {"filter", "searches with filters"},
+    {"scan", "builds, scans and searches, also with filters"},
     {"writer", "durable changes of an index"},
     {"tower", "learned codes of texts"},
     {"hits", "posting lists"},
@@ -22,6 +20,11 @@ const prog_noun prog_nouns[] = {
 };
 
 const prog_command *const prog_commands[] = {
-    &bench_scan_command, &bench_filter_command, &bench_writer_command, &bench_tower_command,
-    &bench_hits_command, &bench_rank_command,   &bench_head_command,   NULL,
+    &bench_scan_command,
+    &bench_writer_command,
+    &bench_tower_command,
+    &bench_hits_command,
+    &bench_rank_command,
+    &bench_head_command,
+    NULL,
 };

@@ -5,15 +5,11 @@ set -eu
 . "$(dirname "$0")/lib.inc"
 : "${THRESHER_BENCH:?set THRESHER_BENCH to the path of thresher-bench}"
 
-for items in 1000 20000; do
-    works "$THRESHER_BENCH" filter --items $items --scratch .
-    says '^| none  *| '$items' ' out
-    says '^| 1 %, in runs  *| '$((items / 100))' ' out
-    [ "$(grep -c '^| .*|$' out)" -eq 10 ] || die "not one line a filter, with the titles and the figure"
-done
-works "$THRESHER_BENCH" filter --items 1000 --scratch . --json
-is_json out
-says '"key":"filter_1_percent_over_none"' out
+works "$THRESHER_BENCH" hits --items 20000 --scratch . # every answer is checked
+says '^| published blocks of 8-bit ids  *| 1000 ' out
+says '^| a query of 200 features, 10,000 added and 10,000 removed ' out
+says '^| failed or mixed answers of .* | <= 0  *| 0  *| yes ' out
+fails 2 'leave --json out' "$THRESHER_BENCH" hits --json
 works "$THRESHER_BENCH" rank --share 1 --scratch . # the objective must be the classic way's
 says '^| MQ2007-list  *| 7,415 x 46  *| 1268 ' out
 says '^| MSLR-WEB30K  *| 2,[0-9]*  *| classic ' out
@@ -28,4 +24,4 @@ says '^| 400 x 1000  *| planes, shared ' out
 says '^| 2,560 x 4096  *| 64 ' out
 fails 1 'weights and --states go together' "$THRESHER_BENCH" head --weights nowhere.npy
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
-fails 1 'nowhere.*no directory can be made there' "$THRESHER_BENCH" filter --items 1000 --scratch nowhere
+fails 1 'nowhere.*no directory can be made there' "$THRESHER_BENCH" hits --items 1000 --scratch nowhere

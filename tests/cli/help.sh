@@ -53,14 +53,14 @@ fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
 
 # Benchmarks are another program, with the same options and help of its own.
 fails 2 'there is no command "bench": benchmarks are a program of their own, thresher-bench' "$THRESHER" bench scan
-for words in "" scan filter tower hits rank head; do
+for words in "" scan writer tower hits rank head; do
     # shellcheck disable=SC2086 # the words are words
     works "$THRESHER_BENCH" $words --help
     says "^Usage: thresher-bench" out
 done
 works "$THRESHER_BENCH" --version
 grep -q '^thresher-bench [0-9]*\.[0-9]*\.[0-9]*$' out || die "no version"
-fails 2 'did you mean thresher-bench filter' "$THRESHER_BENCH" fliter
+fails 2 'did you mean thresher-bench writer' "$THRESHER_BENCH" wirter
 fails 2 'has no manual' "$THRESHER_BENCH" --generate man
 
 # help as a word

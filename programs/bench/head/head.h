@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head.h - one run of `thresher-bench head`: heads that are drawn, or from files, and queries that are timed. */
+/* head.h - the input of `thresher-bench head`: a head that is drawn, or from files, and states. */
 #ifndef THRESHER_BENCH_HEAD_H
 #define THRESHER_BENCH_HEAD_H
 
-#include "run.h"
+#include "bench.h"
 
-/*
- * A head like those of trained models, in half precision: words belong to topics, whose rows point about the same way;
- * lengths fall slowly with a word's place in order of frequency, and so does the bias, by half the logarithm. A state
- * points near a word that is drawn by Zipf's law.
- */
-typedef struct bench_head_shape {
-    uint32_t n_words, n_dims, n_states;
-    uint64_t seed;
-} bench_head_shape;
-
-/* The input of `thresher-bench head`: a head, and more states than one query takes. */
+/* A head, and more states than one query takes, in bench_room's memory. */
 typedef struct bench_head {
     thr_head *head;
     float *states;
     uint32_t n_words, n_dims, n_states;
 } bench_head;
 
-/* Draw one and its states. */
-void bench_head_draw(bench_scan_run *run, const bench_head_shape *shape, bench_head *head);
-void bench_head_free(bench_head *head);
+/*
+ * Draw a head like those of trained models, in half precision: words belong to topics, whose rows point about the same
+ * way; lengths fall slowly with a word's place in order of frequency, and so does the bias, by half the logarithm. A
+ * state points near a word that is drawn by Zipf's law.
+ */
+void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench_head *head);
 
 #endif

@@ -4,7 +4,6 @@
  * bits, in groups of blocks of 1, 2, 4, ..., 256 places; keys, header and values a group. Padding with 0, as it is
  * published, would add the weight to item 0 of the block: here each block has a count instead, a byte.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "hits.h"
@@ -50,39 +49,30 @@ static void fill(const bench_ways *w, bench_blocks groups[BENCH_GROUPS]) {
         }
 }
 
-void bench_blocks_make(bench_scan_run *run, bench_ways *w) {
+void bench_blocks_make(bench_ways *w) {
     const size_t n = w->catalogue->n_features;
     for (unsigned g = 0; g < BENCH_GROUPS; g++)
-        w->groups[g].keys = bench_room(run, (n + 1) * sizeof *w->groups[g].keys);
+        w->groups[g].keys = bench_room((n + 1) * sizeof *w->groups[g].keys);
     count(w, w->groups);
     for (unsigned g = 0; g < BENCH_GROUPS; g++) {
         bench_blocks *group = &w->groups[g];
         const uint64_t n_blocks = group->keys[n];
-        group->header = bench_room(run, (n_blocks + 1) * sizeof *group->header);
-        group->counts = bench_room(run, n_blocks + 1);
-        group->values = bench_room(run, (n_blocks << g) + 1);
+        group->header = bench_room((n_blocks + 1) * sizeof *group->header);
+        group->counts = bench_room(n_blocks + 1);
+        group->values = bench_room((n_blocks << g) + 1);
         w->block_bytes += (double)(n_blocks * (sizeof *group->header + 1) + (n_blocks << g));
         w->block_bytes += (double)((n + 1) * sizeof *group->keys);
     }
     fill(w, w->groups);
 }
 
-void bench_blocks_free(bench_ways *w) {
-    for (unsigned g = 0; g < BENCH_GROUPS; g++) {
-        free(w->groups[g].keys);
-        free(w->groups[g].header);
-        free(w->groups[g].counts);
-        free(w->groups[g].values);
-    }
-}
-
-void bench_way_blocks(bench_ways *w, const uint32_t *features, const float *weights, uint32_t n, float *sums) {
+void bench_way_blocks(bench_ways *w, const bench_hits_query *query, float *sums) {
     memset(sums, 0, w->catalogue->n_items * sizeof *sums);
     for (unsigned g = 0; g < BENCH_GROUPS; g++) {
         const bench_blocks *group = &w->groups[g];
-        for (uint32_t f = 0; f < n; f++) {
-            const float weight = weights[f];
-            for (uint64_t i = group->keys[features[f]]; i < group->keys[features[f] + 1]; i++) {
+        for (uint32_t f = 0; f < query->n; f++) {
+            const float weight = query->weights[f];
+            for (uint64_t i = group->keys[query->features[f]]; i < group->keys[query->features[f] + 1]; i++) {
                 float *part = sums + (size_t)group->header[i] * BLOCK;
                 const uint8_t *ids = group->values + (i << g);
                 for (uint32_t j = 0; j <= group->counts[i]; j++)

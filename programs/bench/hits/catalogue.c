@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c - a synthetic catalogue: Zipf's law, drawn by an alias table, one random number a feature. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hits.h"
 
@@ -35,18 +32,15 @@ static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t
     }
 }
 
-static alias_table make_alias(bench_scan_run *run, uint32_t n) {
-    double *shares = bench_room(run, n * sizeof *shares), sum = 0;
-    uint32_t *small = bench_room(run, n * sizeof *small), *large = bench_room(run, n * sizeof *large);
-    alias_table t = {n, bench_room(run, n * sizeof *t.alias), bench_room(run, n * sizeof *t.keep)};
+static alias_table make_alias(uint32_t n) {
+    double *shares = bench_room(n * sizeof *shares), sum = 0;
+    uint32_t *small = bench_room(n * sizeof *small), *large = bench_room(n * sizeof *large);
+    alias_table t = {n, bench_room(n * sizeof *t.alias), bench_room(n * sizeof *t.keep)};
     for (uint32_t i = 0; i < n; i++)
         sum += 1 / (i + 1.0);
     for (uint32_t i = 0; i < n; i++)
         shares[i] = n / (i + 1.0) / sum;
     fill_alias(&t, shares, small, large);
-    free(shares);
-    free(small);
-    free(large);
     return t;
 }
 
@@ -64,14 +58,14 @@ static bool contains(const uint32_t *features, uint32_t n, uint32_t feature) {
     return found;
 }
 
-bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint32_t n_features, uint64_t seed) {
+bench_catalogue bench_catalogue_draw(uint64_t n_items, uint32_t n_features, uint64_t seed) {
     const uint32_t per_item = BENCH_PER_ITEM;
-    alias_table t = make_alias(run, n_features);
+    alias_table t = make_alias(n_features);
     bench_catalogue c = {.n_items = n_items,
                          .n_features = n_features,
                          .n_postings = n_items * per_item,
-                         .offsets = bench_room(run, (n_items + 1) * sizeof *c.offsets),
-                         .features = bench_room(run, n_items * per_item * sizeof *c.features)};
+                         .offsets = bench_room((n_items + 1) * sizeof *c.offsets),
+                         .features = bench_room(n_items * per_item * sizeof *c.features)};
     for (uint64_t i = 0; i <= n_items; i++)
         c.offsets[i] = i * per_item;
     for (uint64_t i = 0; i < n_items; i++) {
@@ -82,56 +76,47 @@ bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint
                 features[n++] = feature;
         }
     }
-    free(t.alias);
-    free(t.keep);
     return c;
 }
 
-void bench_catalogue_free(bench_catalogue *c) {
-    free(c->offsets);
-    free(c->features);
-    *c = (bench_catalogue){.n_items = 0};
-}
-
-void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n) {
-    uint32_t found = 0;
-    while (found < n) {
+void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t n, bench_hits_query *query) {
+    query->n = 0;
+    while (query->n < n) {
         const uint64_t item = bench_random(rng) % c->n_items;
-        for (uint32_t f = 0; f < BENCH_PER_ITEM && found < n; f++) {
+        for (uint32_t f = 0; f < BENCH_PER_ITEM && query->n < n; f++) {
             const uint32_t feature = c->features[item * BENCH_PER_ITEM + f];
-            if (!contains(features, found, feature))
-                features[found++] = feature;
+            if (!contains(query->features, query->n, feature))
+                query->features[query->n++] = feature;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
         float sum = -6;
         for (int j = 0; j < 12; j++)
             sum += (float)(bench_random(rng) >> 40) * 0x1p-24f;
-        weights[i] = sum;
+        query->weights[i] = sum;
     }
 }
 
-double bench_hits_build(bench_scan_run *run, thr_context *context, const bench_catalogue *c, const char *path,
-                        thr_hits_order order) {
+double bench_hits_build(thr_context *context, const bench_catalogue *c, const char *path, thr_hits_order order) {
     const thr_item_features items = {c->offsets, c->features, c->n_items};
     thr_hits_build_options options;
     thr_hits_build_options_init(&options);
     options.order = order;
     options.replace = true;
     const double start = bench_clock();
-    bench_must(run, thr_hits_build(context, path, &items, &options, &run->err));
+    bench_must(thr_hits_build(context, path, &items, &options, &bench.err));
     return bench_clock() - start;
 }
 
-thr_hits *bench_hits_open(bench_scan_run *run, const char *path) {
+thr_hits *bench_hits_open(const char *path) {
     thr_hits *hits = NULL;
-    bench_must(run, thr_hits_open(run->context, path, &hits, &run->err));
+    bench_must(thr_hits_open(bench.context, path, &hits, &bench.err));
     return hits;
 }
 
-void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query *query,
-                    const thr_hits_search_options *options, bench_hits_answer *a) {
+thr_status bench_hits_ask(thr_hits *hits, const bench_hits_query *query, const thr_hits_search_options *options,
+                          bench_hits_answer *a, thr_error *err) {
     const uint64_t ends[] = {0, query->n};
     const thr_hits_queries queries = {1, ends, query->features, query->weights};
-    bench_must(run, thr_hits_search(hits, &queries, BENCH_HITS_K, options, a->ids, a->values, &run->err));
+    return thr_hits_search(hits, &queries, BENCH_HITS_K, options, a->ids, a->values, err);
 }

@@ -4,7 +4,6 @@
  * and from codes with an exact refine. Answers are checked against products and sums in double.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hits.h"
@@ -20,7 +19,6 @@ typedef struct fused_answers {
 } fused_answers;
 
 typedef struct fused_bench {
-    bench_scan_run *run;
     const bench_catalogue *catalogue;
     thr_index *index;
     float vectors[MOST_QUERIES * DIMS];
@@ -31,22 +29,20 @@ typedef struct fused_bench {
     double *values;
 } fused_bench;
 
-static bench_normal items_of(const fused_bench *b) {
-    return (bench_normal){.n_dims = DIMS, .seed = b->run->program->globals.seed + 7};
+static bench_normal items_of(void) {
+    return (bench_normal){.n_dims = DIMS, .seed = bench.program->globals.seed + 7};
 }
 
 static void build(fused_bench *b) {
-    bench_normal items = items_of(b);
+    bench_normal items = items_of();
     const thr_item_features features = {b->catalogue->offsets, b->catalogue->features, b->catalogue->n_items};
     thr_index_build_options options;
-    thr_context *context = b->run->program->context;
-    char dir[1100];
-    (void)snprintf(dir, sizeof dir, "%s/fused", b->run->scratch);
+    thr_context *context = bench.program->context;
     thr_index_build_options_init(&options);
     options.metric = THR_METRIC_IP;
     options.features = &features;
-    thr_reader *reader = bench_reader(b->run, context, features.n_items, DIMS, bench_normal_rows, &items);
-    b->index = bench_make_index(b->run, context, reader, dir, &options);
+    thr_reader *reader = bench_reader(context, features.n_items, DIMS, bench_normal_rows, &items);
+    b->index = bench_build(context, reader, bench_path("fused"), &options);
 }
 
 /* ------------------------------------------------------------------------------------------------ one way */
@@ -62,17 +58,17 @@ static void search(fused_bench *b, asked_for what, bool exact, uint64_t n, fused
     options.exact = exact;
     options.features = what == BOTH ? &features : NULL;
     if (what == FEATURES)
-        bench_must(b->run, thr_hits_search(hits, &features, K, NULL, a->ids, a->values, &b->run->err));
+        bench_must(thr_hits_search(hits, &features, K, NULL, a->ids, a->values, &bench.err));
     else
-        bench_must(b->run, thr_index_search(b->index, &queries, K, &options, a->ids, a->values, &b->run->err));
+        bench_must(thr_index_search(b->index, &queries, K, &options, a->ids, a->values, &bench.err));
 }
 
 /* The first query's exact answer, by a loop over all items. */
 static void check(fused_bench *b) {
-    bench_normal items = items_of(b);
+    bench_normal items = items_of();
     const bench_catalogue *c = b->catalogue;
-    float *weights = bench_room(b->run, c->n_features * sizeof *weights);
-    float *rows = bench_room(b->run, (size_t)4096 * DIMS * sizeof *rows);
+    float *weights = bench_room(c->n_features * sizeof *weights);
+    float *rows = bench_room((size_t)4096 * DIMS * sizeof *rows);
     const fused_answers *right = &b->right;
     search(b, BOTH, true, MOST_QUERIES, &b->right);
     for (uint32_t f = 0; f < N_FEATURES; f++)
@@ -91,46 +87,32 @@ static void check(fused_bench *b) {
     uint64_t better = 0;
     for (int i = 0; i < K; i++)
         if (fabs(b->values[right->ids[i]] - (double)right->values[i]) > 1e-3)
-            bench_fail(b->run, "the value of item %llu is %g in the answer, but should be %g",
+            bench_fail("the value of item %llu is %g in the answer, but should be %g",
                        (unsigned long long)right->ids[i], (double)right->values[i], b->values[right->ids[i]]);
     for (uint64_t i = 0; i < c->n_items; i++)
         better += b->values[i] > (double)right->values[K - 1] + 1e-3;
     if (better >= K)
-        bench_fail(b->run, "%llu items are better than the %d-th", (unsigned long long)better, K);
-    free(weights);
-    free(rows);
+        bench_fail("%llu items are better than the %d-th", (unsigned long long)better, K);
 }
 
 static double recall_of(const fused_bench *b, const uint64_t *ids) {
-    int found = 0;
-    for (int q = 0; q < MOST_QUERIES; q++)
-        for (int i = 0; i < K; i++)
-            for (int j = 0; j < K; j++)
-                found += b->right.ids[q * K + i] == ids[q * K + j];
-    return (double)found / (MOST_QUERIES * K);
-}
-
-/* Seconds a query, the best of some rounds; one query at a time is the mean of all. */
-static double measure(fused_bench *b, asked_for what, bool exact, uint64_t n) {
-    fused_answers a;
-    double seconds = INFINITY;
-    for (int round = 0; round < ROUNDS; round++) {
-        const double start = bench_clock();
-        search(b, what, exact, n, &a);
-        seconds = fmin(seconds, (bench_clock() - start) / (double)n);
-    }
-    return seconds;
+    const thr_recall_rows truth = {b->right.ids, NULL, K}, found = {ids, NULL, K};
+    double recall = 0;
+    bench_must(thr_recall(&truth, &found, MOST_QUERIES, K, &recall, &bench.err));
+    return recall;
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
 
 static void draw_queries(fused_bench *b) {
-    bench_normal queries = {.n_dims = DIMS, .seed = b->run->program->globals.seed + 8};
-    uint64_t rng = b->run->program->globals.seed + 9;
+    bench_normal queries = {.n_dims = DIMS, .seed = bench.program->globals.seed + 8};
+    uint64_t rng = bench.program->globals.seed + 9;
     (void)bench_normal_rows(&queries, 0, MOST_QUERIES, b->vectors);
     for (uint32_t q = 0; q < MOST_QUERIES; q++) {
-        bench_catalogue_query(b->catalogue, &rng, b->features + (size_t)q * N_FEATURES,
-                              b->weights + (size_t)q * N_FEATURES, N_FEATURES);
+        bench_hits_query query;
+        bench_catalogue_query(b->catalogue, &rng, N_FEATURES, &query);
+        memcpy(b->features + (size_t)q * N_FEATURES, query.features, N_FEATURES * sizeof(uint32_t));
+        memcpy(b->weights + (size_t)q * N_FEATURES, query.weights, N_FEATURES * sizeof(float));
         b->offsets[q + 1] = b->offsets[q] + N_FEATURES;
     }
 }
@@ -141,35 +123,33 @@ static void print(fused_bench *b, bench_table *table) {
             double seconds[3];
             fused_answers a;
             search(b, BOTH, exact != 0, MOST_QUERIES, &a);
+            const double recall = recall_of(b, a.ids);
             for (int w = 0; w < 3; w++)
-                seconds[w] = measure(b, (asked_for)w, exact != 0, n);
+                for (BENCH_BEST(seconds[w], ROUNDS))
+                    search(b, (asked_for)w, exact != 0, n, &a);
             bench_row(table, "%s | %d", exact != 0 ? "all vectors, floats" : "codes, recall 0.99", (int)n);
             for (int w = 0; w < 3; w++)
-                bench_cells(table, "%.2f", seconds[w] * 1e3);
-            bench_cells(table, "%.2f | %.4f", seconds[BOTH] / seconds[VECTORS], recall_of(b, a.ids));
+                bench_cells(table, "%.2f", seconds[w] / (double)n * 1e3);
+            bench_cells(table, "%.2f | %.4f", seconds[BOTH] / seconds[VECTORS], recall);
             if (n == 1)
-                bench_figure(b->run, exact != 0 ? "fused_over_vectors" : "fused_over_codes",
-                             seconds[BOTH] / seconds[VECTORS], TARGET, false,
-                             "vectors and features in one pass over %s alone, one query at a time",
-                             exact != 0 ? "vectors" : "codes");
+                bench_at_most(seconds[BOTH] / seconds[VECTORS], TARGET,
+                              "vectors and features in one pass over %s alone, one query at a time",
+                              exact != 0 ? "vectors" : "codes");
         }
 }
 
-void bench_hits_fused(bench_scan_run *run, const bench_catalogue *c) {
+void bench_hits_fused(const bench_catalogue *c) {
     static bench_table table;
-    fused_bench *b = bench_room(run, sizeof *b);
+    fused_bench *b = bench_room(sizeof *b);
     bench_table_begin(
         &table, "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
         "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
-    b->run = run;
     b->catalogue = c;
-    b->values = bench_room(run, c->n_items * sizeof *b->values);
+    b->values = bench_room(c->n_items * sizeof *b->values);
     draw_queries(b);
     build(b);
     check(b);
     print(b, &table);
-    bench_print(run, &table);
+    bench_print(&table);
     thr_index_free(b->index);
-    free(b->values);
-    free(b);
 }

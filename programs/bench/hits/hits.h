@@ -5,9 +5,9 @@
 #ifndef THRESHER_BENCH_HITS_H
 #define THRESHER_BENCH_HITS_H
 
-#include "run.h"
+#include "bench.h"
 
-/* ----------------------------------------------------------------------------------------------- catalogue.c */
+/* --------------------------------------------------------------------------------------------- catalogue.c */
 
 /* Items with features by Zipf's law, the same for the same seed. */
 typedef struct bench_catalogue {
@@ -19,32 +19,29 @@ typedef struct bench_catalogue {
 
 /* Every item has 20 different ones of n_features; the r-th most popular one is drawn with a weight of 1 / r. */
 enum { BENCH_PER_ITEM = 20 };
-bench_catalogue bench_catalogue_draw(bench_scan_run *run, uint64_t n_items, uint32_t n_features, uint64_t seed);
-void bench_catalogue_free(bench_catalogue *c);
+bench_catalogue bench_catalogue_draw(uint64_t n_items, uint32_t n_features, uint64_t seed);
 
 /* A query: the features of some items, drawn at random, until there are n different ones; weights about normal. */
-void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n);
+enum { BENCH_MOST_FEATURES = 1000 };
+typedef struct bench_hits_query {
+    uint32_t n, features[BENCH_MOST_FEATURES];
+    float weights[BENCH_MOST_FEATURES];
+} bench_hits_query;
+void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t n, bench_hits_query *query);
 
 /* Build posting lists of it, which takes so many seconds; open some; the best 100 of a query. */
-double bench_hits_build(bench_scan_run *run, thr_context *context, const bench_catalogue *c, const char *path,
-                        thr_hits_order order);
-thr_hits *bench_hits_open(bench_scan_run *run, const char *path);
-
-typedef struct bench_hits_query {
-    const uint32_t *features;
-    const float *weights;
-    uint32_t n; /* features of the one query */
-} bench_hits_query;
+double bench_hits_build(thr_context *context, const bench_catalogue *c, const char *path, thr_hits_order order);
+thr_hits *bench_hits_open(const char *path);
 
 enum { BENCH_HITS_K = 100 };
 typedef struct bench_hits_answer {
     uint64_t ids[BENCH_HITS_K];
     float values[BENCH_HITS_K];
 } bench_hits_answer;
-void bench_hits_ask(bench_scan_run *run, thr_hits *hits, const bench_hits_query *query,
-                    const thr_hits_search_options *options, bench_hits_answer *a);
+thr_status bench_hits_ask(thr_hits *hits, const bench_hits_query *query, const thr_hits_search_options *options,
+                          bench_hits_answer *a, thr_error *err);
 
-/* ---------------------------------------------------------------------------------------------------- ways.c */
+/* -------------------------------------------------------------------------------------------------- ways.c */
 
 /* Blocks of 2^g places: key f has the blocks keys[f] to keys[f + 1] - 1. */
 typedef struct bench_blocks {
@@ -69,44 +66,38 @@ typedef struct bench_ways {
     float *dense; /* a weight for every feature, 0 but in a query */
 } bench_ways;
 
-void bench_ways_make(bench_scan_run *run, bench_ways *ways, const bench_catalogue *c);
-void bench_ways_free(bench_ways *ways);
+void bench_ways_make(bench_ways *ways, const bench_catalogue *c);
 
-/* Rows of CSR times a dense vector of weights. */
-void bench_way_csr(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+/* sums has a place for every item, and for those to the end of the last window. */
+typedef void bench_way(bench_ways *ways, const bench_hits_query *query, float *sums);
 
-/* The touched columns of CSC, one after the other, into all sums. */
-void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+/* Rows of CSR times a dense vector of weights; the touched columns of CSC, one after the other, into all sums. */
+bench_way bench_way_csr, bench_way_columns;
 
 /* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
-void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+bench_way bench_way_windows;
 
-/* -------------------------------------------------------------------------------------------------- blocks.c */
+/* ------------------------------------------------------------------------------------------------ blocks.c */
 
-/* Make the groups of ways whose starts and items are there, and free them. */
-void bench_blocks_make(bench_scan_run *run, bench_ways *ways);
-void bench_blocks_free(bench_ways *ways);
+/* Make the groups of ways whose starts and items are there. */
+void bench_blocks_make(bench_ways *ways);
 
 /* Group by group, the touched features' blocks of 256 items (HitMatch, algorithms 1 and 2). */
-void bench_way_blocks(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+bench_way bench_way_blocks;
 
-/* ------------------------------------------------------------------------------------------------- updates.c */
+/* ------------------------------------------------------------------------------ updates.c, swap.c, fused.c */
 
 /* Updates of a file of the catalogue, and searches for some queries with them and without. */
-void bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hits_query *const *queries,
                         int n_queries);
 
-/* ---------------------------------------------------------------------------------------------------- swap.c */
-
 /* Searches by 64 threads while files are built and swapped. */
-void bench_hits_swap(bench_scan_run *run, uint64_t n_items);
-
-/* --------------------------------------------------------------------------------------------------- fused.c */
+void bench_hits_swap(uint64_t n_items);
 
 /* The catalogue's items with vectors: both in one pass. */
-void bench_hits_fused(bench_scan_run *run, const bench_catalogue *c);
+void bench_hits_fused(const bench_catalogue *c);
 
-/* --------------------------------------------------------------------------------------------------- peers.c */
+/* ------------------------------------------------------------------------------------------------- peers.c */
 
 /* How long a peer takes for a query of so many features. */
 typedef struct bench_hits_peer {
@@ -116,13 +107,13 @@ typedef struct bench_hits_peer {
 } bench_hits_peer;
 
 /*
- * Write the matrix into the scratch directory; and queries of one size, with the sums of the first. Then run
- * hits.py over them: how many lines it gave, at most `most`.
+ * Write the matrix into the scratch directory; and queries of one size, with the sums of the first. Then run hits.py
+ * over them: how many lines it gave, at most `most`.
  */
-void bench_hits_export(bench_scan_run *run, const bench_catalogue *c);
-void bench_hits_export_queries(bench_scan_run *run, const bench_hits_query *queries, uint32_t n_queries,
-                               const float *sums, uint64_t n_items);
-int bench_hits_peers(bench_scan_run *run, const bench_catalogue *c, uint32_t n_queries, const uint32_t sizes[2],
-                     bench_hits_peer *peers, int most);
+void bench_hits_export(const bench_catalogue *c);
+void bench_hits_export_queries(const bench_hits_query *queries, uint32_t n_queries, const float *sums,
+                               uint64_t n_items);
+int bench_hits_peers(const bench_catalogue *c, uint32_t n_queries, const uint32_t sizes[2], bench_hits_peer *peers,
+                     int most);
 
 #endif

@@ -3,25 +3,21 @@
  * swap.c - searches by many threads, first alone, then while a file is built beside them and two others take each
  * other's place twenty times a second. Every answer is checked: it is that of the one catalogue or of the other.
  */
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "hits.h"
 
-enum { THREADS = 64, K = BENCH_HITS_K, N_FEATURES = 200, MOST = 1 << 14 };
+enum { THREADS = 64, K = BENCH_HITS_K, N_FEATURES = 200, MOST = 1 << 14, FEW_ITEMS = 10000 };
 
-static const double SECONDS = 6, PAUSE = 0.05;
+static const double SECONDS = 6, FEW_SECONDS = 0.5, PAUSE = 0.05; /* few: to see that it works */
 
 typedef struct swap_bench {
-    bench_scan_run *run;
     bench_catalogue catalogues[2];
-    char paths[3][1100]; /* two that are searched, and one that is built meanwhile */
-    uint32_t features[N_FEATURES];
-    float weights[N_FEATURES];
+    const char *paths[3]; /* two that are searched, and one that is built meanwhile */
+    bench_hits_query query;
     bench_hits_answer right[2];
     thr_hits_live *live;
     atomic_bool done;
@@ -35,13 +31,6 @@ typedef struct searcher {
     double times[MOST];
     size_t n;
 } searcher;
-
-/* Of threads: an error of the bench's own would be everybody's. */
-static bool search(thr_hits *hits, const swap_bench *b, bench_hits_answer *a) {
-    static const uint64_t ends[] = {0, N_FEATURES};
-    const thr_hits_queries queries = {1, ends, b->features, b->weights};
-    return thr_hits_search(hits, &queries, K, NULL, a->ids, a->values, NULL) == THR_OK;
-}
 
 static bool are_equal(const bench_hits_answer *a, const bench_hits_answer *b) {
     bool equal = true;
@@ -57,7 +46,7 @@ static void *keep_searching(void *arg) {
         bench_hits_answer a;
         const double start = bench_clock();
         thr_hits *hits = thr_hits_live_take(b->live);
-        const bool good = search(hits, b, &a);
+        const bool good = bench_hits_ask(hits, &b->query, NULL, &a, NULL) == THR_OK; /* err would be shared */
         thr_hits_live_put(b->live, hits);
         s->times[s->n++] = bench_clock() - start;
         if (!good || !(are_equal(&a, &b->right[0]) || are_equal(&a, &b->right[1])))
@@ -69,18 +58,18 @@ static void *keep_searching(void *arg) {
 static void *keep_building(void *arg) {
     swap_bench *b = arg;
     do {
-        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[0], b->paths[2], THR_HITS_ORDER_FEATURES);
+        (void)bench_hits_build(bench.context, &b->catalogues[0], b->paths[2], THR_HITS_ORDER_FEATURES);
         atomic_fetch_add(&b->builds, 1);
     } while (!atomic_load(&b->done));
     return NULL;
 }
 
 static void open_and_swap(swap_bench *b, int side) {
-    thr_error err; /* run's belongs to the thread that builds */
+    thr_error err; /* bench.err belongs to the thread that builds */
     thr_hits *next = NULL;
-    if (thr_hits_open(b->run->context, b->paths[side], &next, &err) != THR_OK ||
+    if (thr_hits_open(bench.context, b->paths[side], &next, &err) != THR_OK ||
         thr_hits_live_swap(b->live, next, &err) != THR_OK)
-        bench_fail(b->run, "%s", err.text);
+        bench_fail("%s", err.text);
     b->n_swaps++;
 }
 
@@ -89,11 +78,6 @@ static void wait_for(double seconds) {
     const struct timespec nap = {.tv_nsec = 10000000};
     while (bench_clock() - start < seconds)
         (void)nanosleep(&nap, NULL);
-}
-
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* How many searches there were, and p50 and p99 of their seconds. */
@@ -110,18 +94,18 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
         searchers[t].bench = b;
         searchers[t].n = 0;
         if (pthread_create(&searchers[t].thread, NULL, keep_searching, &searchers[t]) != 0)
-            bench_fail(b->run, "no %d threads", THREADS);
+            bench_fail("no %d threads", THREADS);
     }
     if (swapping && pthread_create(&builder, NULL, keep_building, b) != 0)
-        bench_fail(b->run, "no thread to build");
+        bench_fail("no thread to build");
     const double start = bench_clock();
-    while (bench_clock() - start < SECONDS) {
+    while (bench_clock() - start < (b->catalogues[0].n_items < FEW_ITEMS ? FEW_SECONDS : SECONDS)) {
         wait_for(PAUSE);
         if (swapping)
             open_and_swap(b, (int)(b->n_swaps + 1) % 2);
     }
     atomic_store(&b->done, true);
-    double *all = bench_room(b->run, sizeof(double) * THREADS * MOST);
+    double *all = bench_room(sizeof(double) * THREADS * MOST);
     for (int t = 0; t < THREADS; t++) {
         (void)pthread_join(searchers[t].thread, NULL);
         memcpy(all + p.n, searchers[t].times, searchers[t].n * sizeof *all);
@@ -129,10 +113,9 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
     }
     if (swapping)
         (void)pthread_join(builder, NULL);
-    qsort(all, p.n, sizeof *all, compare);
+    bench_sort(all, p.n);
     p.p50 = all[p.n / 2];
     p.p99 = all[p.n * 99 / 100];
-    free(all);
     return p;
 }
 
@@ -145,44 +128,36 @@ static void report(swap_bench *b, const phase phases[2]) {
                   (unsigned long long)b->n_swaps);
         bench_cells(&table, "%zu | %.1f | %.1f", phases[i].n, phases[i].p50 * 1e3, phases[i].p99 * 1e3);
     }
-    bench_print(b->run, &table);
-    bench_figure(b->run, "hits_swap_wrong", atomic_load(&b->wrong), 0, false,
-                 "failed or mixed answers of %zu while lists were swapped", phases[1].n);
-    bench_figure(b->run, "hits_swap_p99", phases[1].p99 / phases[0].p99, 2, false,
-                 "p99 of 64 searching threads, swapping over not");
+    bench_print(&table);
+    bench_at_most(atomic_load(&b->wrong), 0, "failed or mixed answers of %zu while lists were swapped", phases[1].n);
+    bench_at_most(phases[1].p99 / phases[0].p99, 2, "p99 of 64 searching threads, swapping over not");
 }
 
 static void measure(swap_bench *b) {
-    searcher *searchers = bench_room(b->run, THREADS * sizeof *searchers);
+    searcher *searchers = bench_room(THREADS * sizeof *searchers);
     phase phases[2];
     thr_hits *hits[2];
     for (int side = 0; side < 2; side++) {
-        (void)bench_hits_build(b->run, b->run->context, &b->catalogues[side], b->paths[side], THR_HITS_ORDER_FEATURES);
-        hits[side] = bench_hits_open(b->run, b->paths[side]);
-        if (!search(hits[side], b, &b->right[side]))
-            bench_fail(b->run, "a search failed");
+        (void)bench_hits_build(bench.context, &b->catalogues[side], b->paths[side], THR_HITS_ORDER_FEATURES);
+        hits[side] = bench_hits_open(b->paths[side]);
+        bench_must(bench_hits_ask(hits[side], &b->query, NULL, &b->right[side], &bench.err));
     }
     thr_hits_free(hits[1]);
-    bench_must(b->run, thr_hits_live_create(b->run->context, hits[0], &b->live, &b->run->err));
+    bench_must(thr_hits_live_create(bench.context, hits[0], &b->live, &bench.err));
     for (int i = 0; i < 2; i++)
         phases[i] = run_phase(b, searchers, i == 1);
     report(b, phases);
     thr_hits_live_free(b->live);
-    free(searchers);
 }
 
-void bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
-    swap_bench *b = bench_room(run, sizeof *b);
+void bench_hits_swap(uint64_t n_items) {
+    swap_bench *b = bench_room(sizeof *b);
     uint64_t rng = 3;
-    b->run = run;
-    (void)snprintf(b->paths[2], sizeof b->paths[2], "%s/live-next.hits", run->scratch);
+    b->paths[2] = bench_path("live-next.hits");
     for (int side = 0; side < 2; side++) {
-        (void)snprintf(b->paths[side], sizeof b->paths[side], "%s/live-%d.hits", run->scratch, side);
-        b->catalogues[side] = bench_catalogue_draw(run, n_items, 50000, 11 + (uint64_t)side);
+        b->paths[side] = bench_path("live-%d.hits", side);
+        b->catalogues[side] = bench_catalogue_draw(n_items, 50000, 11 + (uint64_t)side);
     }
-    bench_catalogue_query(&b->catalogues[0], &rng, b->features, b->weights, N_FEATURES);
+    bench_catalogue_query(&b->catalogues[0], &rng, N_FEATURES, &b->query);
     measure(b);
-    for (int side = 0; side < 2; side++)
-        bench_catalogue_free(&b->catalogues[side]);
-    free(b);
 }

@@ -4,18 +4,12 @@
  * catalogue's file; and what searches cost then. The answers must be those of the file without the removed items and
  * of lists of the added ones, merged.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "hits.h"
 
 enum { K = BENCH_HITS_K, BATCH = 1000, BATCHES = 10, N = BATCH * BATCHES, ROUNDS = 5 };
 
 typedef struct updates_bench {
-    bench_scan_run *run;
     thr_hits *file, *updated, *added; /* added: lists of the added items alone, as a file */
-    const bench_hits_query *queries;
     uint64_t n_items;
     bench_catalogue more; /* what is added */
     uint64_t removed[N];
@@ -50,99 +44,79 @@ static void update(updates_bench *b, int batch) {
     changes.features = b->more.features + offsets[0];
     changes.n_removed = BATCH;
     changes.removed_ids = b->removed + first;
-    const double start = bench_clock();
-    bench_must(b->run, thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &b->run->err));
-    thr_hits_free(b->updated);
-    b->seconds[batch] = bench_clock() - start;
+    for (BENCH_BEST(b->seconds[batch], 1)) {
+        bench_must(thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &bench.err));
+        thr_hits_free(b->updated);
+    }
     b->updated = next;
 }
 
-static void search(updates_bench *b, thr_hits *hits, int size, const uint64_t *filter, bench_hits_answer *a) {
+static void search(updates_bench *b, thr_hits *hits, const bench_hits_query *query, const uint64_t *filter,
+                   bench_hits_answer *a) {
     thr_hits_search_options options;
     thr_hits_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = b->n_items;
-    bench_hits_ask(b->run, hits, &b->queries[size], &options, a);
+    bench_must(bench_hits_ask(hits, query, &options, a, &bench.err));
 }
 
-static void check(updates_bench *b, int size) {
+static void check(updates_bench *b, const bench_hits_query *query) {
     bench_hits_answer found, file, added;
-    search(b, b->updated, size, NULL, &found);
-    search(b, b->file, size, b->left, &file);
-    search(b, b->added, size, NULL, &added);
+    search(b, b->updated, query, NULL, &found);
+    search(b, b->file, query, b->left, &file);
+    search(b, b->added, query, NULL, &added);
     for (size_t i = 0, f = 0, a = 0; i < K; i++) {
         const bool is_added = added.values[a] > file.values[f];
         const uint64_t id = is_added ? b->n_items + added.ids[a] : file.ids[f];
         const float value = is_added ? added.values[a] : file.values[f];
         if (found.ids[i] != id || found.values[i] != value) /* to the bit */
-            bench_fail(b->run, "after updates, number %zu is item %llu with %g, not %llu with %g", i,
+            bench_fail("after updates, number %zu is item %llu with %g, not %llu with %g", i,
                        (unsigned long long)found.ids[i], (double)found.values[i], (unsigned long long)id,
                        (double)value);
         *(is_added ? &a : &f) += 1;
     }
 }
 
-/* In turns, the best round of each. */
-static void measure(updates_bench *b, int size, double *alone, double *changed) {
+static void report_query(updates_bench *b, const bench_hits_query *query, bench_table *table) {
     bench_hits_answer a;
-    *alone = *changed = INFINITY;
+    double alone = INFINITY, changed = INFINITY;
+    check(b, query);
     for (int round = 0; round < ROUNDS; round++) {
-        double start = bench_clock();
-        search(b, b->file, size, NULL, &a);
-        *alone = fmin(*alone, bench_clock() - start);
-        start = bench_clock();
-        search(b, b->updated, size, NULL, &a);
-        *changed = fmin(*changed, bench_clock() - start);
+        for (BENCH_ALSO(alone))
+            search(b, b->file, query, NULL, &a);
+        for (BENCH_ALSO(changed))
+            search(b, b->updated, query, NULL, &a);
     }
+    bench_row(table, "a query of %u features, the file alone | %.2f | 1.00", query->n, alone * 1e3);
+    bench_row(table, "a query of %u features, 10,000 added and 10,000 removed | %.2f | %.2f", query->n, changed * 1e3,
+              changed / alone);
 }
 
-static void report(updates_bench *b, int n_sizes) {
-    static bench_table table;
-    bench_table_begin(&table, "Updates: 1,000 items added and 1,000 removed at a time; one thread",
-                      "what | ms | over the file alone");
-    static const struct {
-        const char *what;
-        int batch;
-    } rows[] = {{"the first update, which also indexes the file's rows", 0},
-                {"the second", 1},
-                {"the tenth, 9,000 added and 9,000 removed before it", BATCHES - 1}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bench_row(&table, "%s | %.2f | ", rows[i].what, b->seconds[rows[i].batch] * 1e3);
-    }
-    for (int size = 0; size < n_sizes; size++) {
-        double alone, changed;
-        check(b, size);
-        measure(b, size, &alone, &changed);
-        for (int side = 0; side < 2; side++) {
-            bench_row(&table, "a query of %u features, %s | %.2f | %.2f", b->queries[size].n,
-                      side == 0 ? "the file alone" : "10,000 added and 10,000 removed",
-                      (side == 0 ? alone : changed) * 1e3, side == 0 ? 1.0 : changed / alone);
-        }
-    }
-    bench_print(b->run, &table);
-}
-
-void bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hits_query *const *queries,
                         int n_queries) {
+    static bench_table table;
     if (c->n_items < 2 * N) {
-        bench_say(run, "Too few items for %d to be removed: updates are not measured.\n\n", N);
+        bench_say("Too few items for %d to be removed: updates are not measured.\n\n", N);
         return;
     }
-    updates_bench *b = bench_room(run, sizeof *b);
-    char path[1100];
-    (void)snprintf(path, sizeof path, "%s/added.hits", run->scratch);
-    *b = (updates_bench){.run = run, .file = hits, .queries = queries, .n_items = c->n_items};
-    b->left = bench_room(run, (c->n_items / 64 + 1) * sizeof *b->left);
-    b->more = bench_catalogue_draw(run, N, c->n_features, 21);
+    updates_bench *b = bench_room(sizeof *b);
+    const char *path = bench_path("added.hits");
+    *b = (updates_bench){.file = hits, .n_items = c->n_items};
+    b->left = bench_room((c->n_items / 64 + 1) * sizeof *b->left);
+    b->more = bench_catalogue_draw(N, c->n_features, 21);
     draw_removed(b);
-    (void)bench_hits_build(run, run->context, &b->more, path, THR_HITS_ORDER_FEATURES);
-    b->added = bench_hits_open(run, path);
+    (void)bench_hits_build(bench.context, &b->more, path, THR_HITS_ORDER_FEATURES);
+    b->added = bench_hits_open(path);
     for (int batch = 0; batch < BATCHES; batch++)
         update(b, batch);
-    report(b, n_queries);
+    bench_table_begin(&table, "Updates: 1,000 items added and 1,000 removed at a time; one thread",
+                      "what | ms | over the file alone");
+    bench_row(&table, "the first update, which also indexes the file's rows | %.2f | ", b->seconds[0] * 1e3);
+    bench_row(&table, "the second | %.2f | ", b->seconds[1] * 1e3);
+    bench_row(&table, "the tenth, 9,000 added and 9,000 removed before it | %.2f | ", b->seconds[BATCHES - 1] * 1e3);
+    for (int q = 0; q < n_queries; q++)
+        report_query(b, queries[q], &table);
+    bench_print(&table);
     thr_hits_free(b->updated);
     thr_hits_free(b->added);
-    bench_catalogue_free(&b->more);
-    free(b->left);
-    free(b);
 }

@@ -3,7 +3,6 @@
  * ways.c - what posting lists are compared with, each written as well as plain C allows: the compiler vectorises
  * what can be, and nothing is looked up that could be known before.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "hits.h"
@@ -34,60 +33,49 @@ static void fill_windows(bench_ways *w) {
     }
 }
 
-void bench_ways_make(bench_scan_run *run, bench_ways *w, const bench_catalogue *c) {
-    uint64_t *next = bench_room(run, c->n_features * sizeof *next);
+void bench_ways_make(bench_ways *w, const bench_catalogue *c) {
+    uint64_t *next = bench_room(c->n_features * sizeof *next);
     *w = (bench_ways){.catalogue = c, .n_windows = (uint32_t)((c->n_items + WINDOW - 1) / WINDOW)};
-    w->starts = bench_room(run, (c->n_features + 1) * sizeof *w->starts);
-    w->items = bench_room(run, c->n_postings * sizeof *w->items);
-    w->window_starts = bench_room(run, (size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
-    w->local = bench_room(run, c->n_postings * sizeof *w->local);
-    w->dense = bench_room(run, c->n_features * sizeof *w->dense);
+    w->starts = bench_room((c->n_features + 1) * sizeof *w->starts);
+    w->items = bench_room(c->n_postings * sizeof *w->items);
+    w->window_starts = bench_room((size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
+    w->local = bench_room(c->n_postings * sizeof *w->local);
+    w->dense = bench_room(c->n_features * sizeof *w->dense);
     fill_columns(w, next);
     fill_windows(w);
-    bench_blocks_make(run, w);
-    free(next);
+    bench_blocks_make(w);
 }
 
-void bench_ways_free(bench_ways *w) {
-    free(w->starts);
-    free(w->items);
-    free(w->window_starts);
-    free(w->local);
-    free(w->dense);
-    bench_blocks_free(w);
-    *w = (bench_ways){.n_windows = 0};
-}
-
-void bench_way_csr(bench_ways *w, const uint32_t *features, const float *weights, uint32_t n, float *sums) {
+void bench_way_csr(bench_ways *w, const bench_hits_query *query, float *sums) {
     const bench_catalogue *c = w->catalogue;
-    for (uint32_t i = 0; i < n; i++)
-        w->dense[features[i]] = weights[i];
+    for (uint32_t i = 0; i < query->n; i++)
+        w->dense[query->features[i]] = query->weights[i];
     for (uint64_t i = 0; i < c->n_items; i++) {
         float sum = 0;
         for (uint64_t e = c->offsets[i]; e < c->offsets[i + 1]; e++)
             sum += w->dense[c->features[e]];
         sums[i] = sum;
     }
-    for (uint32_t i = 0; i < n; i++)
-        w->dense[features[i]] = 0;
+    for (uint32_t i = 0; i < query->n; i++)
+        w->dense[query->features[i]] = 0;
 }
 
-void bench_way_columns(bench_ways *w, const uint32_t *features, const float *weights, uint32_t n, float *sums) {
+void bench_way_columns(bench_ways *w, const bench_hits_query *query, float *sums) {
     memset(sums, 0, w->catalogue->n_items * sizeof *sums);
-    for (uint32_t i = 0; i < n; i++) {
-        const float weight = weights[i];
-        for (uint64_t e = w->starts[features[i]]; e < w->starts[features[i] + 1]; e++)
+    for (uint32_t i = 0; i < query->n; i++) {
+        const float weight = query->weights[i];
+        for (uint64_t e = w->starts[query->features[i]]; e < w->starts[query->features[i] + 1]; e++)
             sums[w->items[e]] += weight;
     }
 }
 
-void bench_way_windows(bench_ways *w, const uint32_t *features, const float *weights, uint32_t n, float *sums) {
+void bench_way_windows(bench_ways *w, const bench_hits_query *query, float *sums) {
     memset(sums, 0, w->catalogue->n_items * sizeof *sums);
     for (uint32_t window = 0; window < w->n_windows; window++) {
         float *part = sums + (size_t)window * WINDOW;
-        for (uint32_t i = 0; i < n; i++) {
-            const uint64_t *starts = w->window_starts + (size_t)features[i] * (w->n_windows + 1) + window;
-            const float weight = weights[i];
+        for (uint32_t i = 0; i < query->n; i++) {
+            const uint64_t *starts = w->window_starts + (size_t)query->features[i] * (w->n_windows + 1) + window;
+            const float weight = query->weights[i];
             for (uint64_t e = starts[0]; e < starts[1]; e++)
                 part[w->local[e]] += weight;
         }

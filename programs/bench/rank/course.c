@@ -8,13 +8,9 @@
  * solver's own: values are float32 in ours and double in the classic way, and the two functions' least parted by 1e-8.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/program.h"
 #include "rank.h"
 #include "cli/messages.h"
 
@@ -26,13 +22,10 @@ static const double EPSILON = 1e-9; /* f is some (1e-9 |gradient at 0|)^2 above 
 static const double CLOSE = 1e-6;   /* relative, of the least of all solvers */
 
 typedef struct course_bench {
-    bench_scan_run *run;
-    const char *name, *dir;
+    const char *name;
     double c, least[N_SOLVERS];
     bench_rank_course courses[N_SOLVERS];
     bench_table table;
-    const char *plots[4]; /* what they are of */
-    int n_plots;
 } course_bench;
 
 /* ------------------------------------------------------------------------------------------------ runs */
@@ -50,7 +43,7 @@ static void run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_metho
     options.method = method;
     options.on_step = note_step;
     options.on_step_user = course;
-    bench_must(b->run, thr_rank_train(b->run->context, ranking, &options, &model, NULL, &b->run->err));
+    bench_must(thr_rank_train(bench.context, ranking, &options, &model, NULL, &bench.err));
     thr_rank_model_free(model);
 }
 
@@ -61,10 +54,10 @@ static void run_round(course_bench *b, const thr_ranking *ranking, const char *p
     if (solver < 2)
         run_ours(b, ranking, (thr_rank_method)solver, &round);
     else
-        bench_classic_train(b->run, path, b->c, EPSILON, &round, &result);
+        bench_classic_train(path, b->c, EPSILON, &round, &result);
     for (int i = 0; i < round.n && kept->n != 0; i++) {
         if (i >= kept->n || round.objectives[i] != kept->objectives[i])
-            bench_fail(b->run, "%s, %s: step %d is not what it was in the round before", b->name, SOLVERS[solver], i);
+            bench_fail("%s, %s: step %d is not what it was in the round before", b->name, SOLVERS[solver], i);
         round.seconds[i] = fmin(round.seconds[i], kept->seconds[i]);
     }
     *kept = round;
@@ -81,7 +74,7 @@ static void run_solvers(course_bench *b, const thr_ranking *ranking, const char 
         for (int i = 1; i < course->n; i++)
             *least = fmin(*least, course->objectives[i]);
         if (fabs(*least / b->least[0] - 1) > CLOSE)
-            bench_fail(b->run, "%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver], *least);
+            bench_fail("%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver], *least);
     }
 }
 
@@ -91,43 +84,32 @@ static double above(const course_bench *b, int solver, int i) {
     return b->courses[solver].objectives[i] / b->least[solver] - 1;
 }
 
-/* The first step that is as near as that; -1 where none is. */
-static double seconds_to(const course_bench *b, int solver, double level) {
-    for (int i = 0; i < b->courses[solver].n; i++)
-        if (above(b, solver, i) <= level)
-            return b->courses[solver].seconds[i];
-    return -1;
-}
-
+/* Seconds to the first step that is as near as each of LEVELS. */
 static void add_rows(course_bench *b) {
     for (int solver = 0; solver < N_SOLVERS; solver++) {
-        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], b->courses[solver].n - 1);
-        for (int i = 0; i < N_LEVELS; i++) {
-            const double seconds = seconds_to(b, solver, LEVELS[i]);
-            bench_cells(&b->table, seconds < 0 ? "-" : "%.3f", seconds);
+        const bench_rank_course *course = &b->courses[solver];
+        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], course->n - 1);
+        for (int level = 0, i = 0; level < N_LEVELS; level++) {
+            while (i < course->n && above(b, solver, i) > LEVELS[level])
+                i++;
+            bench_cells(&b->table, i == course->n ? "-" : "%.3f", course->seconds[i < course->n ? i : 0]);
         }
     }
 }
 
-static void write_csv(const course_bench *b, const char *path) {
+/* A picture of it is drawn by programs/bench/shared/plots.py. */
+static void write_csv(course_bench *b) {
+    char path[1200];
+    (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", bench.values->curves, b->name);
     FILE *file = fopen(path, "w");
-    for (int solver = -1; file != NULL && solver < N_SOLVERS; solver++) {
-        if (solver < 0)
-            (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
-        for (int i = 0; solver >= 0 && i < b->courses[solver].n; i++)
+    if (file != NULL)
+        (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
+    for (int solver = 0; file != NULL && solver < N_SOLVERS; solver++)
+        for (int i = 0; i < b->courses[solver].n; i++)
             (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->courses[solver].seconds[i],
                           b->courses[solver].objectives[i], above(b, solver, i));
-    }
     if (file == NULL || ferror(file) || fclose(file) != 0)
-        bench_fail(b->run, "%s: could not be written", path);
-}
-
-/* A picture of it is drawn by programs/bench/shared/plots.py. */
-static void write_file(course_bench *b) {
-    char path[1200];
-    (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", b->dir, b->name);
-    write_csv(b, path);
-    b->plots[b->n_plots++] = b->name;
+        bench_fail("%s: could not be written", path);
 }
 
 /* ------------------------------------------------------------------------------------------------ examples */
@@ -135,45 +117,45 @@ static void write_file(course_bench *b) {
 /* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
 static void measure(course_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
-    bench_scan_run *run = b->run;
+    const char *path = bench_path("course.svm");
     thr_ranking *ranking = NULL;
-    char path[1100];
     b->name = name;
     b->c = c;
     memset(b->courses, 0, sizeof b->courses);
-    (void)snprintf(path, sizeof path, "%s/course.svm", run->scratch);
-    (void)bench_examples_write(run, e, e->shape.n_queries, path);
-    bench_must(run, thr_ranking_from_matrix(run->context, &rows, e->labels, e->queries, &ranking, &run->err));
+    (void)bench_examples_write(e, e->shape.n_queries, path);
+    bench_must(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
     run_solvers(b, ranking, path);
     thr_ranking_free(ranking);
     add_rows(b);
-    write_file(b);
+    write_csv(b);
 }
 
-static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double share, double c) {
+static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double c) {
+    const double share = shape->classic_share * (double)bench.values->items / 100;
+    const size_t mark = bench_mark();
     bench_rank_shape less = *shape;
     less.n_rows = (uint64_t)((double)shape->n_rows * share);
     less.n_queries = (uint64_t)ceil((double)shape->n_queries * share);
-    bench_examples e = bench_examples_draw(b->run, &less);
+    const bench_examples e = bench_examples_draw(&less);
     measure(b, shape->name, &e, c);
-    bench_examples_free(&e);
+    bench_release(mark);
 }
 
 /* The public set, where it is there; C as the paper has it. */
-static void measure_real(course_bench *b, const char *data) {
+static bool measure_real(course_bench *b) {
     char path[1100];
     thr_ranking *ranking = NULL;
-    (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", data);
-    const thr_status status = thr_ranking_open(b->run->context, path, NULL, &ranking, &b->run->err);
+    (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", bench.values->data);
+    const thr_status status = thr_ranking_open(bench.context, path, NULL, &ranking, &bench.err);
     if (status == THR_ENOTFOUND) {
         prog_note("%s does not exist: MQ2007 is left out; give the directory of the public data by --data", path);
-        return;
+        return false;
     }
-    bench_must(b->run, status);
+    bench_must(status);
     const thr_ranking_view view = thr_ranking_get_view(ranking);
-    uint64_t *queries = bench_room(b->run, view.n_rows * sizeof *queries);
+    uint64_t *queries = bench_room(view.n_rows * sizeof *queries);
     if (view.dense == NULL)
-        bench_fail(b->run, "%s: not dense", path);
+        bench_fail("%s: not dense", path);
     for (uint64_t q = 0; q < view.n_queries; q++)
         for (uint64_t i = view.offsets[q]; i < view.offsets[q + 1]; i++)
             queries[i] = view.queries[q];
@@ -184,31 +166,33 @@ static void measure_real(course_bench *b, const char *data) {
         .queries = queries,
         .offsets = (uint64_t *)(uintptr_t)view.offsets};
     measure(b, "MQ2007", &e, 1);
-    free(queries);
     thr_ranking_free(ranking);
+    return true;
 }
 
-void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
-                            double c) {
-    course_bench *b = bench_room(run, sizeof *b);
-    b->run = run;
-    b->dir = run->values->curves;
+static void link_plot(const char *name) {
+    bench_say("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
+}
+
+void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
+    course_bench *b = bench_room(sizeof *b);
+    const char *dir = bench.values->curves;
     bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
                       "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
-    if (mkdir(b->dir, 0777) != 0 && errno != EEXIST)
-        bench_fail(run, "%s: no directory can be made there", b->dir);
-    measure_real(b, run->values->data);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        bench_fail("%s: no directory can be made there", dir);
+    const bool is_real = measure_real(b);
     for (int i = 0; i < n_shapes; i++)
-        measure_drawn(b, &shapes[i], shares[i] * (double)run->values->items / 100, c);
-    bench_say_machine(run, "rank --convergence");
-    bench_say(run,
-              "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
+        measure_drawn(b, &shapes[i], c);
+    bench_say_machine("rank --convergence");
+    bench_say("How far each solver is above its least objective, as a share of it, by seconds from the start; all "
               "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
               "MSLR-WEB30K's shape a tenth of the rows.\n\n",
               c);
-    bench_print(run, &b->table);
-    for (int i = 0; i < b->n_plots; i++)
-        bench_say(run, "![Convergence on %s](convergence-%s.svg)\n\n", b->plots[i], b->plots[i]);
-    prog_note("Written: %s/convergence-*.csv", b->dir);
-    free(b);
+    bench_print(&b->table);
+    if (is_real)
+        link_plot("MQ2007");
+    for (int i = 0; i < n_shapes; i++)
+        link_plot(shapes[i].name);
+    prog_note("Written: %s/convergence-*.csv", dir);
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "rank.h"
@@ -23,13 +21,12 @@ static int by_score(const void *a, const void *b) {
 }
 
 /* Levels are equally many rows each, but that few are at the top: the square of the place. */
-static void label_query(bench_examples *e, uint64_t first, uint64_t n, scored *rows) {
+static void label_query(bench_examples *e, uint64_t n, scored *rows) {
     qsort(rows, n, sizeof *rows, by_score);
     for (uint64_t i = 0; i < n; i++) {
         const double place = (double)i / (double)n, share = e->shape.n_levels <= 10 ? place * place : place;
         e->labels[rows[i].row] = floor(share * (double)e->shape.n_levels);
     }
-    (void)first;
 }
 
 static void draw_rows(bench_examples *e, uint64_t seed, const double *weights, double *means, scored *rows) {
@@ -50,44 +47,30 @@ static void draw_rows(bench_examples *e, uint64_t seed, const double *weights, d
             rows[i] = (scored){score, first + i};
             e->queries[first + i] = q + 1;
         }
-        label_query(e, first, n, rows);
+        label_query(e, n, rows);
     }
 }
 
-bench_examples bench_examples_draw(bench_scan_run *run, const bench_rank_shape *shape) {
-    const uint64_t seed = run->program->globals.seed;
-    uint64_t state = seed + 1, longest = 0;
+bench_examples bench_examples_draw(const bench_rank_shape *shape) {
+    const uint64_t seed = bench.program->globals.seed;
+    uint64_t state = seed + 1;
     bench_examples e = {.shape = *shape,
-                        .values = bench_room(run, shape->n_rows * shape->n_features * sizeof *e.values),
-                        .labels = bench_room(run, shape->n_rows * sizeof *e.labels),
-                        .queries = bench_room(run, shape->n_rows * sizeof *e.queries),
-                        .offsets = bench_room(run, (shape->n_queries + 1) * sizeof *e.offsets)};
-    double *weights = bench_room(run, shape->n_features * sizeof *weights);
-    double *means = bench_room(run, shape->n_features * sizeof *means);
-    for (uint64_t q = 0; q <= shape->n_queries; q++) {
+                        .values = bench_room(shape->n_rows * shape->n_features * sizeof *e.values),
+                        .labels = bench_room(shape->n_rows * sizeof *e.labels),
+                        .queries = bench_room(shape->n_rows * sizeof *e.queries),
+                        .offsets = bench_room((shape->n_queries + 1) * sizeof *e.offsets)};
+    double *weights = bench_room(shape->n_features * sizeof *weights);
+    double *means = bench_room(shape->n_features * sizeof *means);
+    for (uint64_t q = 0; q <= shape->n_queries; q++)
         e.offsets[q] = q * shape->n_rows / shape->n_queries;
-        const uint64_t n = q == 0 ? 0 : e.offsets[q] - e.offsets[q - 1];
-        longest = n > longest ? n : longest;
-    }
-    scored *rows = bench_room(run, (longest + 1) * sizeof *rows);
+    scored *rows = bench_room((shape->n_rows / shape->n_queries + 1) * sizeof *rows); /* of the longest query */
     for (uint32_t f = 0; f < shape->n_features; f++)
         weights[f] = uniform(&state) * 2 - 1;
     draw_rows(&e, seed, weights, means, rows);
-    free(rows);
-    free(weights);
-    free(means);
     return e;
 }
 
-void bench_examples_free(bench_examples *e) {
-    free(e->values);
-    free(e->labels);
-    free(e->queries);
-    free(e->offsets);
-    *e = (bench_examples){.values = NULL};
-}
-
-uint64_t bench_examples_write(bench_scan_run *run, const bench_examples *e, uint64_t n_queries, const char *path) {
+uint64_t bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path) {
     FILE *file = fopen(path, "w");
     const uint32_t d = e->shape.n_features;
     for (uint64_t i = 0; file != NULL && i < e->offsets[n_queries]; i++) {
@@ -98,6 +81,6 @@ uint64_t bench_examples_write(bench_scan_run *run, const bench_examples *e, uint
     }
     const long bytes = file != NULL ? ftell(file) : -1;
     if (file == NULL || ferror(file) || fclose(file) != 0 || bytes < 0)
-        bench_fail(run, "%s: could not be written", path);
+        bench_fail("%s: could not be written", path);
     return (uint64_t)bytes;
 }

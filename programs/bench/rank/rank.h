@@ -5,7 +5,7 @@
 #ifndef THRESHER_BENCH_RANK_H
 #define THRESHER_BENCH_RANK_H
 
-#include "run.h"
+#include "bench.h"
 
 /* ------------------------------------------------------------------------------------------------ examples.c */
 
@@ -14,6 +14,7 @@ typedef struct bench_rank_shape {
     uint64_t n_rows, n_queries;
     uint32_t n_features, n_levels; /* of a query's labels, at most */
     bool badly_scaled;             /* a feature in three has values a hundred times as large */
+    double classic_share;          /* of the rows, which the classic way has time for */
 } bench_rank_shape;
 
 /* Rows by query: query q has rows offsets[q] to offsets[q + 1] - 1. */
@@ -25,14 +26,13 @@ typedef struct bench_examples {
 } bench_examples;
 
 /*
- * Values from 0 to 1, a query's around means of its own; labels are places in the order of a linear score with noise,
- * put into levels. The same for the same seed.
+ * In bench_room's memory. Values from 0 to 1, a query's around means of its own; labels are places in the order of a
+ * linear score with noise, put into levels. The same for the same seed.
  */
-bench_examples bench_examples_draw(bench_scan_run *run, const bench_rank_shape *shape);
-void bench_examples_free(bench_examples *e);
+bench_examples bench_examples_draw(const bench_rank_shape *shape);
 
 /* The first n_queries as an SVMlight file, of so many bytes. */
-uint64_t bench_examples_write(bench_scan_run *run, const bench_examples *e, uint64_t n_queries, const char *path);
+uint64_t bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path);
 
 /* ------------------------------------------------------------------------------------------------- classic.c */
 
@@ -56,13 +56,12 @@ typedef struct bench_rank_course {
 void bench_rank_course_add(bench_rank_course *course, double seconds, double objective);
 
 /* course, without the time of reading, may be NULL. */
-void bench_classic_train(bench_scan_run *run, const char *path, double c, double epsilon, bench_rank_course *course,
+void bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
                          bench_classic_result *result);
 
 /* -------------------------------------------------------------------------------------------------- course.c */
 
 /* Curves and a table of how near each solver is to the least of f, on shares of the shapes and on MQ2007. */
-void bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
-                            double c);
+void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c);
 
 #endif

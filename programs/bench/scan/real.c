@@ -4,12 +4,11 @@
  *
  * The truth is our own exact scan, which the peers confirm; recall counts ids. Queries are answered one at a time.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/program.h"
-#include "run.h"
+#include "scan.h"
 #include "cli/messages.h"
 
 enum { K = 10, REPEATS = 5, N_COUNTS = 7, FIRST_BITS = 2, LAST_BITS = 4 };
@@ -21,48 +20,39 @@ typedef struct real_data {
     uint64_t n_base, n_queries;
     uint32_t n_dims;
     uint64_t *truth, *answers;
+    uint64_t n_allocations, n_counted; /* of queries that are not the first of their kind, and how many these are */
 } real_data;
 
-/*
- * Answer every query by itself; the best of some passes, seconds a query. What passes after the first allocate is
- * counted.
- */
-static double time_queries(bench_scan_run *run, thr_index *index, const real_data *data,
-                           const thr_search_options *options, uint64_t *ids) {
+/* Answer every query by itself; the best of some passes, seconds a query. Those after the first count allocations. */
+static double time_queries(thr_index *index, real_data *data, const thr_search_options *options, uint64_t *ids) {
     double best = INFINITY;
     uint64_t before = 0;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        const double start = bench_clock();
-        for (uint64_t q = 0; q < data->n_queries; q++) {
-            const thr_matrix one = thr_matrix_f32(data->queries + q * data->n_dims, 1, data->n_dims);
-            bench_must(run, thr_index_search(index, &one, K, options, ids + q * K, NULL, &run->err));
-        }
-        const double took = (bench_clock() - start) / (double)data->n_queries;
-        best = took < best ? took : best;
-        before = repeat == 0 ? run->allocations.n : before;
+        for (BENCH_ALSO(best))
+            for (uint64_t q = 0; q < data->n_queries; q++)
+                bench_ask(index, data->queries + q * data->n_dims, data->n_dims, K, options, ids + q * K, NULL);
+        before = repeat == 0 ? bench.allocations.n : before;
     }
-    run->query_allocations += run->allocations.n - before;
-    run->queries_counted += (REPEATS - 1) * data->n_queries;
-    return best;
+    data->n_allocations += bench.allocations.n - before;
+    data->n_counted += (REPEATS - 1) * data->n_queries;
+    return best / (double)data->n_queries;
 }
 
 /* False where there are no such files. */
-static bool load(bench_scan_run *run, real_data *data) {
+static bool load(real_data *data) {
+    static const char *const ENDINGS[] = {".xz", ""};
     char path[2][4096];
-    for (int xz = 1; xz >= 0; xz--) {
-        (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
-        (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
-        const thr_status status =
-            bench_load(run->context, path[0], &data->base, &data->n_base, &data->n_dims, &run->err);
-        if (status == THR_ENOTFOUND || status == THR_EUNSUPPORTED) {
-            free(data->base);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", bench.values->data, ENDINGS[i]);
+        (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", bench.values->data, ENDINGS[i]);
+        const thr_status status = bench_load(path[0], &data->base, &data->n_base, &data->n_dims);
+        if (status == THR_ENOTFOUND || status == THR_EUNSUPPORTED)
             continue;
-        }
-        bench_must(run, status);
-        bench_must(run, bench_load(run->context, path[1], &data->queries, &data->n_queries, &data->n_dims, &run->err));
+        bench_must(status);
+        bench_must(bench_load(path[1], &data->queries, &data->n_queries, &data->n_dims));
         return true;
     }
-    bench_say(run, "Left out: no real vectors at %s (see --data).\n\n", path[0]);
+    bench_say("Left out: no real vectors at %s (see --data).\n\n", path[0]);
     return false;
 }
 
@@ -73,20 +63,19 @@ typedef struct real_best {
     uint64_t count;
 } real_best;
 
-static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, real_best *best) {
-    char dir[2048];
-    (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
+static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_best *best) {
+    const char *dir = bench_path("real%u", bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
     thr_reader *reader = NULL;
     thr_index_build_options build;
     thr_index_build_options_init(&build);
     build.item_bits = bits;
-    bench_must(run, thr_reader_from_matrix(run->context, &rows, &reader, &run->err));
-    thr_index *index = bench_make_index(run, run->context, reader, dir, &build);
+    bench_must(thr_reader_from_matrix(bench.context, &rows, &reader, &bench.err));
+    thr_index *index = bench_build(bench.context, reader, dir, &build);
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    const double exact = time_queries(run, index, data, &options, data->truth);
+    const double exact = time_queries(index, data, &options, data->truth);
     if (exact < best->exact) {
         best->exact = exact;
         size_t size = 0;
@@ -98,9 +87,9 @@ static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, benc
     const thr_recall_rows truth = {data->truth, NULL, K}, found = {data->answers, NULL, K};
     for (int i = 0; i < N_COUNTS; i++) {
         options.n_candidates = COUNTS[i];
-        const double took = time_queries(run, index, data, &options, data->answers);
+        const double took = time_queries(index, data, &options, data->answers);
         double recall = 0;
-        bench_must(run, thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err));
+        bench_must(thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &bench.err));
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
@@ -111,75 +100,59 @@ static void bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, benc
 }
 
 /* The peers are programs of their own: they read the same vectors, and print rows of the table. */
-static void bench_peers(bench_scan_run *run, const real_data *data) {
-    if (run->program->globals.json)
-        return;
-    if (strchr(run->scratch, '\'') != NULL) {
-        bench_say(run, "The peers were left out: there is a quote in the scratch directory's name.\n\n");
+static void bench_peers(const real_data *data) {
+    if (strchr(bench.scratch, '\'') != NULL) {
+        bench_say("The peers were left out: there is a quote in the scratch directory's name.\n\n");
         return;
     }
-    char base[2048], queries[2048], command[8192];
-    (void)snprintf(base, sizeof base, "%s/base.fbin", run->scratch);
-    (void)snprintf(queries, sizeof queries, "%s/query.fbin", run->scratch);
-    char truth[2048];
-    (void)snprintf(truth, sizeof truth, "%s/truth.u64", run->scratch);
-    bench_save_fbin(run, base, data->base, data->n_base, data->n_dims);
-    bench_save_fbin(run, queries, data->queries, data->n_queries, data->n_dims);
-    bench_save(run, truth, "wb", data->truth, data->n_queries * K * sizeof *data->truth);
-    bench_say(run, "### Peers, exact search of the same vectors, one thread, k = 10\n\n");
-    (void)snprintf(
-        command, sizeof command,
-        "OMP_NUM_THREADS=1 PYTHONPATH=programs${PYTHONPATH:+:$PYTHONPATH} python3 programs/bench/search/exact.py "
-        "'%s' '%s' '%s' %d",
-        base, queries, truth, K);
+    const char *base = bench_path("base.fbin"), *queries = bench_path("query.fbin"), *truth = bench_path("truth.u64");
+    char command[8192];
+    bench_save_fbin(base, data->base, data->n_base, data->n_dims);
+    bench_save_fbin(queries, data->queries, data->n_queries, data->n_dims);
+    bench_save(truth, "wb", data->truth, data->n_queries * K * sizeof *data->truth);
+    bench_say("### Peers, exact search of the same vectors, one thread, k = 10\n\n");
+    (void)snprintf(command, sizeof command, BENCH_PYTHON " programs/bench/search/exact.py '%s' '%s' '%s' %d", base,
+                   queries, truth, K);
     /* Fixed words and names without a quote. */
     if (system(command) != 0) // NOLINT(cert-env33-c)
-        bench_say(run, "The peers could not be run: programs/bench/search/exact.py needs Python with numpy, faiss-cpu "
-                       "and usearch, "
-                       "and the project's directory as the current one.\n");
-    bench_say(run, "\n");
+        bench_say("The peers could not be run: programs/bench/search/exact.py needs Python with numpy, faiss-cpu and "
+                  "usearch, and the project's directory as the current one.\n");
+    bench_say("\n");
 }
 
-static void measure(bench_scan_run *run, real_data *data) {
+static void measure(real_data *data) {
     static bench_table table;
     bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
                       "bits | candidates | recall@10 | ms a query | queries/s | times exact");
     real_best best = {.exact = INFINITY, .ms = INFINITY};
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++)
-        bench_bits(run, data, bits, &table, &best);
+        bench_bits(data, bits, &table, &best);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / best.exact;
-    const char *slash = strrchr(run->values->data, '/');
-    bench_say(run, "Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : run->values->data,
+    const char *slash = strrchr(bench.values->data, '/');
+    bench_say("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : bench.values->data,
               (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
-    bench_print(run, &table);
-    bench_say(run, "Without --candidates %llu are refined for k = %d.\n\n",
-              (unsigned long long)thr_search_candidates(K), K);
+    bench_print(&table);
+    bench_say("Without --candidates %llu are refined for k = %d.\n\n", (unsigned long long)thr_search_candidates(K), K);
     bench_say(
-        run,
         "Exact scan: %.3f ms a query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
         "queries: a plain read of the same mapped file runs at %.1f GB/s (share %.2f), one of memory at %.1f GB/s.\n\n",
-        best.exact * 1e3, rate * 1e-9, best.read * 1e-9, rate / best.read, run->anonymous_bandwidth * 1e-9);
-    bench_figure(run, "exact_share_of_memory_bandwidth", rate / run->anonymous_bandwidth, 0.80, true,
-                 "exact float scan of these real vectors over plain read of memory");
-    bench_figure(run, "search_over_exact", best.share, 6.0, true,
-                 "search at recall@10 %.4f (%u bits, %llu candidates) over the exact scan", best.recall, best.bits,
-                 (unsigned long long)best.count);
-    bench_figure(run, "query_path_allocations", (double)run->query_allocations, 0, false,
-                 "allocations in %llu queries after warm-up", (unsigned long long)run->queries_counted);
-    if (run->values->peers)
-        bench_peers(run, data);
+        best.exact * 1e3, rate * 1e-9, best.read * 1e-9, rate / best.read, bench_memory_bandwidth() * 1e-9);
+    bench_at_least(rate / bench_memory_bandwidth(), 0.80,
+                   "exact float scan of these real vectors over plain read of memory");
+    bench_at_least(best.share, 6.0, "search at recall@10 %.4f (%u bits, %llu candidates) over the exact scan",
+                   best.recall, best.bits, (unsigned long long)best.count);
+    bench_at_most((double)data->n_allocations, 0, "allocations in %llu queries after warm-up",
+                  (unsigned long long)data->n_counted);
+    if (bench.values->peers)
+        bench_peers(data);
 }
 
-void bench_real(bench_scan_run *run) {
+void bench_real(void) {
     real_data data = {0};
-    if (!load(run, &data))
+    if (!load(&data))
         return;
-    data.truth = bench_room(run, (size_t)data.n_queries * K * sizeof *data.truth);
-    data.answers = bench_room(run, (size_t)data.n_queries * K * sizeof *data.answers);
-    measure(run, &data);
-    free(data.base);
-    free(data.queries);
-    free(data.truth);
-    free(data.answers);
+    data.truth = bench_room((size_t)data.n_queries * K * sizeof *data.truth);
+    data.answers = bench_room((size_t)data.n_queries * K * sizeof *data.answers);
+    measure(&data);
 }

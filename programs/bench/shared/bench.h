@@ -1,33 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.h - what the benchmarks share: the clock, the machine, scratch files, test vectors, and the report.
+ * bench.h - what the benchmarks share: the run, the clock, the machine, files, drawn data, and the report.
  *
- * Benchmarks use the public API only, as a user would.
+ * Benchmarks use the public API only, as a user would. A process runs one of them, so the run is a global.
  */
 #ifndef THRESHER_BENCH_H
 #define THRESHER_BENCH_H
 
+#include <math.h>
 #include <stdio.h>
 
 #include <thresher/thresher.h>
 
-struct prog_command;
-extern const struct prog_command bench_scan_command, bench_filter_command, bench_tower_command, bench_hits_command,
-    bench_rank_command, bench_head_command, bench_writer_command;
+#include "cli/program.h"
 
-/* ---------------------------------------------------------------------------------------------- machine.c */
+/* In a shell at the top of the source tree: Python, one thread, with the modules of programs/bench. */
+#define BENCH_PYTHON "OMP_NUM_THREADS=1 PYTHONPATH=programs${PYTHONPATH:+:$PYTHONPATH} \"${PYTHON:-python3}\""
+
+/* ------------------------------------------------------------------------------------------------- run.c */
+
+/* The options of all benchmarks. */
+typedef struct bench_values {
+    const char *data, *scratch, *curves, *sets, *weights, *tensor, *states;
+    uint64_t items, codes;
+    bool peers, quick;
+} bench_values;
+
+typedef struct bench_allocations {
+    uint64_t n;
+    size_t live, most; /* bytes there are, and were at most */
+} bench_allocations;
+
+struct bench_run {
+    program *program;
+    const bench_values *values;
+    thr_context *context;          /* of one thread; program->context has all */
+    thr_error err;                 /* of the calls whose status goes to bench_must */
+    char scratch[1024];            /* a directory that is removed at the end */
+    bench_allocations allocations; /* the context's, so far */
+};
+extern struct bench_run bench;
+
+/* Make the context and the scratch directory, run the sections, print the figures; answers an exit code. */
+int bench_run(program *run_program, const void *values, void (*sections)(void));
+
+/* A command of `thresher-bench`: its name, arguments, options and sections(void); then its words for people. */
+#define BENCH_COMMAND(name, arguments, options, sections, ...)                                                         \
+    static int run_command(program *run_program, const void *values) {                                                 \
+        return bench_run(run_program, values, sections);                                                               \
+    }                                                                                                                  \
+    const prog_command bench_##name##_command = {                                                                      \
+        PROG_COMMAND(#name, NULL, bench_values, arguments, options, run_command), __VA_ARGS__}
+
+/* Entries of option tables, and the arguments of a command that takes none. */
+#define BENCH_SCRATCH_OPTION                                                                                           \
+    {                                                                                                                  \
+        PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_values, scratch),                                            \
+                         "where files are written (default: $TMPDIR or /tmp)"),                                        \
+            .names = PROG_NAMES_DIR                                                                                    \
+    }
+extern const prog_argument bench_no_arguments[];
+
+/* End the program with a message; the scratch directory is removed. */
+_Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* End the program unless status, which a call of the library returned beside bench.err, is THR_OK. */
+void bench_must(thr_status status);
+
+/*
+ * Zeroed memory, until bench_release of an earlier mark or the end of the run; not for several threads at a time.
+ * Without any the program ends.
+ */
+void *bench_room(size_t size);
+size_t bench_mark(void);
+void bench_release(size_t mark);
+
+/* Malloc and free of one thread, counting. */
+thr_allocator bench_counting_allocator(bench_allocations *allocations);
+
+/* ----------------------------------------------------------------------------------------------- machine.c */
 
 double bench_clock(void); /* seconds */
+
+/*
+ * for (BENCH_BEST(seconds, rounds)) work(); leaves the least time of a round in seconds. BENCH_ALSO runs one round and
+ * keeps what seconds holds where that is less: two sides in turns share what other processes leave of the machine.
+ */
+typedef struct bench_timer {
+    double *best, start; /* start is negative before the first round */
+    int left;
+} bench_timer;
+bench_timer bench_timed(double *best, int rounds, double worst);
+bool bench_next(bench_timer *timer);
+#define BENCH_BEST(seconds, rounds)                                                                                    \
+    bench_timer timer_ = bench_timed(&(seconds), rounds, INFINITY);                                                    \
+    bench_next(&timer_);
+#define BENCH_ALSO(seconds)                                                                                            \
+    bench_timer timer_ = bench_timed(&(seconds), 1, seconds);                                                          \
+    bench_next(&timer_);
+
+/* Put in ascending order. */
+void bench_sort(double *values, size_t n);
 
 /* "AMD EPYC ..., 2 CPUs, 23 GiB" */
 void bench_machine(char *text, size_t size);
 
-/* Best of several plain reads of size bytes (a multiple of 256), in bytes a second: nothing is computed but a sum. */
+/* Best of several plain reads of the 256-byte pieces of data, in bytes a second: nothing is computed but a sum. */
 double bench_read_bandwidth(const void *data, size_t size);
 
-/* Bytes of anonymous memory, huge pages where the system gives them; NULL when there is none. Every byte is written. */
-void *bench_memory(size_t size);
-void bench_memory_free(void *memory, size_t size);
+/* The same of 512 MiB in huge pages, measured once; 0 when there is no memory for it. */
+double bench_memory_bandwidth(void);
 
 /* Run work(arg) in a child process. Returns its exit code, and the most memory it held, in bytes. */
 int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes);
@@ -35,17 +117,27 @@ int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes);
 /* Size of the loaded libthresher.so, 0 when the library is linked in another way. */
 uint64_t bench_library_size(void);
 
-/* ---------------------------------------------------------------------------------------------- scratch.c */
+/* ------------------------------------------------------------------------------------------------- files.c */
 
 /* A new directory below dir (NULL: $TMPDIR or /tmp), whose name is written to path; and the end of it. */
 int bench_scratch_make(const char *dir, char *path, size_t size);
 void bench_scratch_remove(const char *path);
 
+/* The name of a file or directory in the scratch directory, in bench_room's memory. */
+char *bench_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The bytes of the first file in an index directory whose name ends in .seg, mapped. size 0 when there is none. */
 const void *bench_map_segment(const char *index_dir, size_t *size);
 void bench_unmap(const void *data, size_t size);
 
-/* ---------------------------------------------------------------------------------------------- vectors.c */
+/* All rows of a file as float32, in bench_room's memory. */
+thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims);
+
+/* Write a file (mode "wb"), or more of it ("ab"); rows as .fbin. */
+void bench_save(const char *path, const char *mode, const void *data, size_t size);
+void bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims);
+
+/* ------------------------------------------------------------------------------------------------- draw.c */
 
 /* 64 bits that look like chance (splitmix64): of number i, or the next of a sequence; and as a number of [0, 1). */
 uint64_t bench_mix(uint64_t i);
@@ -59,11 +151,22 @@ typedef struct bench_normal {
 } bench_normal;
 uint64_t bench_normal_rows(void *user, uint64_t first, uint64_t max_rows, float *out);
 
-/* All rows of a file, in malloc's memory. */
-thr_status bench_load(thr_context *context, const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims,
-                      thr_error *err);
+/* Row `row` of them, n_dims floats; and the first n_rows as .fbin. */
+void bench_normal_row(uint64_t seed, uint64_t row, uint32_t n_dims, float *out);
+void bench_save_normal(const char *path, const bench_normal *normal, uint64_t n_rows);
 
-/* ----------------------------------------------------------------------------------------------- report.c */
+/* ------------------------------------------------------------------------------------------------- index.c */
+
+/* A reader of n rows that fill makes; and an index of what a reader has, which is freed, built in dir and opened. */
+thr_reader *bench_reader(thr_context *context, uint64_t n, uint32_t n_dims, thr_rows_fn fill, void *user);
+thr_index *bench_build(thr_context *context, thr_reader *reader, const char *dir,
+                       const thr_index_build_options *options);
+
+/* The best k of one query; scores may be NULL, otherwise the program ends unless the answers are in order. */
+void bench_ask(thr_index *index, const float *query, uint32_t n_dims, size_t k, const thr_search_options *options,
+               uint64_t *ids, float *scores);
+
+/* ------------------------------------------------------------------------------------------------ report.c */
 
 /*
  * A table that is readable as text and is Markdown. Columns, and cells of a row, are separated by " | "; all rows are
@@ -83,6 +186,20 @@ void bench_table_begin(bench_table *table, const char *title, const char *column
 void bench_row(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bench_cells(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void bench_table_print(const bench_table *table, FILE *file);
+void bench_print(const bench_table *table);
+
+/* The title, and what it was measured on; and any text. */
+void bench_say_machine(const char *command);
+void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Rows of the closing table of figures, which bench_print_figures prints: what was measured, and its target. */
+void bench_at_least(double value, double target, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void bench_at_most(double value, double target, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void bench_print_figures(void);
+
+/* ------------------------------------------------------------------------------------------------ commands */
+
+extern const prog_command bench_scan_command, bench_writer_command, bench_tower_command, bench_hits_command,
+    bench_rank_command, bench_head_command;
 
 #endif

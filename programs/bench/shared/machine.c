@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,12 +12,33 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPEATS = 4 };
+enum { REPEATS = 4, MEMORY_BYTES = 512 << 20, READ_AT_ONCE = 256 };
 
 double bench_clock(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bench_timer bench_timed(double *best, int rounds, double worst) {
+    *best = worst;
+    return (bench_timer){.best = best, .start = -1, .left = rounds};
+}
+
+bool bench_next(bench_timer *timer) {
+    if (timer->start >= 0)
+        *timer->best = fmin(*timer->best, bench_clock() - timer->start);
+    timer->start = bench_clock();
+    return timer->left-- > 0;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void bench_sort(double *values, size_t n) {
+    qsort(values, n, sizeof *values, ascending);
 }
 
 void bench_machine(char *text, size_t size) {
@@ -54,29 +76,25 @@ sum_words(const uint64_t *words, size_t n) {
 }
 
 double bench_read_bandwidth(const void *data, size_t size) {
-    double best = 0;
+    double best;
     volatile uint64_t sink = 0;
-    for (int i = 0; i < REPEATS; i++) {
-        const double start = bench_clock();
-        sink = sink + sum_words(data, size / sizeof(uint64_t));
-        const double rate = (double)size / (bench_clock() - start);
-        best = rate > best ? rate : best;
-    }
-    return best;
+    for (BENCH_BEST(best, REPEATS))
+        sink = sink + sum_words(data, size / READ_AT_ONCE * (READ_AT_ONCE / sizeof(uint64_t)));
+    return (double)size / best;
 }
 
-void *bench_memory(size_t size) {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+double bench_memory_bandwidth(void) {
+    static double rate;
+    if (rate > 0)
+        return rate;
+    void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return NULL;
-    (void)madvise(memory, size, MADV_HUGEPAGE);
-    memset(memory, 1, size);
-    return memory;
-}
-
-void bench_memory_free(void *memory, size_t size) {
-    if (memory != NULL)
-        (void)munmap(memory, size);
+        return 0;
+    (void)madvise(memory, MEMORY_BYTES, MADV_HUGEPAGE);
+    memset(memory, 1, MEMORY_BYTES);
+    rate = bench_read_bandwidth(memory, MEMORY_BYTES);
+    (void)munmap(memory, MEMORY_BYTES);
+    return rate;
 }
 
 int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes) {

@@ -4,6 +4,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* A figure with the bound it is held to. */
+typedef struct figure {
+    char text[160];
+    double value, target;
+    bool at_least; /* the target is a lower bound */
+} figure;
+
+enum { MOST_FIGURES = 32 };
+static figure figures[MOST_FIGURES];
+static int n_figures;
+
 void bench_table_begin(bench_table *table, const char *title, const char *columns) {
     *table = (bench_table){.title = title, .columns = columns};
 }
@@ -50,32 +61,81 @@ static int widen(const char *row, int widths[BENCH_MAX_COLUMNS]) {
     return n;
 }
 
-static void print_row(const char *row, const int *widths, int n_columns, FILE *file) {
-    fprintf(file, "|");
+static void print_row(const char *row, const int *widths, int n_columns) {
+    printf("|");
     for (int c = 0; c < n_columns; c++) {
         int length;
         const char *cell = next_cell(&row, &length);
-        fprintf(file, " %.*s%*s |", length, cell, widths[c] - length, "");
+        printf(" %.*s%*s |", length, cell, widths[c] - length, "");
     }
-    fprintf(file, "\n");
+    printf("\n");
 }
 
-void bench_table_print(const bench_table *table, FILE *file) {
+void bench_print(const bench_table *table) {
     int widths[BENCH_MAX_COLUMNS] = {0};
     const int n_columns = widen(table->columns, widths);
     for (int r = 0; r < table->n_rows; r++)
         (void)widen(table->rows[r], widths);
-    fprintf(file, "### %s\n\n", table->title);
-    print_row(table->columns, widths, n_columns, file);
-    fprintf(file, "|");
+    printf("### %s\n\n", table->title);
+    print_row(table->columns, widths, n_columns);
+    printf("|");
     for (int c = 0; c < n_columns; c++) {
         for (int i = 0; i < widths[c] + 2; i++)
-            fputc('-', file);
-        fputc('|', file);
+            putchar('-');
+        putchar('|');
     }
-    fprintf(file, "\n");
+    printf("\n");
     for (int r = 0; r < table->n_rows; r++)
-        print_row(table->rows[r], widths, n_columns, file);
-    fprintf(file, "\n");
-    (void)fflush(file);
+        print_row(table->rows[r], widths, n_columns);
+    bench_say("\n");
+}
+
+void bench_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    (void)fflush(stdout);
+}
+
+void bench_say_machine(const char *command) {
+    char machine[256];
+    bench_machine(machine, sizeof machine);
+    bench_say("## thresher-bench %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
+              thr_isa_name(thr_context_isa(bench.context)));
+}
+
+static void add_figure(bool at_least, double value, double target, const char *format, va_list args) {
+    if (n_figures == MOST_FIGURES)
+        bench_fail("more than %d figures", MOST_FIGURES);
+    figure *f = &figures[n_figures++];
+    *f = (figure){.value = value, .target = target, .at_least = at_least};
+    (void)vsnprintf(f->text, sizeof f->text, format, args);
+}
+
+void bench_at_least(double value, double target, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add_figure(true, value, target, format, args);
+    va_end(args);
+}
+
+void bench_at_most(double value, double target, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add_figure(false, value, target, format, args);
+    va_end(args);
+}
+
+void bench_print_figures(void) {
+    static bench_table table;
+    bench_table_begin(&table, "Figures and targets", "figure | target | measured | met");
+    for (int i = 0; i < n_figures; i++) {
+        const figure *f = &figures[i];
+        const bool met = f->at_least ? f->value >= f->target : f->value <= f->target;
+        bench_row(&table, "%s | %s %.4g | %.4g | %s", f->text, f->at_least ? ">=" : "<=", f->target, f->value,
+                  met ? "yes" : "**no**");
+    }
+    if (n_figures > 0)
+        bench_print(&table);
 }

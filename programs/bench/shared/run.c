@@ -1,30 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - what every bench command does before and after its sections. */
-#include "cli/program.h"
-#include "run.h"
+/* run.c - what every bench command does before and after its sections; memory and failures on the way. */
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/messages.h"
+
+struct bench_run bench;
 
 const prog_argument bench_no_arguments[] = {{.name = NULL}};
 
-void bench_say_machine(bench_scan_run *run, const char *command) {
-    char machine[256];
-    bench_machine(machine, sizeof machine);
-    bench_say(run, "## thresher-bench %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
-              thr_isa_name(thr_context_isa(run->context)));
+/* A block's size precedes it. */
+enum { FRONT = 64 };
+
+static void *allocate(void *user, size_t size) {
+    bench_allocations *a = user;
+    char *memory = malloc(size + FRONT);
+    if (memory == NULL)
+        return NULL;
+    memcpy(memory, &size, sizeof size);
+    a->n++;
+    a->live += size;
+    a->most = a->live > a->most ? a->live : a->most;
+    return memory + FRONT;
 }
 
-int bench_run(struct program *run_program, const bench_scan_values *values, void (*sections)(bench_scan_run *run)) {
-    bench_scan_run run = {.program = run_program, .values = values};
-    thr_context_options o;
-    thr_context_options_init(&o);
-    o.n_threads = 1;
-    o.allocator = bench_counting_allocator(&run.allocations);
-    bench_must(&run, thr_context_create(&o, &run.context, &run.err));
-    if (bench_scratch_make(values->scratch, run.scratch, sizeof run.scratch) != 0)
-        bench_fail(&run, "%s: no directory can be made there: name another with --scratch", run.scratch);
-    sections(&run);
-    bench_print_figures(&run);
-    bench_scratch_remove(run.scratch);
-    thr_context_free(run.context);
+static void release(void *user, void *memory) {
+    bench_allocations *a = user;
+    size_t size;
+    if (memory == NULL)
+        return;
+    memcpy(&size, (char *)memory - FRONT, sizeof size);
+    a->live -= size;
+    free((char *)memory - FRONT);
+}
+
+thr_allocator bench_counting_allocator(bench_allocations *allocations) {
+    return (thr_allocator){allocate, release, allocations};
+}
+
+/* What bench_room gave: room for more of them than any bench has. */
+enum { MOST_ROOMS = 1 << 14 };
+static void *rooms[MOST_ROOMS];
+static size_t n_rooms;
+
+void *bench_room(size_t size) {
+    void *room = n_rooms < MOST_ROOMS ? calloc(1, size == 0 ? 1 : size) : NULL;
+    if (room == NULL)
+        bench_fail("out of memory: %zu bytes", size);
+    return rooms[n_rooms++] = room;
+}
+
+size_t bench_mark(void) {
+    return n_rooms;
+}
+
+void bench_release(size_t mark) {
+    while (n_rooms > mark)
+        free(rooms[--n_rooms]);
+}
+
+static _Noreturn void end(int rc) {
+    bench_scratch_remove(bench.scratch);
+    exit(rc);
+}
+
+void bench_fail(const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    prog_error("%s", text);
+    end(PROG_FAILED);
+}
+
+void bench_must(thr_status status) {
+    if (status != THR_OK)
+        end(prog_failed(&bench.err));
+}
+
+int bench_run(program *run_program, const void *values, void (*sections)(void)) {
+    thr_context_options options;
+    bench.program = run_program;
+    bench.values = values;
+    if (run_program->globals.json) {
+        prog_error("benchmarks print tables: leave --json out");
+        return PROG_WRONG_WORDS;
+    }
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.allocator = bench_counting_allocator(&bench.allocations);
+    bench_must(thr_context_create(&options, &bench.context, &bench.err));
+    if (bench_scratch_make(bench.values->scratch, bench.scratch, sizeof bench.scratch) != 0)
+        bench_fail("%s: no directory can be made there: name another with --scratch", bench.scratch);
+    sections();
+    bench_print_figures();
+    bench_scratch_remove(bench.scratch);
+    bench_release(0);
+    thr_context_free(bench.context);
     return PROG_DONE;
 }

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tower.c - `thresher-bench tower`: examples a second in training, texts a second in encoding, and how long a text
- * query over a million codes takes. rbe* of the RBE paper, on pairs that ./run bench tower has split and written.
+ * query over a million codes takes, and one over as many random codes of 16 bytes as there is room for. rbe* of the RBE
+ * paper, on pairs that ./run bench tower has split and written.
  */
-#include "tower.h"
+#define _GNU_SOURCE /* sysconf's pages */
+#include "bench.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "cli/messages.h"
 
-enum {
-    EPOCHS = 3,
-    PASSES = 5,
-    K = 1000,
-    MILLION = 1000000,
-    QUICK_CODES = 100000,
-    MOST_QUERIES = 2000,
-    MOST_PATH = 2048
-};
-enum { RBE_QUERY_BITS = 3, RBE_ITEM_BITS = 2 };
+enum { EPOCHS = 3, PASSES = 5, K = 1000, MILLION = 1000000, QUICK_MILLION = 100000, MOST_QUERIES = 2000 };
+enum { RBE_QUERY_BITS = 3, RBE_ITEM_BITS = 2, DIMS = 64 };
+enum { LONG_ROUNDS = 4, LONG_QUICK_CODES = 4000000, CODE_BYTES = 17 /* with headers and padding, at most */ };
+#define MOST_CODES    UINT64_C(1000000000)
+#define SEGMENT_CODES (UINT64_C(1) << 27) /* 2 GiB: a build keeps one segment's codes in memory */
 
-static const double TARGET_ENCODE = 50000, TARGET_QUERY_MS = 3;
+static const double TARGET_ENCODE = 50000, TARGET_QUERY_MS = 3, TARGET_SHARE = 0.85, MEMORY_SHARE = 0.8;
+
+typedef struct texts {
+    const char **texts;
+    size_t n, n_bytes;
+    float *codes;
+} texts;
 
 typedef struct tower_bench {
-    bench_scan_run *run;
-    const bench_tower_values *values;
     bench_table table;
-    char model[MOST_PATH], dir[MOST_PATH]; /* of the model, and of the index of a million codes */
+    const char *model, *dir; /* of the model, and of an index */
+    texts queries, items;
     uint32_t batch;
 } tower_bench;
 
@@ -37,251 +39,258 @@ typedef struct tower_bench {
 
 static void keep_best(void *user, const thr_tower_epoch *epoch) {
     double *best = user;
-    *best = epoch->examples_per_second > *best ? epoch->examples_per_second : *best;
+    *best = fmax(*best, epoch->examples_per_second);
 }
 
 /* Examples a second in the best of some epochs. The model stays. */
-static void time_training(tower_bench *b, const char *pairs, double *rate) {
+static double train(tower_bench *b, const char *pairs) {
+    double rate = 0;
     thr_tower_train_options options;
     thr_tower_report report;
     thr_tower_train_options_init(&options);
     options.n_negatives = options.batch - 1;
     options.config.query_bits = RBE_QUERY_BITS;
     options.config.item_bits = RBE_ITEM_BITS;
-    options.seed = b->run->program->globals.seed;
+    options.seed = bench.program->globals.seed;
     options.n_epochs = EPOCHS;
     options.patience = 0;
     options.float_share = 0; /* steps with signs are what is timed */
     options.format = (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = 2};
     options.on_epoch = keep_best;
-    options.on_epoch_user = rate;
-    *rate = 0;
+    options.on_epoch_user = &rate;
     b->batch = options.batch;
-    bench_must(b->run, thr_tower_train(b->run->context, pairs, b->model, &options, &report, &b->run->err));
+    bench_must(thr_tower_train(bench.context, pairs, b->model, &options, &report, &bench.err));
+    return rate;
 }
 
 /* ------------------------------------------------------------------------------------------------ encoding */
 
-typedef struct texts {
-    char **texts;
-    size_t n, room, n_bytes;
-    float *codes;
-} texts;
-
-static void add_text(tower_bench *b, texts *t, const char *text, size_t length) {
-    if (t->n == t->room) {
-        t->room = 2 * t->room + 4096;
-        t->texts = realloc(t->texts, t->room * sizeof *t->texts);
-        if (t->texts == NULL)
-            bench_fail(b->run, "out of memory for texts");
-    }
-    t->texts[t->n++] = memcpy(bench_room(b->run, length + 1), text, length);
-    t->n_bytes += length;
-}
-
-/* A column of a file of pairs, and room for the texts' codes. */
-static void read_texts(tower_bench *b, const char *pairs, int column, uint32_t n_dims, texts *t) {
-    char path[MOST_PATH + 16];
-    thr_reader *reader = NULL;
-    const char *line = NULL;
-    size_t length;
+/* A column of a file of pairs: first how much there is, then the texts; and room for their codes. */
+static texts read_texts(const char *pairs, int column) {
+    texts t = {.n = 0};
+    char path[2048], *bytes = NULL;
     (void)snprintf(path, sizeof path, "%s:%d", pairs, column);
-    bench_must(b->run, thr_reader_open(b->run->context, path, &reader, &b->run->err));
-    for (;;) {
-        bench_must(b->run, thr_reader_next_line(reader, &line, &length, &b->run->err));
-        if (line == NULL)
-            break;
-        add_text(b, t, line, length);
+    for (int pass = 0; pass < 2; pass++) {
+        thr_reader *reader = NULL;
+        const char *line;
+        size_t n = 0, length;
+        bench_must(thr_reader_open(bench.context, path, &reader, &bench.err));
+        for (;; n++) {
+            bench_must(thr_reader_next_line(reader, &line, &length, &bench.err));
+            if (line == NULL)
+                break;
+            t.n_bytes += pass == 0 ? length : 0;
+            if (pass == 1) {
+                t.texts[n] = memcpy(bytes, line, length);
+                bytes += length + 1;
+            }
+        }
+        thr_reader_free(reader);
+        if (pass == 0) {
+            t.n = n;
+            t.texts = bench_room(n * sizeof *t.texts);
+            bytes = bench_room(t.n_bytes + n);
+        }
     }
-    thr_reader_free(reader);
-    t->codes = bench_room(b->run, t->n * n_dims * sizeof *t->codes);
-}
-
-static void free_texts(texts *t) {
-    for (size_t i = 0; i < t->n; i++)
-        free(t->texts[i]);
-    free(t->texts);
-    free(t->codes);
+    t.codes = bench_room(t.n * DIMS * sizeof *t.codes);
+    return t;
 }
 
 /* Texts a second, all in one call, the best of some. */
-static void time_encoding(tower_bench *b, const thr_tower *tower, thr_side side, const texts *t, double *rate) {
-    double best = INFINITY;
-    for (int pass = 0; pass < PASSES; pass++) {
-        const double start = bench_clock();
-        bench_must(b->run,
-                   thr_tower_encode(tower, side, (const char *const *)t->texts, NULL, t->n, t->codes, &b->run->err));
-        best = fmin(best, bench_clock() - start);
-    }
-    *rate = (double)t->n / best;
+static double encode(const thr_tower *tower, thr_side side, const texts *t) {
+    double best;
+    for (BENCH_BEST(best, PASSES))
+        bench_must(thr_tower_encode(tower, side, t->texts, NULL, t->n, t->codes, &bench.err));
+    return (double)t->n / best;
 }
 
 /* ------------------------------------------------------------------------------------------------ queries */
 
 /* Items' codes, again and again: the first time as they are, then with one sign in eight turned, in either plane. */
-typedef struct more_codes {
-    const float *codes;
-    uint64_t n;
-    uint32_t n_dims;
-} more_codes;
-
 static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
     enum { AT_ONCE = 4096 };
-    const more_codes *more = user;
+    const texts *items = user;
     const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE;
     for (uint64_t r = 0; r < n; r++) {
-        const float *code = more->codes + (first + r) % more->n * more->n_dims;
-        const bool again = first + r >= more->n;
-        for (uint32_t d = 0; d < more->n_dims; d++) {
-            const uint64_t chance = bench_mix((first + r) * more->n_dims + d + 1);
+        const float *code = items->codes + (first + r) % items->n * DIMS;
+        const bool again = first + r >= items->n;
+        for (uint32_t d = 0; d < DIMS; d++) {
+            const uint64_t chance = bench_mix((first + r) * DIMS + d + 1);
             const float base = code[d] > 0 ? 1.0f : -1.0f, rest = code[d] - base;
-            out[r * more->n_dims + d] =
+            out[r * DIMS + d] =
                 (again && chance % 8 == 0 ? -base : base) + (again && chance / 8 % 8 == 0 ? -rest : rest);
         }
     }
     return n;
 }
 
-static thr_index *build_codes(tower_bench *b, const texts *items, uint32_t n_dims) {
-    more_codes more = {.codes = items->codes, .n = items->n, .n_dims = n_dims};
+/* An index of n codes of the model. A build is not what is measured: all CPUs. */
+static thr_index *build(tower_bench *b, uint64_t n, thr_rows_fn fill, void *user) {
     thr_index_build_options options;
-    thr_context *context = b->run->context;
+    thr_context *context = bench.program->context;
     thr_index_build_options_init(&options);
     options.model = b->model;
-    thr_reader *reader =
-        bench_reader(b->run, context, b->values->quick ? QUICK_CODES : MILLION, n_dims, more_rows, &more);
-    return bench_make_index(b->run, context, reader, b->dir, &options);
+    options.segment_rows = SEGMENT_CODES;
+    return bench_build(context, bench_reader(context, n, DIMS, fill, user), b->dir, &options);
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+static uint64_t n_million(void) {
+    return bench.values->quick ? QUICK_MILLION : MILLION;
 }
 
-/* Text to the best K, one query after the other; seconds of each call, ascending. The answers must be in order. */
-static void time_queries(tower_bench *b, thr_index *index, const texts *queries, double *seconds, size_t n) {
-    const thr_tower *tower = thr_index_tower(index);
-    const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
+static void ask_code(thr_index *index, const float *code) {
     static uint64_t ids[K];
     static float scores[K];
-    for (size_t q = 0; q < n; q++) {
-        float code[1024];
-        const double start = bench_clock();
-        bench_must(b->run, thr_tower_encode(tower, THR_SIDE_QUERY, (const char *const *)queries->texts + q, NULL, 1,
-                                            code, &b->run->err));
-        const thr_matrix one = thr_matrix_f32(code, 1, n_dims);
-        bench_must(b->run, thr_index_search(index, &one, K, NULL, ids, scores, &b->run->err));
-        seconds[q] = bench_clock() - start;
-        for (size_t i = 1; i < K; i++)
-            if (!(scores[i] <= scores[i - 1]) || ids[i] == ids[i - 1])
-                bench_fail(b->run, "an answer is not in order or holds an item twice");
-    }
-    qsort(seconds, n, sizeof *seconds, by_value);
+    bench_ask(index, code, DIMS, K, NULL, ids, scores);
 }
 
-/* ------------------------------------------------------------------------------------------------ a data set */
-
-typedef struct speeds {
-    double examples, queries, items; /* a second */
-    double query_length, item_length;
-    double p50_ms, p99_ms;
-} speeds;
-
-static void measure_queries(tower_bench *b, const texts *queries, const texts *items, uint32_t n_dims, speeds *s) {
-    const size_t n = queries->n < MOST_QUERIES ? queries->n : MOST_QUERIES;
+/* p50 and p99 of a query from a text to the best K, one after the other, in the better of two passes. */
+static void time_queries(tower_bench *b, double *p50, double *p99) {
     static double seconds[MOST_QUERIES];
-    thr_index *index = build_codes(b, items, n_dims);
-    s->p50_ms = s->p99_ms = INFINITY;
+    const size_t n = b->queries.n < MOST_QUERIES ? b->queries.n : MOST_QUERIES;
+    thr_index *index = build(b, n_million(), more_rows, &b->items);
+    *p50 = *p99 = INFINITY;
     for (int pass = 0; pass < 2; pass++) { /* the first one also warms up */
-        time_queries(b, index, queries, seconds, n);
-        s->p50_ms = fmin(s->p50_ms, seconds[n / 2] * 1e3);
-        s->p99_ms = fmin(s->p99_ms, seconds[n - 1 - n / 100] * 1e3);
+        for (size_t q = 0; q < n; q++) {
+            float code[DIMS];
+            for (BENCH_BEST(seconds[q], 1)) {
+                bench_must(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, b->queries.texts + q, NULL, 1, code,
+                                            &bench.err));
+                ask_code(index, code);
+            }
+        }
+        bench_sort(seconds, n);
+        *p50 = fmin(*p50, seconds[n / 2]);
+        *p99 = fmin(*p99, seconds[n - 1 - n / 100]);
     }
     thr_index_free(index);
     bench_scratch_remove(b->dir);
 }
 
-static void measure_texts(tower_bench *b, const char *pairs, texts *queries, texts *items, speeds *s) {
-    thr_tower *tower = NULL;
-    bench_must(b->run, thr_tower_open(b->run->context, b->model, &tower, &b->run->err));
-    const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
-    read_texts(b, pairs, 1, n_dims, queries);
-    read_texts(b, pairs, 2, n_dims, items);
-    time_encoding(b, tower, THR_SIDE_QUERY, queries, &s->queries);
-    time_encoding(b, tower, THR_SIDE_ITEM, items, &s->items);
-    measure_queries(b, queries, items, n_dims, s);
-    thr_tower_free(tower);
-}
-
 static void measure_set(tower_bench *b, const char *name) {
-    char path[MOST_PATH];
-    texts queries = {0}, items = {0};
-    speeds s = {0};
-    (void)snprintf(path, sizeof path, "%s/%s.train.tsv", b->values->common.data, name);
-    time_training(b, path, &s.examples);
-    (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", b->values->common.data, name);
-    measure_texts(b, path, &queries, &items, &s);
-    const double query_length = (double)queries.n_bytes / (double)queries.n;
-    free_texts(&queries);
-    free_texts(&items);
-    bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, s.examples, query_length,
-              s.queries, (double)items.n_bytes / (double)items.n, s.items, s.p50_ms, s.p99_ms);
-    bench_figure(b->run, "encode_texts_per_s", s.queries, TARGET_ENCODE, true,
-                 "queries of %s encoded a second, %.0f bytes each", name, query_length);
-    bench_figure(b->run, "query_p50_ms", s.p50_ms, TARGET_QUERY_MS, false,
-                 "p50 of a text query to the best 1,000 of %s codes, %s, ms",
-                 prog_exact(b->values->quick ? QUICK_CODES : MILLION).text, name);
+    char path[2048];
+    thr_tower *tower = NULL;
+    double p50, p99;
+    (void)snprintf(path, sizeof path, "%s/%s.train.tsv", bench.values->data, name);
+    const double examples = train(b, path);
+    const size_t mark = bench_mark();
+    (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", bench.values->data, name);
+    bench_must(thr_tower_open(bench.context, b->model, &tower, &bench.err));
+    b->queries = read_texts(path, 1);
+    b->items = read_texts(path, 2);
+    const double queries = encode(tower, THR_SIDE_QUERY, &b->queries), items = encode(tower, THR_SIDE_ITEM, &b->items);
+    const double length = (double)b->queries.n_bytes / (double)b->queries.n;
+    thr_tower_free(tower);
+    time_queries(b, &p50, &p99);
+    bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, examples, length, queries,
+              (double)b->items.n_bytes / (double)b->items.n, items, p50 * 1e3, p99 * 1e3);
+    bench_at_least(queries, TARGET_ENCODE, "queries of %s encoded a second, %.0f bytes each", name, length);
+    bench_at_most(p50 * 1e3, TARGET_QUERY_MS, "p50 of a text query to the best 1,000 of %s codes, %s, ms",
+                  prog_exact(n_million()).text, name);
+    bench_release(mark);
 }
 
-static void sections(bench_scan_run *run) {
-    static tower_bench bench;
-    tower_bench *b = &bench;
+/* ------------------------------------------------------------------------------------------------ the long search */
+
+/* Two words of chance a row, its planes. */
+static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    enum { AT_ONCE = 16384 };
+    static const float values[4] = {-1.5f, 0.5f, -0.5f, 1.5f};
+    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE, seed = *(const uint64_t *)user;
+    for (uint64_t r = 0; r < n; r++) {
+        uint64_t base = bench_mix(2 * (first + r) + seed), rest = bench_mix(2 * (first + r) + 1 + seed);
+        for (uint32_t d = 0; d < DIMS; d++, base >>= 1, rest >>= 1)
+            out[r * DIMS + d] = values[(base & 1) + 2 * (rest & 1)];
+    }
+    return n;
+}
+
+/* As many as are asked for, or as there is room for: in memory, so that a scan reads no disk, and on the disk. */
+static uint64_t how_many(void) {
+    struct statvfs disk;
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double room = statvfs(bench.scratch, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+    const double most = fmin((double)MOST_CODES, fmin(memory, room) * MEMORY_SHARE / CODE_BYTES);
+    if (bench.values->codes != 0)
+        return bench.values->codes;
+    return bench.values->quick || most < LONG_QUICK_CODES ? LONG_QUICK_CODES : (uint64_t)most;
+}
+
+/* Search and plain read in turns, because other processes share the memory bandwidth. */
+static void measure_long_search(tower_bench *b) {
+    static const char *const QUERIES[LONG_ROUNDS] = {"wireless doorbell", "convert a video", "list files",
+                                                     "kitchen faucet"};
+    uint64_t seed = bench.program->globals.seed;
+    float code[DIMS];
+    double read = 0, took = INFINITY, warm = INFINITY;
+    size_t size = 0;
+    const uint64_t n = how_many();
+    prog_note("building an index of %s random codes", prog_exact(n).text);
+    thr_index *index = build(b, n, random_rows, &seed);
+    const void *file = bench_map_segment(b->dir, &size);
+    for (int round = -1; round < LONG_ROUNDS; round++) { /* the first one brings all codes into memory */
+        bench_must(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL, 1,
+                                    code, &bench.err));
+        for (BENCH_ALSO(*(round < 0 ? &warm : &took)))
+            ask_code(index, code);
+        if (round >= 0)
+            read = fmax(read, bench_read_bandwidth(file, size));
+    }
+    bench_unmap(file, size);
+    const thr_index_info info = thr_index_get_info(index);
+    const double bytes = (double)info.code_bytes / (double)info.n_items, rate = (double)info.n_items / took;
+    bench_say("A search of %s random codes of %.2f bytes, k = %d, one thread: %.1f ms, %.0f M items/s, %.1f GB/s; "
+              "plain read of one of its %u mapped files %.1f GB/s.\n\n",
+              prog_exact(info.n_items).text, bytes, K, took * 1e3, rate * 1e-6, rate * bytes * 1e-9, info.n_segments,
+              read * 1e-9);
+    bench_at_least(rate * bytes / read, TARGET_SHARE, "search of %s codes of 16 bytes, k = 1,000, over plain read",
+                   prog_exact(info.n_items).text);
+    thr_index_free(index);
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static void sections(void) {
+    tower_bench *b = bench_room(sizeof *b);
     char names[256], *next = NULL;
-    bench = (tower_bench){.run = run, .values = (const bench_tower_values *)(const void *)run->values};
     bench_table_begin(&b->table, "rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
                       "data | examples/s learned from | bytes a query | queries/s encoded | bytes an item | "
                       "items/s encoded | query p50, ms | p99, ms");
-    (void)snprintf(b->model, sizeof b->model, "%s/speed.safetensors", run->scratch);
-    (void)snprintf(b->dir, sizeof b->dir, "%s/million", run->scratch);
-    (void)snprintf(names, sizeof names, "%s", b->values->sets);
-    bench_say_machine(run, "tower");
+    b->model = bench_path("speed.safetensors");
+    b->dir = bench_path("codes");
+    (void)snprintf(names, sizeof names, "%s", bench.values->sets);
+    bench_say_machine("tower");
     for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
         measure_set(b, name);
-    bench_print(run, &b->table);
-    bench_say(run,
-              "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
+    bench_print(&b->table);
+    bench_say("Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
               "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
               "up, the same with one sign in eight turned.\n\n",
               b->batch, EPOCHS, PASSES);
-    bench_tower_scan(run, b->values, b->model);
-}
-
-static int run_tower(program *run, const void *values) {
-    return bench_run(run, &((const bench_tower_values *)values)->common, sections);
+    measure_long_search(b);
 }
 
 static const prog_option options[] = {
-    {PROG_TEXT_OPTION("sets", "NAME,...", offsetof(bench_tower_values, sets),
+    {PROG_TEXT_OPTION("sets", "NAME,...", offsetof(bench_values, sets),
                       "data sets: DIR has NAME.train.tsv, to learn from, and NAME.pairs.tsv, whose texts are encoded"),
      .required = true},
-    {PROG_COUNT_OPTION("codes", "N", offsetof(bench_tower_values, codes),
+    {PROG_COUNT_OPTION("codes", "N", offsetof(bench_values, codes),
                        "codes of the long search (default: 1,000,000,000, or as many as there is room for)"),
      .least = 1000, .most = UINT32_MAX},
-    {PROG_FLAG_OPTION("quick", offsetof(bench_tower_values, quick), "fewer codes: to see that it works")},
-    {BENCH_SCRATCH_OPTION(offsetof(bench_tower_values, common.scratch))},
+    {PROG_FLAG_OPTION("quick", offsetof(bench_values, quick), "fewer codes: to see that it works")},
+    BENCH_SCRATCH_OPTION,
     PROG_OPTIONS_END,
 };
 
 static const prog_argument arguments[] = {
-    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(bench_tower_values, common.data),
+    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(bench_values, data),
                    "files of pairs: query, item and label in three columns")},
     {.name = NULL},
 };
-const prog_command bench_tower_command = {
-    PROG_COMMAND("tower", NULL, bench_tower_values, arguments, options, run_tower),
-    .summary = "measure how fast codes of text are learned, made and searched",
+
+BENCH_COMMAND(
+    tower, arguments, options, sections, .summary = "measure how fast codes of text are learned, made and searched",
     .text = "Learns rbe* of the RBE paper from pairs of texts, encodes all of them, and searches a million codes, and "
             "then as many random ones as there is room for. ./run bench tower writes the pairs, and has the paper's "
             "tables, Faiss and PyTorch beside it.",
-    .examples = PROG_EXAMPLES("thresher-bench tower pairs --sets debian,tldr"),
-};
+    .examples = PROG_EXAMPLES("thresher-bench tower pairs --sets debian,tldr"));

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* nftw, mkdtemp */
+#include "bench.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 4096 };
+
+int bench_scratch_make(const char *dir, char *path, size_t size) {
+    if (dir == NULL)
+        dir = getenv("TMPDIR");
+    (void)snprintf(path, size, "%s/thresher-bench-XXXXXX", dir == NULL ? "/tmp" : dir);
+    return mkdtemp(path) == NULL ? -1 : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk) {
+    (void)st;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void bench_scratch_remove(const char *path) {
+    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const void *bench_map_segment(const char *index_dir, size_t *size) {
+    *size = 0;
+    DIR *dir = opendir(index_dir);
+    char path[4096] = "";
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        const size_t length = strlen(entry->d_name);
+        if (length > 4 && strcmp(entry->d_name + length - 4, ".seg") == 0)
+            (void)snprintf(path, sizeof path, "%s/%s", index_dir, entry->d_name);
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    const int fd = path[0] == '\0' ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    void *data = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0)
+        data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        (void)close(fd);
+    if (data == MAP_FAILED)
+        return NULL;
+    *size = (size_t)st.st_size;
+    return data;
+}
+
+void bench_unmap(const void *data, size_t size) {
+    if (data != NULL)
+        (void)munmap((void *)(uintptr_t)data, size);
+}
+
+char *bench_path(const char *format, ...) {
+    const size_t size = sizeof bench.scratch + 256;
+    char *path = bench_room(size);
+    va_list args;
+    const int used = snprintf(path, size, "%s/", bench.scratch);
+    va_start(args, format);
+    (void)vsnprintf(path + used, size - (size_t)used, format, args);
+    va_end(args);
+    return path;
+}
+
+/* Rows of a reader whose number of them is known only at its end are counted first. */
+static thr_status count_rows(const char *path, uint64_t *n_rows, uint32_t *n_dims) {
+    thr_reader *reader = NULL;
+    thr_matrix piece = {.n_rows = 1};
+    thr_status status = thr_reader_open(bench.context, path, &reader, &bench.err);
+    *n_rows = 0;
+    while (status == THR_OK && piece.n_rows > 0) {
+        status = thr_reader_next(reader, PIECE, &piece, &bench.err);
+        *n_rows += status == THR_OK ? piece.n_rows : 0;
+    }
+    *n_dims = status == THR_OK ? thr_reader_get_shape(reader).n_dims : 0;
+    thr_reader_free(reader);
+    return status;
+}
+
+thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims) {
+    thr_reader *reader = NULL;
+    thr_matrix piece;
+    const thr_status status = count_rows(path, n_rows, n_dims);
+    if (status != THR_OK)
+        return status;
+    *rows = bench_room(*n_rows * *n_dims * sizeof **rows);
+    bench_must(thr_reader_open(bench.context, path, &reader, &bench.err));
+    for (uint64_t first = 0; first < *n_rows; first += piece.n_rows) {
+        bench_must(thr_reader_next(reader, PIECE, &piece, &bench.err));
+        bench_must(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
+    }
+    thr_reader_free(reader);
+    return THR_OK;
+}
+
+void bench_save(const char *path, const char *mode, const void *data, size_t size) {
+    FILE *file = fopen(path, mode);
+    const bool written = file != NULL && fwrite(data, 1, size, file) == size;
+    if (file == NULL || fclose(file) != 0 || !written)
+        bench_fail("%s: cannot be written", path);
+}
+
+void bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims) {
+    bench_save(path, "wb", (const uint32_t[]){(uint32_t)n_rows, n_dims}, 2 * sizeof(uint32_t));
+    bench_save(path, "ab", rows, (size_t)n_rows * n_dims * sizeof *rows);
+}
