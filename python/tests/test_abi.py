@@ -38,6 +38,9 @@ STRUCTS = {
     "thr_rank_step": abi.RankStep,
     "thr_rank_options": abi.RankOptions,
     "thr_rank_folds": abi.RankFolds,
+    "thr_rank_span": abi.RankSpan,
+    "thr_rank_request": abi.RankRequest,
+    "thr_rank_parts": abi.RankParts,
     "thr_rank_report": abi.RankReport,
     "thr_recall_rows": abi.RecallRows,
     "thr_judged": abi.Judged,
@@ -106,6 +109,8 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_DUAL_VALUE_{name.upper()}": number for name, number in abi.DUAL_VALUE.items()})
     wanted.update({f"THR_RANK_{name.upper()}": number for name, number in abi.RANK_METHOD.items()})
     wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in abi.RANK_SCALE.items()})
+    wanted.update({f"THR_RANK_{name.upper()}": number for name, number in abi.RANK_TASK.items()})
+    wanted["THR_RANK_MAX_CHUNKS"] = abi.RANK_MAX_CHUNKS
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in abi.GAIN.items()})
     wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in abi.BEAM_PENALTY.items()})

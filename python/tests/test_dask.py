@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 import unittest
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,31 @@ def _nan(n: int) -> Any:
     x = random_vectors(n, DIMS)
     x[77, 3] = np.nan
     return x
+
+
+def ranking(n: int) -> Any:
+    """Rows of queries of 15, whose rows are not adjacent, and labels that features predict in part."""
+    x = random_vectors(n, 12)
+    qid = np.random.default_rng(2).permutation(np.arange(n) // 15)
+    return x, (x @ np.arange(12) + 9 * random_vectors(n, 1, 3)[:, 0] > 5) + 1.0 * (x[:, 0] > 1), qid
+
+
+def distributed_array(given: Any, rows: int) -> Any:
+    import dask.array
+
+    return dask.array.from_array(given, chunks=(rows, 5) if given.ndim == 2 else rows)
+
+
+@contextlib.contextmanager
+def cluster_of(n_workers: int, two: Any) -> Iterator[Any]:
+    """A client with so many workers; `two` has two."""
+    if n_workers == 2:
+        yield two
+        return
+    with distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    ) as cluster, distributed.Client(cluster) as client:
+        yield client
 
 
 class OnWorkers(Case):
@@ -172,6 +199,50 @@ class OnWorkers(Case):
         os.rename(self.path("gone"), self.path(f"many/{lost}"))
         self.same(index.search(x[:5], K, exact=True), many.search(x[:5], K, exact=True))
         many.close()
+
+    def test_a_training_has_the_bits_of_one_process(self) -> None:
+        x, y, qid = ranking(3000)
+        weights = np.random.default_rng(3).random(len(y))
+        plain = thresher.RankSVM().fit(x, y, qid)
+        weighed = thresher.RankSVM(method="trust_region", scale="query").fit(x, y, qid, sample_weight=weights)
+        parts = [np.array_split(given, 4) for given in (x, y, qid, weights)]
+        arrays = [distributed_array(given, 700) for given in (x, y, qid)]
+        for n_workers in (1, 2, 5):
+            with cluster_of(n_workers, self.client) as client:
+                fitted = collections.RankSVM().fit(*arrays, client=client)
+                np.testing.assert_array_equal(fitted.coef_, plain.coef_)
+                self.assertEqual(fitted.report_.pairwise_accuracy, plain.report_.pairwise_accuracy)
+                fitted = collections.RankSVM(method="trust_region", scale="query")
+                fitted.fit(*parts[:3], sample_weight=parts[3], client=client)
+                np.testing.assert_array_equal(fitted.coef_, weighed.coef_)
+
+    def test_a_worker_killed_in_a_training(self) -> None:
+        x, y, qid = ranking(3000)
+        parts = [np.array_split(given, 4) for given in (x, y, qid)]
+        wanted = thresher.RankSVM(epsilon=1e-9).fit(x, y, qid).coef_
+        for i in range(KILLS):
+            self.client.wait_for_workers(2, timeout=60)
+
+            def kill(step: Any, at: int = i % 3) -> None:
+                if step.step == at:
+                    self.kill(next(iter(self.client.scheduler_info()["workers"])))
+
+            fitted = collections.RankSVM(epsilon=1e-9).fit(*parts, client=self.client, on_step=kill)
+            np.testing.assert_array_equal(fitted.coef_, wanted)
+
+    def test_rows_that_nothing_can_be_learned_from(self) -> None:
+        x, y, qid = ranking(60)
+        for kind, words, given in (
+            (ValueError, "part 1: X: an array of shape", ([x, x[0]], [y, y], [qid, qid])),
+            (ValueError, "partition 1 has 3 dense features", ([x, x[:, :3]], [y, y], [qid, qid])),
+            (ValueError, "have 2, 1, 2, 2 parts", ([x, x], [y], [qid, qid])),
+            (thresher.ArgumentError, "no pairs to learn from", ([x, x], [y * 0, y * 0], [qid, qid])),
+            (TypeError, "X: an object of type int", (7, [y], [qid])),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                collections.RankSVM().fit(*given, client=self.client)
+        with self.assertRaises(thresher.UnsupportedError):
+            collections.RankSVM(device="cuda").fit([x], [y], [qid], client=self.client)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 
 import thresher
 from support import Case
+from thresher._rank_parts import Part, Rows, divide, lead, sizes_of
 
 
 def objective(w: Any, x: Any, y: Any, qid: Any, c: float) -> tuple[float, Any]:
@@ -290,6 +291,44 @@ class Rank(Case):
         self.assertFalse(hasattr(model, "feature_names_in_"))
         with self.assertWarnsRegex(UserWarning, "X has feature names, but RankSVM was fitted without"):
             model.predict(Frame(x, ["a", "b", "c"]))
+
+
+class Parts(unittest.TestCase):
+    """Rows of a query in several partitions, whose queries several parts share out, in one process."""
+
+    def test_parts_have_the_bits_of_the_whole(self) -> None:
+        rng = np.random.default_rng(5)
+        x, qid = rng.standard_normal((400, 6)).astype(np.float32), rng.integers(0, 25, 400)
+        y, weights = np.round(x[:, 0] + rng.standard_normal(400)), rng.random(400)
+        for given in (None, weights):
+            whole = thresher.RankSVM().fit(x, y, qid, sample_weight=given)
+            for n_parts in (1, 2, 5):
+                cuts = [slice(0, 90), slice(90, 91), slice(91, 400)]
+                rows = [Rows.of(x[at], y[at], qid[at], None if given is None else given[at], "rows") for at in cuts]
+                layout = divide([sizes_of(own) for own in rows], n_parts)
+                self.assertLessEqual(len(layout.firsts), n_parts + 1)
+                parts, queries = [], [layout.queries(i) for i in range(len(layout.firsts) - 1)]
+                for i, of in enumerate(queries):
+                    pieces = [own.of_queries(layout.qids[of]) for own in rows]
+                    parts.append(Part(pieces, layout.starts, *map(int, layout.firsts[i : i + 2]), 1))
+
+                def ask(request: Any, state: Any, parts: Any = parts, queries: Any = queries) -> Any:
+                    if state is None:
+                        return np.concatenate([own.run(request.of_part(of)) for own, of in zip(parts, queries)])
+                    for own in parts:
+                        state = own.run(request, state)
+                    return state
+
+                fitted = thresher.RankSVM()
+                lead(fitted, layout, [own.queries() for own in parts], ask, None, None)
+                np.testing.assert_array_equal(fitted.coef_, whole.coef_)
+                self.assertEqual(fitted.report_.pairwise_accuracy, whole.report_.pairwise_accuracy)
+
+                def broken(_request: Any, _state: Any) -> Any:
+                    raise KeyError("a worker")
+
+                with self.assertRaises(KeyError):
+                    lead(thresher.RankSVM(), layout, [own.queries() for own in parts], broken, None, None)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def _tell_steps(options: Any, on_step: OnStep | None) -> None:
     options.on_step = abi.RankStepFn(told)
 
 
-def _row_weights(weights: Any, qid: Any, n: int) -> Any:
+def row_weights(weights: Any, qid: Any, n: int) -> Any:
     """One a row, in the library's order: queries by first appearance, rows of a query in input order."""
     if weights is None:
         return None
@@ -234,33 +234,41 @@ class RankSVM:
         range), CanceledError, DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it,
         too; coef_ then does not change.
         """
-        options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
-        start, model, report, names = c_void_p(), c_void_p(), abi.RankReport(), names_of(X)
+        context, x, names = shared_context(self.threads, self.device), features_of(X), names_of(X)
+        with Ranking(context, x, y, qid) as ranking:
+            weights = row_weights(sample_weight, qid, x.shape[0])
+
+            def train(options: Any, model: Any, report: Any, err: Any) -> int:
+                options.row_weights = None if weights is None else arrays.address(weights)
+                status: int = lib.thr_rank_train(context.pointer, ranking.pointer, byref(options), model, report, err)
+                return status
+
+            self.train_by(context, train, progress, on_step)
+        keep_names(self, names)
+        return self
+
+    def train_by(
+        self,
+        context: Any,
+        train: Callable[[Any, Any, Any, Any], int],
+        progress: Progress | None,
+        on_step: OnStep | None,
+    ) -> None:
+        """Set coef_ and report_ by train(options, model, report, err), which returns its status. For engines."""
+        options, start, model, report = self._options(), c_void_p(), c_void_p(), abi.RankReport()
         _tell_steps(options, on_step)
         try:
             if self.warm_start and hasattr(self, "coef_"):
                 start = self._model(context)
                 options.start = start
-            with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
-                weights = _row_weights(sample_weight, qid, x.shape[0])
-                options.row_weights = None if weights is None else arrays.address(weights)
-                status = lib.thr_rank_train(
-                    context.pointer,
-                    ranking.pointer,
-                    byref(options),
-                    byref(model),
-                    byref(report),
-                    byref(_errors.slot.error),
-                )
-                job.finish(status)
+            with Job(progress) as job:
+                job.finish(train(options, byref(model), byref(report), byref(_errors.slot.error)))
             self.coef_ = _weights(model)
         finally:
             lib.thr_rank_model_free(model)
             lib.thr_rank_model_free(start)
         self.report_ = read(RankReport, report)
         self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
-        keep_names(self, names)
-        return self
 
     def cross_validate(
         self,

@@ -56,14 +56,14 @@ def column(thing: Any, what: str, n: int) -> Any:
 
 
 class Ranking:
-    """A thr_ranking during a training: it has copies of all rows."""
+    """A thr_ranking during a training: it has copies of all rows. part: it is one of several of a training."""
 
-    def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
+    def __init__(self, context: Any, x: Any, y: Any, qid: Any, *, part: bool = False) -> None:
         self.pointer: int | None = None
         made, err = c_void_p(), _errors.slot.error
         if y is None:
             raise ValueError("RankSVM requires y to be passed, but the target y is None")
-        if x.shape[0] == 1:
+        if x.shape[0] == 1 and not part:
             raise _errors.ArgumentError("X has 1 sample: a ranking is learned from pairs of rows")
         labels = column(y, "y", x.shape[0])
         if labels.dtype.kind == "O":
@@ -95,7 +95,11 @@ class Ranking:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         lib.thr_ranking_free(self.pointer)
+        self.pointer = None
 
 
 class RankingRows(NamedTuple):

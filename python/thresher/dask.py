@@ -15,8 +15,7 @@ The directory is on storage that the client and all workers see. The result is a
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,8 +28,13 @@ except ImportError as missing:
     raise ImportError(f"thresher.dask needs dask and distributed: pip install distributed ({missing})") from missing
 
 from . import _errors
+from ._actors import Actors, Slot
 from ._core import arrays
+from ._core.jobs import Progress
 from ._filters import Filter
+from ._rank import OnStep
+from ._rank import RankSVM as _RankSVM
+from ._rank_parts import EVALUATE, Layout, Part, Request, Rows, divide, lead, sizes_of
 from .shards import (
     Manifest,
     filter_part,
@@ -48,8 +52,6 @@ from .shards._searcher import Searcher
 
 PATIENCE_S = 60.0
 """How long a search waits for a worker that takes the shards of a lost one."""
-_POLL_S = 0.5
-"""How often a search that waits for a worker checks whether the worker is still there."""
 
 
 class ShardsLostError(_errors.Error, RuntimeError):
@@ -131,6 +133,7 @@ def build(
 
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """
+
     directory = os.path.abspath(os.fspath(path))
     client = client or get_client()
     parts = _parts_of(collection, vector, ids)
@@ -190,15 +193,13 @@ def groups_of(sizes: Sequence[int], n_groups: int) -> list[list[int]]:
     return [list(map(int, np.flatnonzero(places == group))) for group in np.unique(places)]
 
 
-class _Group:
-    """Neighbouring shards, and the actor that holds them; None before it is placed, or after its worker was lost."""
+class _Group(Slot):
+    """Neighbouring shards, which an actor holds."""
 
     def __init__(self, numbers: list[int], shards: Sequence[Any]) -> None:
+        super().__init__([shards[n].directory for n in numbers], sum(shards[n].n_items for n in numbers))
         self.numbers = numbers
         self.first_row = shards[numbers[0]].first_row
-        self.n_items = sum(shards[number].n_items for number in numbers)
-        self.worker = ""
-        self.actor: Any = None
 
 
 class DaskShards(Searcher):
@@ -211,24 +212,34 @@ class DaskShards(Searcher):
     def __init__(
         self, path: str | os.PathLike[str], *, client: Client | None = None, patience: float = PATIENCE_S
     ) -> None:
-        self._patience = patience
         self.path = os.path.abspath(os.fspath(path))
         self.info = read(self.path)
-        self._client = client or get_client()
+        client = client or get_client()
         try:
-            self._client.wait_for_workers(1, timeout=patience)
+            client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
             raise ShardsLostError(f"{self.path}: the cluster has no workers", "EIO") from None
-        workers = self._alive()
+
+        def make(group: _Group, worker: str) -> Any:
+            return client.submit(
+                _Holder, self.path, self.info, group.numbers, actor=True, workers=[worker], pure=False, retries=0
+            )
+
+        def lost(group: _Group) -> Exception:
+            return ShardsLostError(
+                f"{self.path}: no worker could search {', '.join(group.names)} within {patience:g} s: add workers, or "
+                "give partial=True to search without them",
+                "EIO",
+            )
+
+        self._actors = Actors(client, patience, make, lost)
         sizes = [shard.n_items for shard in self.info.shards]
-        self._groups = [_Group(numbers, self.info.shards) for numbers in groups_of(sizes, max(len(workers), 1))]
-        for group in self._groups:
-            self._retry(group, partial(self._place, group))
+        groups = groups_of(sizes, max(len(self._actors.alive()), 1))
+        self._actors.place_all([_Group(numbers, self.info.shards) for numbers in groups])
 
     def close(self) -> None:
         """Close the shards on all workers."""
-        for group in self._groups:
-            group.actor = None
+        self._actors.close()
 
     def __enter__(self) -> DaskShards:
         return self
@@ -244,77 +255,10 @@ class DaskShards(Searcher):
     def workers(self) -> dict[str, list[str]]:
         """The shards that each worker holds."""
         held: dict[str, list[str]] = {}
-        for group in self._groups:
+        for group in self._actors.slots:
             if group.actor is not None:
-                held.setdefault(group.worker, []).extend(self._names(group))
+                held.setdefault(group.worker, []).extend(group.names)
         return held
-
-    def _alive(self) -> list[str]:
-        return list(self._client.scheduler_info(n_workers=-1)["workers"])
-
-    def _place(self, group: _Group) -> None:
-        """Open a group's shards on the live worker with the fewest items."""
-        load = dict.fromkeys(self._alive(), 0)
-        for other in self._groups:
-            if other.actor is not None and other.worker in load:
-                load[other.worker] += other.n_items
-        if not load:
-            raise OSError("no worker is left")
-        worker = min(load, key=lambda name: load[name])
-        made = self._client.submit(
-            _Holder, self.path, self.info, group.numbers, actor=True, workers=[worker], pure=False, retries=0
-        )
-        group.worker = worker
-        group.actor = self._wait(group, made)
-
-    def _wait(self, group: _Group, future: Any) -> Any:
-        """The result of a future; OSError if the worker that makes it is lost."""
-        while True:
-            try:
-                return future.result(timeout=_POLL_S)
-            except TimeoutError:
-                if group.worker not in self._alive():
-                    raise OSError(f"worker {group.worker} was lost") from None
-
-    def _start(self, group: _Group, call: tuple[Any, ...], allowed: Filter | None) -> Any:
-        radius, rows, wanted, options = call
-        part = filter_part(allowed, group.first_row, group.n_items)
-        return group.actor.run(radius, rows, wanted, None if part is None else part.words, options)
-
-    def _retry(self, group: _Group, step: Callable[[], Any]) -> Any:
-        """What step returns; again, as long as workers are lost in it and patience lasts. Then ShardsLostError."""
-        end = time.monotonic() + self._patience
-        while True:
-            try:
-                return step()
-            except _errors.Error:
-                raise  # of opening a shard
-            except Exception as lost:  # distributed raises many kinds for a lost worker
-                group.actor = None
-                if time.monotonic() >= end:
-                    names = ", ".join(self._names(group))
-                    raise ShardsLostError(
-                        f"{self.path}: no worker could search {names} within {self._patience:g} s: add workers, or "
-                        "give partial=True to search without them",
-                        "EIO",
-                    ) from lost
-                time.sleep(_POLL_S)
-
-    def _finish(self, group: _Group, running: Any, call: tuple[Any, ...], allowed: Filter | None) -> Any:
-        """A group's answer, of the search that is running, or of another one if its worker is lost."""
-
-        def step() -> Any:
-            nonlocal running
-            started, running = running, None
-            if group.actor is None:
-                self._place(group)
-                started = None
-            return self._wait(group, started if started is not None else self._start(group, call, allowed))
-
-        answer = self._retry(group, step)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
     def _ask(
         self,
@@ -326,29 +270,25 @@ class DaskShards(Searcher):
         """
         Groups (None: all) and their answers; they work at the same time. Names of shards without answer go to missing.
         """
-        running, groups = [], self._groups if groups is None else groups
-        for group in groups:
+        radius, rows, wanted, options = call
+
+        def start(group: _Group) -> Any:
+            part = filter_part(allowed, group.first_row, group.size)
+            return group.actor.run(radius, rows, wanted, None if part is None else part.words, options)
+
+        for group, answer in self._actors.ask(start, groups):
             try:
-                running.append(None if group.actor is None else self._start(group, call, allowed))
-            except Exception:
-                group.actor = None
-                running.append(None)
-        for group, started in zip(groups, running):
-            try:
-                yield group, self._finish(group, started, call, allowed)
+                yield group, answer()
             except (ShardsLostError, _errors.FileError):
                 if missing is None:
                     raise
-                missing.extend(self._names(group))
-
-    def _names(self, group: _Group) -> list[str]:
-        return [self.info.shards[number].directory for number in group.numbers]
+                missing.extend(group.names)
 
     def search(self, queries: Any, k: int = 10, *, partial: bool = False, **options: Any) -> Any:
         """
-        As Shards.search. With partial=True shards that no worker can open, or whose files are missing or damaged, are left out, and the answer has a list of
-        their names at its end: (ids, scores, missing), or (ids, scores, certified, missing). A worker's shards are left
-        out together.
+        As Shards.search. With partial=True shards that no worker can open, or whose files are missing or damaged, are
+        left out, and the answer has a list of their names at its end: (ids, scores, missing), or (ids, scores,
+        certified, missing). A worker's shards are left out together.
         """
         if not partial:
             return super().search(queries, k, **options)
@@ -406,3 +346,137 @@ def open(
     Raises as thresher.shards.open; ShardsLostError if there are no workers.
     """
     return DaskShards(path, client=client, patience=patience)
+
+
+# ------------------------------------------------------------------------------------------------ RankSVM
+
+
+class WorkersLostError(_errors.Error, RuntimeError):
+    """Rows of a training that no worker took."""
+
+
+class _RankHolder:
+    """On a worker, as an actor: a part of a ranking."""
+
+    def __init__(self, pieces: list[Rows], layout: Layout, number: int) -> None:
+        first, end = int(layout.firsts[number]), int(layout.firsts[number + 1])
+        self._part = Part(pieces, layout.starts, first, end, get_worker().state.nthreads)
+
+    def ready(self) -> bool:
+        return True
+
+    def queries(self) -> Any:
+        return self._part.queries()
+
+    def run(self, request: Request, state: Any) -> Any:
+        try:
+            return self._part.run(request, state)
+        except Exception as raised:
+            return raised
+
+
+class _RankSlot(Slot):
+    def __init__(self, number: int, queries: slice, n_rows: int) -> None:
+        super().__init__([f"queries {queries.start} to {queries.stop - 1}"], n_rows)
+        self.number, self.queries = number, queries
+
+
+def _blocks(given: Any, what: str) -> list[Any]:
+    """The parts of a Dask array or Series, or of a list."""
+    if hasattr(given, "to_delayed") and hasattr(given, "rechunk"):
+        return list((given.rechunk({1: -1}) if given.ndim == 2 else given).to_delayed().reshape(-1))
+    if hasattr(given, "to_delayed"):
+        return list(given.to_delayed())
+    if isinstance(given, (list, tuple)):
+        return list(given)
+    kind = type(given).__name__
+    raise TypeError(f"{what}: an object of type {kind} was given: expected a Dask array or a list of parts")
+
+
+class RankSVM(_RankSVM):
+    """
+    thresher.RankSVM whose rows are on the workers of a Dask cluster. A worker has the rows of some queries; the client
+    has a line a query and the sums of each step. The model has the bits of thresher.RankSVM.fit of all rows in the
+    order of the parts, for any number of workers. Parameters are the same; device must be "cpu".
+    """
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        *,
+        sample_weight: Any = None,
+        client: Client | None = None,
+        patience: float = PATIENCE_S,
+        progress: Progress | None = None,
+        on_step: OnStep | None = None,
+    ) -> RankSVM:
+        """
+        Train on labelled rows, as thresher.RankSVM.fit. X, y, qid and sample_weight are Dask arrays or Series with the
+        same chunks of rows, or lists of as many arrays, sparse matrices or Delayed objects. The rows of a query may be
+        in several parts; each is computed once, and moves to the worker that has its query. If a worker is lost,
+        another one takes its rows and the training goes on; patience is how many seconds it waits for one.
+
+        Raises as thresher.RankSVM.fit, naming the part; WorkersLostError.
+        """
+        if self.device != "cpu":
+            raise _errors.UnsupportedError("device: workers train on the CPU", "EUNSUPPORTED")
+        client = client or get_client()
+        blocks = [_blocks(X, "X"), _blocks(y, "y"), _blocks(qid, "qid")]
+        blocks.append([None] * len(blocks[0]) if sample_weight is None else _blocks(sample_weight, "sample_weight"))
+        if len({len(own) for own in blocks}) > 1 or not blocks[0]:
+            raise ValueError(f"X, y, qid and sample_weight have {', '.join(str(len(own)) for own in blocks)} parts")
+        of = delayed(Rows.of, pure=False)
+        rows = client.compute([of(*own, f"part {number}") for number, own in enumerate(zip(*blocks))])
+        sizes = client.gather(client.map(sizes_of, rows, pure=False))
+        client.wait_for_workers(1, timeout=patience)
+        layout = divide(sizes, len(client.scheduler_info(n_workers=-1)["workers"]))
+        self._lead(client, patience, rows, sizes, layout, progress, on_step)
+        return self
+
+    def _lead(
+        self, client: Any, patience: float, rows: Any, sizes: Any, layout: Layout, progress: Any, on_step: Any
+    ) -> None:
+        def make(slot: _RankSlot, worker: str) -> Any:
+            qids = layout.qids[slot.queries]
+            from_parts = [own for own, size in zip(rows, sizes) if np.isin(size.qids, qids).any()]
+            pieces = [client.submit(Rows.of_queries, own, qids, pure=False) for own in from_parts]
+            return client.submit(
+                _RankHolder, pieces, layout, slot.number, actor=True, workers=[worker], pure=False, retries=0
+            )
+
+        def lost(slot: _RankSlot) -> Exception:
+            return WorkersLostError(f"no worker took the rows of {slot.names[0]} within {patience:g} s", "EIO")
+
+        actors = Actors(client, patience, make, lost)
+        slots = []
+        for number in range(len(layout.firsts) - 1):
+            queries = layout.queries(number)
+            n_rows = int(layout.offsets[queries.stop] - layout.offsets[queries.start])
+            slots.append(_RankSlot(number, queries, n_rows))
+        actors.place_all(slots)
+        last: Request | None = None
+
+        def again(slot: _RankSlot) -> Any:
+            """A part that was made again knows no w yet."""
+            return slot.actor.queries() if last is None else slot.actor.run(last.of_part(slot.queries), None)
+
+        def ask(request: Request, state: Any) -> Any:
+            nonlocal last
+            if request.task == EVALUATE:
+                last = request
+            if state is None:
+                started = actors.ask(lambda slot: slot.actor.run(request.of_part(slot.queries), None), again=again)
+                return np.concatenate([answer() for _, answer in started])
+            for slot in slots:
+                held = state
+                for _, answer in actors.ask(lambda own: own.actor.run(request, held), [slot], again):
+                    state = answer()
+            return state
+
+        try:
+            described = [answer() for _, answer in actors.ask(lambda slot: slot.actor.queries())]
+            lead(self, layout, described, ask, progress, on_step)
+        finally:
+            actors.close()

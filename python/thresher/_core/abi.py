@@ -32,6 +32,8 @@ HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1, "sweep": 2}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
+RANK_TASK = {"evaluate": 0, "product": 1, "count": 2, "scales": 3, "matrix": 4}
+RANK_MAX_CHUNKS = 256
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3, "auto": 4, "align": 5}
 HEAD_NORMALISER = {"candidates": 0, "exact": 1, "sampled": 2}
@@ -256,6 +258,24 @@ class RankOptions(ctypes.Structure):
 
 class RankFolds(ctypes.Structure):
     _fields_ = layout("void* cs accuracies; size_t n_cs; uint64 seed; uint32 n_folds")
+
+
+class RankSpan(ctypes.Structure):
+    _fields_ = layout("size_t first end n_all; void* starts")
+
+
+class RankRequest(ctypes.Structure):
+    _fields_ = layout("int task; bool sweep diagonal; void* v costs; uint64 query_step row_step")
+
+
+RankRunFn = ctypes.CFUNCTYPE(c_int, c_void_p, ctypes.POINTER(RankRequest), c_void_p, c_void_p)
+
+
+class RankParts(ctypes.Structure):
+    _fields_ = layout(
+        "uint64 n_queries; uint32 n_features; void* offsets n_pairs pair_weights firsts; size_t n_parts; "
+        "RankRunFn run; void* user"
+    )
 
 
 class RankReport(ctypes.Structure):

@@ -125,6 +125,12 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_ranking_from_matrix": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_ranking_from_csr": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_rank_train": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p), c_void_p, _ERR]),
+    "thr_rank_train_parts": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p), c_void_p, _ERR]),
+    "thr_rank_chunks": (c_size_t, [c_void_p, c_void_p, c_uint64, c_uint32, c_void_p]),
+    "thr_rank_part_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_rank_part_queries": (None, [c_void_p, c_void_p, c_void_p]),
+    "thr_rank_part_room": (c_size_t, [c_void_p, c_void_p]),
+    "thr_rank_part_run": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_rank_cross_validate": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_rank_model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_rank_model_save": (c_int, [c_void_p, c_char_p, _ERR]),
@@ -170,7 +176,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
 }
 
 # Objects that the library frees: thr_NAME_free.
-_FREED = "context reader tower dual index index_writer radius_result hits hits_target head ranking rank_model beam translator"
+_FREED = "context reader tower dual index index_writer radius_result hits hits_target head ranking rank_model rank_part beam translator"
 _PROTOTYPES.update((name, (None, [c_void_p])) for name in (*_SIZED, *(f"thr_{name}_free" for name in _FREED.split())))
 
 

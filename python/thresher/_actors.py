@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actors on the workers of a Dask cluster, each made again on another worker when its own is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from distributed import default_client
+
+from . import _errors
+
+POLL_S = 0.5
+"""How often a call that waits for a worker checks whether the worker is still there."""
+
+
+class Slot:
+    """An actor that is wanted: its names in messages, how much it holds; None before it is made, or after its loss."""
+
+    def __init__(self, names: list[str], size: int) -> None:
+        self.names, self.size = names, size
+        self.worker = ""
+        self.actor: Any = None
+
+
+class Actors:
+    """
+    make(slot, worker) submits a slot's actor; lost(slot) is the error when no worker takes it within patience seconds.
+    An actor's methods return exceptions of their own work; one that they raise counts as the loss of the worker.
+
+    The client calls workers directly, unless it was created with direct_to_workers=False, or cannot reach one.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        patience: float,
+        make: Callable[[Any, str], Any],
+        lost: Callable[[Any], Exception],
+    ) -> None:
+        self.client, self._patience, self._make, self._lost = client, patience, make, lost
+        self.slots: Sequence[Any] = []
+        if default_client() is not client:
+            raise ValueError("client: actors need Dask's current client, the one that was created last")
+        if client.direct_to_workers is None:
+            client.direct_to_workers = True
+
+    def alive(self) -> list[str]:
+        return list(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def place_all(self, slots: Sequence[Any]) -> None:
+        self.slots = slots
+        for slot in slots:
+            self._retry(slot, lambda slot=slot: self._place(slot))
+
+    def _place(self, slot: Slot) -> None:
+        """Make a slot's actor on the live worker that holds least."""
+        load = dict.fromkeys(self.alive(), 0)
+        for other in self.slots:
+            if other.actor is not None and other.worker in load:
+                load[other.worker] += other.size
+        if not load:
+            raise OSError("no worker is left")
+        slot.worker = min(load, key=lambda name: load[name])
+        made = self._wait(slot, self._make(slot, slot.worker))
+        try:
+            self._wait(slot, made.ready())
+        except OSError:
+            if slot.worker not in self.alive() or not self.client.direct_to_workers:
+                raise
+            self.client.direct_to_workers = False
+            self._wait(slot, made.ready())
+        slot.actor = made
+
+    def _wait(self, slot: Slot, future: Any) -> Any:
+        """The result of a future; OSError if the worker that makes it is lost."""
+        while True:
+            try:
+                return future.result(timeout=POLL_S)
+            except TimeoutError:
+                if slot.worker not in self.alive():
+                    raise OSError(f"worker {slot.worker} was lost") from None
+
+    def _retry(self, slot: Slot, step: Callable[[], Any]) -> Any:
+        """What step returns; again, as long as workers are lost in it and patience lasts."""
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return step()
+            except _errors.Error:
+                raise  # of making the actor
+            except Exception as lost:  # distributed raises many kinds for a lost worker
+                slot.actor = None
+                if time.monotonic() >= end:
+                    raise self._lost(slot) from lost
+                time.sleep(POLL_S)
+
+    def ask(
+        self,
+        start: Callable[[Any], Any],
+        slots: Sequence[Any] | None = None,
+        again: Callable[[Any], Any] | None = None,
+    ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+        """
+        Start a call of each of the slots (None: all), which run at the same time: each slot, and a function that
+        returns its answer, or raises the exception that it is. again: a call that an actor that was made again gets
+        first.
+        """
+        running = []
+        for slot in self.slots if slots is None else slots:
+            try:
+                running.append((slot, None if slot.actor is None else start(slot)))
+            except Exception:
+                slot.actor = None
+                running.append((slot, None))
+        for slot, started in running:
+            yield slot, lambda slot=slot, started=started: self._finish(slot, started, start, again)
+
+    def _finish(self, slot: Any, running: Any, start: Callable[[Any], Any], again: Callable[[Any], Any] | None) -> Any:
+        def step() -> Any:
+            nonlocal running
+            started, running = running, None
+            if slot.actor is None:
+                self._place(slot)
+                started = None
+                if again is not None:
+                    self._wait(slot, again(slot))
+            return self._wait(slot, started if started is not None else start(slot))
+
+        answer = self._retry(slot, step)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        for slot in self.slots:
+            slot.actor = None
