@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from typing import Any
 
@@ -21,6 +22,7 @@ from thresher import shards
 from thresher.shards import _build, _duplicates, _manifest, _sample
 
 N, DIMS, K = 3000, 24, 10
+KILLS = int(os.environ.get("THR_KILLS", "5"))
 CUTS = {1: [], 2: [1234], 7: [10, 700, 701, 1500, 1501, 2999]}
 
 
@@ -451,6 +453,114 @@ class Damaged(Case):
                     call()
         with self.assertRaisesRegex(ValueError, "closed"):
             collection.search(self.vectors[:2], 3)
+
+
+class Changes(Case):
+    """Collections that are changed have the answers of one index over the rows that are there then."""
+
+    def same(self, rows: Any, ids: Any, **options: Any) -> None:
+        with shards.open(self.path("many")) as many, thresher.Index.build(
+            self.path("one"), rows, ids=ids, replace=True, **options
+        ) as one:
+            self.assertEqual(len(many), len(rows))
+            for found in ({}, {"certified": True}):
+                for a, b in zip(one.search(rows[:25], K, exact=True, **found), many.search(rows[:25], K, exact=True, **found)):
+                    np.testing.assert_array_equal(a, b)
+        self.assertEqual(shards.verify(self.path("many")).n_items, len(rows))
+        self.assertEqual(len(os.listdir(self.path("many"))), len(shards.read(self.path("many")).shards) + 1)
+
+    def test_items_are_added_removed_and_joined(self) -> None:
+        for metric, keep in (("cosine", "float32"), ("l2", "float16"), ("ip", "float32")):
+            x, ids = shifted(900), np.random.default_rng(4).permutation(5000)[:900]
+            cuts = [300, 310, 600]
+            parts = list(zip(np.split(x[:800], cuts), np.split(ids[:800], cuts)))
+            shards.build(self.path("many"), parts, metric=metric, keep=keep, replace=True).close()
+            self.assertEqual(shards.add(self.path("many"), x[800:], ids=ids[800:]).n_items, 900)
+            self.same(x, ids, metric=metric, keep=keep)
+            gone = np.concatenate([np.arange(5, 15), np.arange(300, 310), [850]])
+            left = np.setdiff1d(np.arange(900), gone)
+            self.assertEqual(len(shards.remove(self.path("many"), ids[gone]).shards), 4)  # one had no other items
+            self.same(x[left], ids[left], metric=metric, keep=keep)
+            self.assertEqual(len(shards.compact(self.path("many"), least_items=250).shards), 3)
+            self.same(x[left], ids[left], metric=metric, keep=keep)
+            self.assertEqual(len(shards.compact(self.path("many")).shards), 1)
+            self.same(x[left], ids[left], metric=metric, keep=keep)
+
+    def test_rows_and_names(self) -> None:
+        x = shifted(500)
+        shards.build(self.path("many"), [x[:200], x[200:400]]).close()
+        shards.add(self.path("many"), x[400:])
+        self.same(x, None)
+        shards.compact(self.path("many"))
+        self.same(x, None)
+        with self.assertRaisesRegex(thresher.UnsupportedError, "ids are row numbers"):
+            shards.remove(self.path("many"), [3])
+        with self.assertRaisesRegex(ValueError, "built without ids"):
+            shards.add(self.path("many"), x, ids=np.arange(500))
+        names = [f"item {i}" for i in range(500)]
+        shards.build(self.path("many"), [(x[:400], names[:400])], replace=True).close()
+        shards.add(self.path("many"), x[400:], ids=names[400:])
+        shards.compact(self.path("many"))
+        with shards.open(self.path("many")) as many:
+            self.assertEqual(many.name(int(many.search(x[451], 1, exact=True)[0][0])), "item 451")
+
+    def test_what_does_not_fit_leaves_the_collection(self) -> None:
+        x = shifted(300)
+        shards.build(self.path("many"), [(x[:100], np.arange(100)), (x[100:200], np.arange(100, 200))]).close()
+        for kind, words, change in (
+            (thresher.ArgumentError, "the id 7 is in shard 0 .* and in shard 2", lambda p: shards.add(p, x[:1], ids=[7])),
+            (ValueError, "give ids", lambda p: shards.add(p, x[:1])),
+            (thresher.ArgumentError, "rows of 3 dimensions", lambda p: shards.add(p, x[:1, :3], ids=[300])),
+            (thresher.NotFoundError, "no item with the id 999", lambda p: shards.remove(p, [3, 999])),
+            (thresher.ArgumentError, "no item would be left", lambda p: shards.remove(p, np.arange(200))),
+            (ValueError, "missing is", lambda p: shards.remove(p, [3], missing="")),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                change(self.path("many"))
+            self.same(x[:200], np.arange(200))
+        shards.remove(self.path("many"), [999, 3], missing="ignore")
+        self.same(np.delete(x[:200], 3, 0), np.delete(np.arange(200), 3))
+        with self.assertRaises(thresher.FileMissingError):
+            shards.add(self.path("none"), x)
+        self.assertFalse(os.path.exists(self.path("none")))
+        with shards.build(self.path("codes"), [(x, np.arange(300)), (x, np.arange(300, 600))], keep=None):
+            with self.assertRaisesRegex(thresher.UnsupportedError, "keeps none"):
+                shards.compact(self.path("codes"))
+
+    def test_open_collections_go_on(self) -> None:
+        x = shifted(300)
+        with shards.build(self.path("many"), [(x[:200], np.arange(200)), (x[200:], np.arange(200, 300))]) as before:
+            wanted = before.search(x[:20], K, exact=True)
+            shards.remove(self.path("many"), wanted[0][:, 0], missing="ignore")
+            shards.compact(self.path("many"))
+            for a, b in zip(wanted, before.search(x[:20], K, exact=True)):
+                np.testing.assert_array_equal(a, b)
+            with shards.open(self.path("many")) as after:
+                self.assertFalse(np.isin(wanted[0][:, 0], after.search(x[:20], K, exact=True)[0]).any())
+
+    def test_a_change_that_is_killed_changes_nothing_or_all(self) -> None:
+        x = shifted(400)
+        shards.build(self.path("many"), [(x[:300], np.arange(300))]).close()
+        code = (
+            "import sys, numpy as np\nfrom thresher import shards\nfrom test_shards import shifted\n"
+            "x, path = shifted(400), sys.argv[1]\nprint(flush=True)\nwhile True:\n"
+            "    shards.add(path, x[300:], ids=np.arange(300, 400))\n    shards.remove(path, np.arange(300, 400))\n"
+            "    shards.remove(path, [5])\n    shards.add(path, x[5:6], ids=[5])\n"
+            "    shards.compact(path)\n    shards.remove(path, np.arange(300, 400), missing='ignore')\n"
+        )
+        for i in range(KILLS):
+            child = subprocess.Popen([sys.executable, "-c", code, self.path("many")], stdout=subprocess.PIPE)
+            self.addCleanup(child.stdout.close)  # type: ignore[union-attr]
+            child.stdout.readline()  # type: ignore[union-attr]
+            time.sleep(0.02 + 0.3 * i / KILLS)
+            child.send_signal(signal.SIGKILL)
+            self.assertEqual(child.wait(), -signal.SIGKILL)
+            n = shards.verify(self.path("many")).n_items
+            self.assertIn(n, (299, 300, 400))
+            shards.remove(self.path("many"), np.arange(300, 400), missing="ignore")
+            if n == 299:
+                shards.add(self.path("many"), x[5:6], ids=[5])
+            self.assertEqual(shards.read(self.path("many")).n_items, 300)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ them on many machines: thresher.dask does. docs/many-machines.md explains what a
 """
 
 from ._build import build
+from ._change import add, compact, remove
 from ._collection import Shards
 from ._collection import open_shards as open
 from ._manifest import Manifest, Shard, read
@@ -27,15 +28,18 @@ __all__ = [
     "Manifest",
     "Shard",
     "Shards",
+    "add",
     "build",
     "build_part",
     "build_quantiser",
+    "compact",
     "filter_part",
     "merge",
     "merge_radius",
     "open",
     "publish",
     "read",
+    "remove",
     "sample",
     "sampled_rows",
     "search_part",

@@ -77,7 +77,7 @@ def build_part(
         ) as index:
             if tune is not None:
                 _tune(index, tune)
-            return _described(index, directory, first_row)
+            return described(index, directory, first_row)
     except BaseException as raised:
         shutil.rmtree(target, ignore_errors=True)
         if isinstance(raised, _errors.Error):
@@ -92,7 +92,8 @@ def _tune(index: Index, queries: Any) -> None:
         index.tune(queries)
 
 
-def _described(index: Index, directory: str, first_row: int) -> Shard:
+def described(index: Index, directory: str, first_row: int) -> Shard:
+    """The entry of shards.json of a shard that is built."""
     n = len(index)
     least, greatest = first_row, first_row + n - 1
     if index.info.has_ids:

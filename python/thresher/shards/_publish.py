@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from .. import _errors
 from .._index import Index
@@ -63,7 +64,7 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
     directory = os.fspath(path)
     if not shards:
         raise ValueError("publish: a collection needs at least one shard")
-    common: dict[str, object] = {}
+    common: dict[str, Any] = {}
     for number, shard in enumerate(shards):
         with Index(os.path.join(directory, shard.directory)) as index:
             found = describe(index)
@@ -71,10 +72,12 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
                 raise _errors.FormatError(f"{index.path}: shard {number} was changed since it was built", "ECHANGED")
         common = common or found
         for key, value in found.items():
-            if value != common[key]:
+            if key == "index_format":  # a changed shard's may be newer
+                common[key] = max(value, common[key])
+            elif value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
     n_items = sum(shard.n_items for shard in shards)
-    manifest = Manifest(**common, n_items=n_items, shards=tuple(shards))  # type: ignore[arg-type]
+    manifest = Manifest(**common, n_items=n_items, shards=tuple(shards))
     check_ranges(directory, manifest.shards, n_items)
     if manifest.has_ids:
         check_ids(directory, manifest.shards)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Change a collection: add a shard, remove items, join small shards. A change makes new shards and publishes them with the
+unchanged ones by one rename, as a build does. Readers see all of it or nothing; open collections go on with the old shards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import _errors
+from .._core import arrays
+from .._index import Index
+from ._build import is_binary
+from ._ids import ids_of
+from ._manifest import Manifest, Shard, read
+from ._part import build_part, described, new_name
+from ._publish import build_directory, clean, publish
+
+SMALL = 100_000
+"""Shards with fewer items take longer for each of them (docs/many-machines.md)."""
+
+
+@contextmanager
+def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
+    """Lock the collection against other changes and builds; delete what a change that fails has made."""
+    directory = os.fspath(path)
+    read(directory)
+    with build_directory(directory, True):
+        manifest = read(directory)
+        try:
+            yield directory, manifest
+        except BaseException:
+            clean(directory, {shard.directory for shard in manifest.shards})
+            raise
+
+
+def _publish(directory: str, shards: Sequence[Shard]) -> Manifest:
+    """Publish shards, whose rows follow each other anew."""
+    ends = np.cumsum([shard.n_items for shard in shards])
+    return publish(directory, [shard._replace(first_row=int(end) - shard.n_items) for shard, end in zip(shards, ends)])
+
+
+def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:
+    """build_part() with the quantiser and model of the collection."""
+    first = os.path.join(directory, manifest.shards[0].directory)
+    with Index(first) as index:
+        model = index.model
+        return build_part(
+            directory,
+            number,
+            vectors,
+            quantiser_from=None if is_binary(model) else first,
+            metric=manifest.metric,
+            keep=manifest.keep,
+            model=model,
+            **options,
+        )
+
+
+def add(
+    path: str | os.PathLike[str],
+    vectors: Any,
+    *,
+    ids: Any = None,
+    calibration_queries: int | None = None,
+    tune: Any = None,
+    threads: int | None = None,
+) -> Manifest:
+    """
+    Add items to the collection in directory path, as one more shard with the collection's quantiser; returns the new
+    manifest. compact() joins small shards.
+
+    vectors   [n, n_dims], n at least 1, as for build
+    ids       distinct integers [n] that no item of the collection has, or names; None in a collection without ids: rows
+              are counted on
+    the others   as for build
+
+    Raises as build; ArgumentError for an id that is there; FormatError or FileMissingError for no collection.
+    """
+    with _changing(path) as (directory, manifest):
+        if (ids is None) == (manifest.has_ids or manifest.has_names):
+            raise ValueError(
+                f"{directory}: "
+                + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
+            )
+        made = _part_like(
+            directory,
+            manifest,
+            len(manifest.shards),
+            vectors,
+            first_row=manifest.n_items,
+            ids=ids,
+            calibration_queries=calibration_queries,
+            tune=tune,
+            threads=threads,
+            what="vectors",
+        )
+        return _publish(directory, [*manifest.shards, made])
+
+
+def _without(directory: str, number: int, shard: Shard, ids: Any) -> Shard:
+    """A copy of a shard without some items. Its rows follow each other again."""
+    name = new_name(number)
+    target = os.path.join(directory, name)
+    shutil.copytree(os.path.join(directory, shard.directory), target)
+    with Index(target) as index:
+        index.remove(ids=ids)
+        index.compact()
+    with Index(target) as index:
+        return described(index, name, shard.first_row)
+
+
+def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") -> Manifest:
+    """
+    Remove the items with these integer ids [m] from the collection in directory path; returns the new manifest. Shards
+    that hold some of them are written again, a shard at a time; shards that hold no other items are left out.
+
+    missing   "error", or "ignore": ids that no item has
+
+    Raises NotFoundError (an unknown id); UnsupportedError for a collection whose ids are row numbers; ArgumentError if
+    no item would be left; FormatError or FileMissingError for no collection.
+    """
+    wanted = np.unique(arrays.ids(ids, "ids"))
+    if missing not in ("error", "ignore"):
+        raise ValueError(f'missing is {missing!r}: expected "error" or "ignore"')
+    with _changing(path) as (directory, manifest):
+        if not manifest.has_ids or manifest.has_names:
+            raise _errors.UnsupportedError(
+                f"{directory}: ids are row numbers, which removing would change: build it with ids", "EUNSUPPORTED"
+            )
+        kept: list[Shard] = []
+        unknown = wanted
+        for number, shard in enumerate(manifest.shards):
+            with Index(os.path.join(directory, shard.directory)) as index:
+                here = np.intersect1d(wanted, ids_of(index))
+            unknown = np.setdiff1d(unknown, here)
+            if len(here) == 0:
+                kept.append(shard)
+            elif len(here) < shard.n_items:
+                kept.append(_without(directory, number, shard, here))
+        if len(unknown) and missing == "error":
+            raise _errors.NotFoundError(f"{directory}: holds no item with the id {unknown[0]}", "ENOTFOUND")
+        if not kept:
+            raise _errors.ArgumentError(f"{directory}: no item would be left: delete the directory", "EINVAL")
+        return _publish(directory, kept) if tuple(kept) != manifest.shards else manifest
+
+
+def _runs(shards: Sequence[Shard], least_items: int) -> list[list[int]]:
+    """Neighbouring shards to join: each run reaches least_items, and the last one takes what is left."""
+    runs: list[list[int]] = [[]]
+    for number, shard in enumerate(shards):
+        held = sum(shards[n].n_items for n in runs[-1])
+        if runs[-1] and held >= least_items:
+            runs.append([])
+        runs[-1].append(number)
+        if shard.n_items >= least_items and len(runs[-1]) > 1:
+            runs.append([runs[-1].pop()])
+    return runs
+
+
+def _joined(directory: str, manifest: Manifest, run: Sequence[int], threads: int | None) -> Shard:
+    vectors, ids, names = [], [], []
+    for number in run:
+        with Index(os.path.join(directory, manifest.shards[number].directory)) as index:
+            own = ids_of(index)
+            vectors.append(np.stack([index.vector(int(item)) for item in own]))
+            ids.append(own)
+            names.extend([index.name(int(item)) for item in own] if manifest.has_names else [])
+    given: Any = names if manifest.has_names else np.concatenate(ids) if manifest.has_ids else None
+    first_row = manifest.shards[run[0]].first_row
+    rows = np.concatenate(vectors)
+    return _part_like(directory, manifest, run[0], rows, first_row=first_row, ids=given, threads=threads)
+
+
+def compact(
+    path: str | os.PathLike[str], *, least_items: int = SMALL, threads: int | None = None
+) -> Manifest:
+    """
+    Join neighbouring shards that hold fewer than least_items items, in the memory of one joined shard; returns the new
+    manifest. Rows, ids and exact scores stay.
+
+    Raises UnsupportedError for a collection that keeps no vectors, or keeps int8; FormatError or FileMissingError.
+    """
+    with _changing(path) as (directory, manifest):
+        runs = _runs(manifest.shards, least_items)
+        if len(runs) == len(manifest.shards):
+            return manifest
+        if manifest.keep not in ("float32", "float16"):
+            raise _errors.UnsupportedError(
+                f"{directory}: keeps {manifest.keep}: shards are joined from float32 or float16 vectors", "EUNSUPPORTED"
+            )
+        shards = manifest.shards
+        made = [shards[run[0]] if len(run) == 1 else _joined(directory, manifest, run, threads) for run in runs]
+        return _publish(directory, made)
