@@ -22,7 +22,7 @@ typedef struct occurrences {
 } occurrences;
 
 /* Call with places NULL to count into o->starts[e + 1], then with the places to fill. */
-static void visit(const thr_align_corpus *c, occurrences *o, uint64_t *places) {
+static void visit(const thr_align_text *c, occurrences *o, uint64_t *places) {
     memset(o->last, 0, c->source.dictionary.n * sizeof *o->last);
     for (uint64_t s = 0; s < c->n_pairs; s++)
         for (uint64_t i = c->source.starts[s]; i < c->source.starts[s + 1]; i++) {
@@ -37,7 +37,7 @@ static void visit(const thr_align_corpus *c, occurrences *o, uint64_t *places) {
         }
 }
 
-static thr_status find_occurrences(thr_context *context, const thr_align_corpus *c, occurrences *o, thr_error *err) {
+static thr_status find_occurrences(thr_context *context, const thr_align_text *c, occurrences *o, thr_error *err) {
     const size_t n = c->source.dictionary.n;
     uint64_t *places = NULL;
     thr_status status = THR_OK;
@@ -63,7 +63,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Append the distinct target words of e's sentences. last: of every target word, 1 + the last source word. */
-static thr_status add_row(thr_context *context, const thr_align_corpus *c, const occurrences *o, uint32_t e,
+static thr_status add_row(thr_context *context, const thr_align_text *c, const occurrences *o, uint32_t e,
                           uint32_t *last, thr_align_model *m, thr_error *err) {
     size_t n = (size_t)m->starts[e];
     for (uint64_t i = o->starts[e]; i < o->starts[e + 1]; i++) {
@@ -83,7 +83,7 @@ static thr_status add_row(thr_context *context, const thr_align_corpus *c, const
     return THR_OK;
 }
 
-thr_status thr_align_model_make(thr_context *context, const thr_align_corpus *c, thr_align_model *m, thr_error *err) {
+thr_status thr_align_model_make(thr_context *context, const thr_align_text *c, thr_align_model *m, thr_error *err) {
     occurrences o = {NULL, NULL, NULL};
     uint32_t *last = NULL;
     thr_status status = THR_OK;
@@ -142,7 +142,7 @@ static double add_counts(thr_align_model *m, const uint32_t *sources, size_t n, 
     return sum > 0 ? log((double)n / sum) : 0;
 }
 
-double thr_align_model_learn(const thr_align_corpus *c, thr_align_model *m) {
+double thr_align_model_learn(const thr_align_text *c, thr_align_model *m) {
     double loss = 0;
     memset(m->counts, 0, (size_t)m->starts[m->n_source] * sizeof *m->counts);
     for (uint64_t s = 0; s < c->n_pairs; s++)

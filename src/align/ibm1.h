@@ -13,7 +13,7 @@
 #ifndef THR_ALIGN_IBM1_H
 #define THR_ALIGN_IBM1_H
 
-#include "align/corpus.h"
+#include "align/parallel_text.h"
 
 /* Source word e has the target words targets[starts[e]] to targets[starts[e + 1] - 1], ascending. Starts zeroed. */
 typedef struct thr_align_model {
@@ -27,11 +27,11 @@ typedef struct thr_align_model {
  * Find the pairs of words that occur together; all t are 1 over the number of target words. THR_OK; THR_EDIM for too
  * many; THR_ENOMEM.
  */
-thr_status thr_align_model_make(thr_context *context, const thr_align_corpus *corpus, thr_align_model *model,
+thr_status thr_align_model_make(thr_context *context, const thr_align_text *text, thr_align_model *model,
                                 thr_error *err);
 
 /* One iteration. Returns the mean of -ln p(f) over the target words, by t as it was. */
-double thr_align_model_learn(const thr_align_corpus *corpus, thr_align_model *model);
+double thr_align_model_learn(const thr_align_text *text, thr_align_model *model);
 
 void thr_align_model_free(thr_context *context, thr_align_model *model);
 

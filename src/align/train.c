@@ -34,7 +34,7 @@ static thr_status check(const thr_align_options *o, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status learn(thr_context *context, const thr_align_corpus *c, uint32_t n, thr_align_model *m, double *loss,
+static thr_status learn(thr_context *context, const thr_align_text *c, uint32_t n, thr_align_model *m, double *loss,
                         thr_error *err) {
     thr_progress progress = thr_progress_start(context, "align", n);
     THR_TRY(thr_align_model_make(context, c, m, err));
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b) {
 /* Text that is written a piece at a time. */
 typedef struct table_writer {
     thr_context *context;
-    const thr_align_corpus *corpus;
+    const thr_align_text *pairs;
     const thr_align_options *options;
     thr_out out;
     char *text;
@@ -99,17 +99,17 @@ static thr_status put_word(table_writer *w, const thr_align_model *m, uint32_t e
     for (size_t i = 0; i < n && i < w->options->n_best; i++) {
         char number[NUMBER_MOST];
         (void)thr_number_text(number, sizeof number, "%.6g", w->entries[i].t);
-        THR_TRY(put(w, thr_dictionary_text(&w->corpus->source.dictionary, e), ' ', err));
-        THR_TRY(put(w, thr_dictionary_text(&w->corpus->target.dictionary, w->entries[i].word), ' ', err));
+        THR_TRY(put(w, thr_dictionary_text(&w->pairs->source.dictionary, e), ' ', err));
+        THR_TRY(put(w, thr_dictionary_text(&w->pairs->target.dictionary, w->entries[i].word), ' ', err));
         THR_TRY(put(w, number, '\n', err));
         w->n_written++;
     }
     return flush(w, PIECE, err);
 }
 
-static thr_status write_table(thr_context *context, const thr_align_corpus *c, const thr_align_model *m,
-                              const char *path, const thr_align_options *o, uint64_t *n_written, thr_error *err) {
-    table_writer w = {.context = context, .corpus = c, .options = o};
+static thr_status write_table(thr_context *context, const thr_align_text *c, const thr_align_model *m, const char *path,
+                              const thr_align_options *o, uint64_t *n_written, thr_error *err) {
+    table_writer w = {.context = context, .pairs = c, .options = o};
     thr_status status = thr_out_open(context, path, &w.out, err);
     for (uint32_t e = 1; status == THR_OK && e < m->n_source; e++) /* without the empty word */
         status = put_word(&w, m, e, err);
@@ -129,7 +129,7 @@ static thr_status write_table(thr_context *context, const thr_align_corpus *c, c
 thr_status thr_align_train(thr_context *context, const char *source, const char *target, const char *path,
                            const thr_align_options *options, thr_align_report *report, thr_error *err) {
     thr_align_options o;
-    thr_align_corpus c = {.n_pairs = 0};
+    thr_align_text c = {.n_pairs = 0};
     thr_align_model m = {.n_source = 0};
     thr_status status = THR_OK;
     uint64_t n_written = 0;
@@ -142,7 +142,7 @@ thr_status thr_align_train(thr_context *context, const char *source, const char 
     THR_TRY(thr_out_check_input(path, source, err));
     THR_TRY(thr_out_check_input(path, target, err));
     THR_TRY(thr_out_check_place(context, path, err));
-    THR_TRY_OUT(thr_align_corpus_read(context, source, target, &c, err));
+    THR_TRY_OUT(thr_align_text_read(context, source, target, &c, err));
     THR_TRY_OUT(learn(context, &c, o.n_iterations, &m, &loss, err));
     THR_TRY_OUT(write_table(context, &c, &m, path, &o, &n_written, err));
     if (report != NULL)
@@ -155,6 +155,6 @@ thr_status thr_align_train(thr_context *context, const char *source, const char 
                                      .perplexity = exp(loss)};
 out:
     thr_align_model_free(context, &m);
-    thr_align_corpus_free(context, &c);
+    thr_align_text_free(context, &c);
     return status;
 }

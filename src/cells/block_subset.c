@@ -6,7 +6,7 @@
 #include "select/bitmap.h"
 
 /* A view of a segment's items from `item` on, a multiple of 64; at most n of them. */
-static thr_segment slice(const thr_scan_target *whole, const thr_segment *from, uint64_t item, uint64_t n) {
+static thr_segment slice(const thr_scan_corpus *whole, const thr_segment *from, uint64_t item, uint64_t n) {
     const uint32_t n_dims = whole->quantiser->n_dims;
     const thr_record_shape records =
         thr_record_shape_of(n_dims, whole->quantiser->item_bits, whole->lead, from->lead_offsets);
@@ -43,18 +43,18 @@ thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uin
     return thr_grow(context, &part->words, &part->words_capacity, (size_t)n_blocks, sizeof *part->words, WHAT, err);
 }
 
-static thr_status add_run(thr_context *context, const thr_scan_target *whole, thr_block_range run,
+static thr_status add_run(thr_context *context, const thr_scan_corpus *whole, thr_block_range run,
                           const uint64_t *filter, thr_cells_subset *part, thr_error *err) {
     while (run.first < run.end) {
-        const uint64_t row = run.first * THR_BLOCK_ITEMS, at = part->target.n_rows / THR_BLOCK_ITEMS;
+        const uint64_t row = run.first * THR_BLOCK_ITEMS, at = part->corpus.n_rows / THR_BLOCK_ITEMS;
         const thr_segment *from = thr_scan_segment_of(whole, row);
         THR_TRY(thr_cells_subset_reserve(context, part->n_segments + 1, at + (run.end - run.first), part, err));
         thr_segment *segment = &part->segments[part->n_segments];
         *segment = slice(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
         const uint64_t n_blocks = thr_bitmap_words(segment->n_items);
-        segment->first_row = part->target.n_rows;
+        segment->first_row = part->corpus.n_rows;
         part->firsts[part->n_segments++] = row;
-        part->target.n_rows += n_blocks * THR_BLOCK_ITEMS;
+        part->corpus.n_rows += n_blocks * THR_BLOCK_ITEMS;
         for (uint64_t i = 0; filter != NULL && i < n_blocks; i++)
             part->words[at + i] = filter[run.first + i];
         run.first += n_blocks;
@@ -62,10 +62,10 @@ static thr_status add_run(thr_context *context, const thr_scan_target *whole, th
     return THR_OK;
 }
 
-thr_status thr_cells_subset_make(thr_context *context, const thr_scan_target *whole, const uint64_t *blocks,
+thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *whole, const uint64_t *blocks,
                                  uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err) {
-    part->target = *whole;
-    part->target.n_rows = 0;
+    part->corpus = *whole;
+    part->corpus.n_rows = 0;
     part->n_segments = 0;
     for (uint64_t first = 0;;) {
         first = thr_select_bitmap_next_row(blocks, first, n_blocks);
@@ -77,11 +77,11 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_target *wh
         THR_TRY(add_run(context, whole, (thr_block_range){first, end}, filter, part, err));
         first = end;
     }
-    part->target.segments = part->segments;
-    part->target.n_segments = part->n_segments;
+    part->corpus.segments = part->segments;
+    part->corpus.n_segments = part->n_segments;
     if (part->n_segments > 0) {
         const thr_segment *last = &part->segments[part->n_segments - 1];
-        part->target.n_rows = last->first_row + last->n_items;
+        part->corpus.n_rows = last->first_row + last->n_items;
     }
     return THR_OK;
 }
@@ -94,6 +94,6 @@ void thr_cells_subset_free(thr_context *context, thr_cells_subset *part) {
 }
 
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row) {
-    const thr_segment *segment = thr_scan_segment_of(&part->target, row);
+    const thr_segment *segment = thr_scan_segment_of(&part->corpus, row);
     return part->firsts[segment - part->segments] + (row - segment->first_row);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_subset.h - a scan target made of some blocks of another, with rows numbered without gaps.
+ * block_subset.h - a scan corpus made of some blocks of another, with rows numbered without gaps.
  *
  * So every kind of scan works on the visited cells as on a whole index: sampled thresholds, margins, second passes.
  */
@@ -10,11 +10,11 @@
 #include "base/memory.h"
 #include "scan/scan.h"
 
-/* Initialise with zeros. Owns its arrays; target borrows all other data from the whole target. */
+/* Initialise with zeros. Owns its arrays; corpus borrows all other data from the whole corpus. */
 typedef struct thr_cells_subset {
-    thr_scan_target target;
+    thr_scan_corpus corpus;
     thr_segment *segments; /* one for each run of adjacent blocks */
-    uint64_t *firsts;      /* by segment: its first row, as numbered in the whole target */
+    uint64_t *firsts;      /* by segment: its first row, as numbered in the whole corpus */
     uint64_t *words;       /* filter, by row of the part */
     size_t n_segments, segments_capacity, firsts_capacity, words_capacity;
 } thr_cells_subset;
@@ -25,13 +25,13 @@ thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uin
 
 /*
  * Select the blocks of 64 rows whose bit is set in blocks, a bitmap of n_blocks bits. With a filter of the whole
- * target's rows, part->words is the filter of the selected rows. THR_ENOMEM.
+ * corpus's rows, part->words is the filter of the selected rows. THR_ENOMEM.
  */
-thr_status thr_cells_subset_make(thr_context *context, const thr_scan_target *whole, const uint64_t *blocks,
+thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *whole, const uint64_t *blocks,
                                  uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err);
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part);
 
-/* The whole target's number of a row of the part. */
+/* The whole corpus's number of a row of the part. */
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row);
 
 #endif

@@ -29,7 +29,7 @@ static const double FIRST_DEVIATIONS = 2;  /* cells are first ordered by mean sc
  */
 static const double SPREAD_TIMES = 1.5;
 
-/* A cell, with its rows in the scan target. */
+/* A cell, with its rows in the scan corpus. */
 typedef struct cell_place {
     uint64_t first_row, end_row;
     const thr_cell *cell;
@@ -64,7 +64,7 @@ struct thr_cells_workspace {
 typedef struct cells_job {
     thr_cells_workspace *workspace;
     thr_scan *scan;
-    const thr_cells_target *target;
+    const thr_cells_corpus *corpus;
     const thr_matrix *queries;
     thr_search_options options; /* of the passes */
     thr_job whole;              /* of a search of all rows with them */
@@ -143,7 +143,7 @@ static thr_status make_visitor(const thr_cells_workspace *w, size_t n_segments, 
 
 /* Make room for a job, and list its cells. */
 static thr_status prepare_workspace(thr_cells_workspace *w, const cells_job *job, thr_error *err) {
-    const uint32_t n_dims = job->target->scan->quantiser->n_dims;
+    const uint32_t n_dims = job->corpus->scan->quantiser->n_dims;
     if (w->visitors == NULL || w->n_dims < n_dims || w->n_cells < job->n_cells || w->n_blocks < job->n_blocks ||
         w->k < job->wanted) {
         empty(w);
@@ -156,14 +156,14 @@ static thr_status prepare_workspace(thr_cells_workspace *w, const cells_job *job
                                "a search of cells", err));
         w->n_threads = w->context->n_threads;
         for (uint32_t i = 0; i < w->n_threads; i++)
-            THR_TRY(make_visitor(w, job->target->scan->n_segments, &w->visitors[i], err));
+            THR_TRY(make_visitor(w, job->corpus->scan->n_segments, &w->visitors[i], err));
     }
     for (uint32_t i = 0; i < w->n_threads; i++)
         w->visitors[i].n_blocks = 0;
-    for (size_t t = 0, at = 0; t < job->target->n_tables; t++)
-        for (uint32_t c = 0; c < job->target->tables[t].n; c++, at++) {
-            const thr_cell_table *table = &job->target->tables[t];
-            const uint64_t first_row = job->target->scan->segments[t].first_row;
+    for (size_t t = 0, at = 0; t < job->corpus->n_tables; t++)
+        for (uint32_t c = 0; c < job->corpus->tables[t].n; c++, at++) {
+            const thr_cell_table *table = &job->corpus->tables[t];
+            const uint64_t first_row = job->corpus->scan->segments[t].first_row;
             w->places[at] =
                 (cell_place){first_row + table->cells[c].first, first_row + thr_cell_end(table, c), &table->cells[c]};
         }
@@ -219,7 +219,7 @@ static double items_allowed(const visit *s, const cell_place *place) {
 
 static thr_cell_score_model model_of(const visit *s, const cell_place *place, double centroid_score) {
     const double size = (sqrt((double)place->cell->mean_square) + (double)place->cell->radius) / 2;
-    if (s->job->target->scan->metric != THR_METRIC_L2)
+    if (s->job->corpus->scan->metric != THR_METRIC_L2)
         return (thr_cell_score_model){items_allowed(s, place), centroid_score, s->length * size, 0};
     return (thr_cell_score_model){items_allowed(s, place), -centroid_score - (double)place->cell->mean_square,
                                   2 * sqrt(centroid_score) * size, (double)place->cell->square_deviation};
@@ -232,7 +232,7 @@ static void read_query(visit *s) {
     float *vector = s->v->vector;
     (void)thr_matrix_to_f32(&s->query, 0, 1, vector);
     s->length = sqrt(kernels->sum_squares(vector, n_dims));
-    if (s->job->target->scan->metric != THR_METRIC_COSINE || !(s->length > 0))
+    if (s->job->corpus->scan->metric != THR_METRIC_COSINE || !(s->length > 0))
         return;
     for (uint32_t d = 0; d < n_dims; d++)
         vector[d] = (float)((double)vector[d] / s->length);
@@ -246,11 +246,11 @@ static void score_cells(const visit *s) {
     const uint32_t n_dims = s->query.n_dims;
     const double spread = FIRST_DEVIATIONS / sqrt((double)n_dims);
     visitor *v = s->v;
-    const thr_rows_kernel score = job->target->scan->metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
+    const thr_rows_kernel score = job->corpus->scan->metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
     v->n_heap = v->n_seen = 0;
-    for (size_t t = 0, at = 0; t < job->target->n_tables; at += job->target->tables[t++].n)
-        score(v->centroid_scores + at, v->vector, job->target->tables[t].centroids, n_dims * sizeof(float),
-              job->target->tables[t].n, n_dims);
+    for (size_t t = 0, at = 0; t < job->corpus->n_tables; at += job->corpus->tables[t++].n)
+        score(v->centroid_scores + at, v->vector, job->corpus->tables[t].centroids, n_dims * sizeof(float),
+              job->corpus->tables[t].n, n_dims);
     for (uint32_t c = 0; c < job->n_cells; c++) {
         v->models[c] = model_of(s, &job->workspace->places[c], (double)v->centroid_scores[c]);
         v->keys[c] = v->models[c].mean + hypot(v->models[c].slope * spread, v->models[c].deviation);
@@ -277,9 +277,9 @@ static void add_cell(const visit *s, uint32_t cell) {
 
 /* Add the segments without cells, which every query visits. */
 static void add_segments_without_cells(const visit *s) {
-    const thr_scan_target *scan = s->job->target->scan;
+    const thr_scan_corpus *scan = s->job->corpus->scan;
     for (size_t i = 0; i < scan->n_segments; i++)
-        if (i >= s->job->target->n_tables || s->job->target->tables[i].n == 0)
+        if (i >= s->job->corpus->n_tables || s->job->corpus->tables[i].n == 0)
             add_blocks(s->v, scan->segments[i].first_row / THR_BLOCK_ITEMS,
                        scan->segments[i].first_row / THR_BLOCK_ITEMS + thr_bitmap_words(scan->segments[i].n_items));
 }
@@ -295,7 +295,7 @@ static thr_status search_part(visit *s, const thr_search_options *options, thr_e
     visitor *v = s->v;
     const cells_job *job = s->job;
     const thr_answers answers = {.k = job->wanted, .ids = v->ids, .scores = v->scores};
-    const thr_job pass = thr_scan_job_of_part(&job->whole, &v->part.target, options, &answers);
+    const thr_job pass = thr_scan_job_of_part(&job->whole, &v->part.corpus, options, &answers);
     const size_t before = v->found.n;
     THR_TRY(thr_scan_search_one(&pass, &s->query, s->lane, &s->margin, err));
     for (uint64_t i = 0; i < job->wanted && v->ids[i] != THR_NO_ID; i++) {
@@ -319,7 +319,7 @@ static thr_status complete_part(visit *s, const thr_search_options *options, flo
     visitor *v = s->v;
     const cells_job *job = s->job;
     const thr_answers answers = {.k = job->wanted};
-    const thr_job pass = thr_scan_job_of_part(&job->whole, &v->part.target, options, &answers);
+    const thr_job pass = thr_scan_job_of_part(&job->whole, &v->part.corpus, options, &answers);
     const size_t before = v->found.n;
     thr_found *found = &s->lane->found;
     found->n = 0;
@@ -339,18 +339,18 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
     const cells_job *job = s->job;
     const size_t n_words = thr_bitmap_words(job->n_blocks);
     thr_search_options options = job->options;
-    THR_TRY(thr_cells_subset_make(job->workspace->context, job->target->scan, v->pending, job->n_blocks, options.filter,
+    THR_TRY(thr_cells_subset_make(job->workspace->context, job->corpus->scan, v->pending, job->n_blocks, options.filter,
                                   &v->part, err));
     for (size_t i = 0; i < n_words; i++) {
         v->visited[i] |= v->pending[i];
         v->pending[i] = 0;
     }
-    v->n_blocks += thr_bitmap_words(v->part.target.n_rows);
+    v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
     if (v->part.n_segments == 0)
         return THR_OK;
     if (options.filter != NULL) {
         options.filter = v->part.words;
-        options.filter_bits = v->part.target.n_rows;
+        options.filter_bits = v->part.corpus.n_rows;
     }
     s->lane->n_read = 0;
     THR_TRY(least == -INFINITY ? search_part(s, &options, err) : complete_part(s, &options, least, err));
@@ -430,7 +430,7 @@ static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error
     memset(v->pending, 0, n_words * sizeof *v->pending);
     memset(v->visited, 0, n_words * sizeof *v->visited);
     read_query(&s);
-    if (s.length > 0 || job->target->scan->metric == THR_METRIC_L2) {
+    if (s.length > 0 || job->corpus->scan->metric == THR_METRIC_L2) {
         THR_TRY(visit_cells(&s, err));
     } else {
         add_blocks(v, 0, job->n_blocks);
@@ -445,40 +445,40 @@ static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error
 
 /* ------------------------------------------------------------------------------------------------ search */
 
-bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
+bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers) {
     bool cells = false;
-    for (size_t i = 0; i < target->n_tables; i++)
-        cells = cells || target->tables[i].n > 0;
+    for (size_t i = 0; i < corpus->n_tables; i++)
+        cells = cells || corpus->tables[i].n > 0;
     return cells && !options->exact && answers->certified == NULL && options->recall > 0 && options->recall < 1 &&
-           thr_scan_has_margins(target->scan, options);
+           thr_scan_has_margins(corpus->scan, options);
 }
 
-thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_target *target,
+thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                             thr_error *err) {
     thr_context *context = workspace->context;
     const double misses = 1 - (double)options->recall;
     cells_job job = {.workspace = workspace,
                      .scan = scan,
-                     .target = target,
+                     .corpus = corpus,
                      .queries = queries,
                      .options = *options,
                      .answers = answers,
-                     .n_blocks = (target->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
+                     .n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
                      .wanted = answers->k > LEAST_WANTED ? answers->k : LEAST_WANTED,
                      .allowed = misses * UNVISITED_SHARE * (double)answers->k};
     const uint64_t survivors = SURVIVORS * job.wanted;
     if (job.options.n_survivors > survivors)
         job.options.n_survivors = survivors;
     job.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));
-    for (size_t i = 0; i < target->n_tables; i++)
-        job.n_cells += target->tables[i].n;
+    for (size_t i = 0; i < corpus->n_tables; i++)
+        job.n_cells += corpus->tables[i].n;
     const thr_answers wanted = {.k = job.wanted};
-    job.whole = thr_scan_job_make(context, target->scan, &job.options, &wanted);
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->scan->quantiser->n_dims,
+    job.whole = thr_scan_job_make(context, corpus->scan, &job.options, &wanted);
+    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->scan->quantiser->n_dims,
                                thr_scan_most_survivors(&job.whole), err));
-    THR_TRY(thr_scan_check_queries(scan, target->scan, queries, err));
+    THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
     THR_TRY(prepare_workspace(workspace, &job, err));
     return thr_parallel_try(context, (size_t)queries->n_rows, search_query, &job, err);
 }

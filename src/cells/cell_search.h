@@ -14,11 +14,11 @@
 #include "scan/scan.h"
 
 /* The data that a search goes over. Pointers are borrowed. */
-typedef struct thr_cells_target {
-    const thr_scan_target *scan;
+typedef struct thr_cells_corpus {
+    const thr_scan_corpus *scan;
     const thr_cell_table *tables; /* one for each of the first n_tables segments; the others are always visited */
     size_t n_tables;
-} thr_cells_target;
+} thr_cells_corpus;
 
 typedef struct thr_cells_workspace thr_cells_workspace;
 
@@ -29,14 +29,14 @@ void thr_cells_workspace_free(thr_cells_workspace *workspace);
  * Whether a search with these options may skip cells: it has a recall above 0 and below 1 that margins keep
  * (scan/margins/margin.h), is not exact, and answers->certified is NULL.
  */
-bool thr_cells_may_be_skipped(const thr_cells_target *target, const thr_search_options *options,
+bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers);
 
 /*
  * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. Each thread processes one query at a time, so
  * the answer to a query does not depend on the batch. After a first search of the same shape nothing is allocated.
  */
-thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_target *target,
+thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                             thr_error *err);
 

@@ -43,14 +43,14 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     return THR_OK;
 }
 
-/* Describe the plane codes as a scan target: one segment of flat codes, no centre, inner product. */
-static thr_status set_target(thr_head *head, thr_error *err) {
+/* Describe the plane codes as a scan corpus: one segment of flat codes, no centre, inner product. */
+static thr_status set_corpus(thr_head *head, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
     memcpy(head->quantiser.ranges, c->planes.quantiser.ranges, sizeof head->quantiser.ranges);
     THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.quantiser.rotation_seed, err));
     head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
-    head->target = (thr_scan_target){.segments = &head->segment,
+    head->corpus = (thr_scan_corpus){.segments = &head->segment,
                                      .n_segments = 1,
                                      .n_rows = c->n_words,
                                      .quantiser = &head->quantiser,
@@ -66,7 +66,7 @@ thr_status thr_head_complete(thr_head *head, thr_error *err) {
     if (c->shape.n_bands > 0)
         THR_TRY(thr_lsh_wta_make(head->context, &c->shape, NULL, &head->wta, err));
     if (c->planes.n_planes > 0)
-        THR_TRY(set_target(head, err));
+        THR_TRY(set_corpus(head, err));
     THR_TRY(thr_alloc_zero(head->context, 1, sizeof *head->choices, &head->choices, "a head", err));
     return thr_idle_start(&head->workspaces, head->context, err);
 }

@@ -182,7 +182,7 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
                                   const thr_head_bounds *bounds, size_t state, double logit) {
     const thr_head_contents *c = thr_head_of(head);
     const uint32_t n_dims = thr_head_coded_dims(c);
-    const thr_scan_target *target = &head->target;
+    const thr_scan_corpus *corpus = &head->corpus;
     float *part = workspace->part;
     thr_query_code code;
     state_bounds s = {.least = (double)workspace->estimates[(state + 1) * plan->n_shortlist - 1],
@@ -196,9 +196,9 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
     s.length = sqrt(workspace->context->kernels->sum_squares(part, n_dims));
     if (!(s.length > SHORTEST))
         return s;
-    if (target->quantiser->rotation != NULL)
-        thr_code_rotation_apply(target->quantiser->rotation, part);
-    thr_code_query_make_cells(&code, target->quantiser, target->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
+    if (corpus->quantiser->rotation != NULL)
+        thr_code_rotation_apply(corpus->quantiser->rotation, part);
+    thr_code_query_make_cells(&code, corpus->quantiser, corpus->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
                               workspace->cells);
     s.error = distance_to_code(&code, part, s.length);
     return s;

@@ -30,9 +30,9 @@ struct thr_head {
     thr_head_view view; /* its contents are the head's, mapped or not */
     thr_head_memory memory;
     thr_wta wta;             /* permutations, if the head has hashes */
-    thr_quantiser quantiser; /* of the plane codes, which target describes for scans */
+    thr_quantiser quantiser; /* of the plane codes, which corpus describes for scans */
     thr_segment segment;
-    thr_scan_target target;
+    thr_scan_corpus corpus;
     uint32_t longest[THR_HEAD_LONGEST]; /* words added to every shortlist (planes.h) */
     uint32_t n_longest;
     thr_idle workspaces;

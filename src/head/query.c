@@ -151,7 +151,7 @@ static thr_status make_room(const thr_head *head, thr_head_workspace *workspace,
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
         THR_TRY(thr_head_hash_states(head, workspace, p->n_states, err));
     if (p->options->screen == THR_HEAD_SCREEN_PLANES)
-        THR_TRY(thr_head_scan_states(head, &head->target, workspace, p, err));
+        THR_TRY(thr_head_scan_states(head, &head->corpus, workspace, p, err));
     note_time(&since, &p->times->screen);
     return THR_OK;
 }

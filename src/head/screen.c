@@ -80,7 +80,7 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *worksp
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_workspace *workspace,
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *corpus, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const size_t n_states = plan->n_states, n_shortlist = plan->n_shortlist;
@@ -114,7 +114,7 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *tar
     options.query_bits = estimates ? THR_HEAD_CERTIFIED_BITS : 0;
     const thr_answers found = {
         .k = n_shortlist, .ids = workspace->found, .scores = estimates ? workspace->estimates : NULL};
-    return thr_scan_search(workspace->scan, target, &queries, &options, &found, err);
+    return thr_scan_search(workspace->scan, corpus, &queries, &options, &found, err);
 }
 
 void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n) {

@@ -92,11 +92,11 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_workspace *worksp
 thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *workspace, size_t n_states, thr_error *err);
 
 /*
- * For every state, scan target, the head's codes, and write the n_shortlist words of the best estimates to
+ * For every state, scan corpus, the head's codes, and write the n_shortlist words of the best estimates to
  * workspace->found, best first, and their estimates to workspace->estimates if the options request certified answers.
  * THR_OK; THR_ERANGE; THR_ENOMEM; with a store its errors.
  */
-thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_workspace *workspace,
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *corpus, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err);
 
 /*

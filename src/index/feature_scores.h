@@ -26,7 +26,7 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
                                           uint64_t n_queries, thr_error *err);
 
 /*
- * Begin a search of n_lanes lanes: fill in *scan_hits for its target, and restrict options->filter to the rows of
+ * Begin a search of n_lanes lanes: fill in *scan_hits for its corpus, and restrict options->filter to the rows of
  * options->target. The lists' values stay the same until thr_index_feature_scores_end. THR_ENOMEM.
  */
 thr_status thr_index_feature_scores_begin(thr_index_hits_workspace *workspace, thr_hits *hits, size_t n_lanes,

@@ -34,13 +34,13 @@ struct thr_index {
     uint32_t n_segments; /* mapped segments */
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as views for the scan */
-    thr_scan_target target; /* without a store */
+    thr_scan_corpus corpus; /* without a store */
     /*
-     * For scores of kept vectors: target itself, unless the codes are of a model and the vectors its inputs. Then
-     * target has the codes, scores their cosines and keeps nothing; this one has the vectors, and plain is the
+     * For scores of kept vectors: corpus itself, unless the codes are of a model and the vectors its inputs. Then
+     * corpus has the codes, scores their cosines and keeps nothing; this one has the vectors, and plain is the
      * quantiser of their dimensions.
      */
-    thr_scan_target exact;
+    thr_scan_corpus exact;
     thr_quantiser plain;
     thr_cell_table *cells; /* of each segment */
     thr_live live;

@@ -37,17 +37,17 @@ void thr_index_merge_free(void *piece) {
 /* ------------------------------------------------------------------------------------------------ the tail */
 
 /* The tail as an index of its own, whose rows are numbered from 0, and the options to search it. */
-static thr_scan_target tail_target(const thr_index *index, const thr_search_options *options,
+static thr_scan_corpus tail_corpus(const thr_index *index, const thr_search_options *options,
                                    thr_search_options *tail_options) {
-    thr_scan_target target = index->target;
-    target.segments = &index->tail_segment;
-    target.n_segments = 1;
-    target.n_rows = index->n_tail;
+    thr_scan_corpus corpus = index->corpus;
+    corpus.segments = &index->tail_segment;
+    corpus.n_segments = 1;
+    corpus.n_rows = index->n_tail;
     *tail_options = *options;
     tail_options->exact = true;
     tail_options->filter = options->filter + index->tail->first_row / 64;
     tail_options->filter_bits = index->n_tail;
-    return target;
+    return corpus;
 }
 
 /* The options for the segments: their rows need no filter if all are live and the caller has none. */
@@ -113,15 +113,15 @@ static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *que
         const thr_search_options o = segment_options(index, options);
         THR_TRY(thr_index_scan(index->root, scan, queries, &o, NULL, &all, err));
     } else {
-        THR_TRY(thr_scan_check_queries(scan, &index->target, queries, err));
+        THR_TRY(thr_scan_check_queries(scan, &index->corpus, queries, err));
         fill_empty(&all, n);
     }
     if (kt == 0)
         return THR_OK;
     thr_search_options tail_options;
-    const thr_scan_target target = tail_target(index, options, &tail_options);
+    const thr_scan_corpus corpus = tail_corpus(index, options, &tail_options);
     const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores, .least_scores = answers->least_scores};
-    THR_TRY(thr_scan_search(scan, &target, queries, &tail_options, &tail, err));
+    THR_TRY(thr_scan_search(scan, &corpus, queries, &tail_options, &tail, err));
     for (size_t q = 0; q < n && answers->n_read != NULL; q++)
         answers->n_read[q] += index->n_tail;
     for (size_t q = 0; q < n; q++)
@@ -153,10 +153,10 @@ static thr_status add_tail(thr_index *index, thr_scan *scan, const thr_matrix *q
     thr_found *tail = NULL;
     thr_search_options tail_options;
     thr_status status = THR_OK;
-    const thr_scan_target target = tail_target(index, options, &tail_options);
+    const thr_scan_corpus corpus = tail_corpus(index, options, &tail_options);
     tail_options.certified = NULL;
     THR_TRY(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *tail, &tail, "the result", err));
-    THR_TRY_OUT(thr_scan_radius(scan, &target, queries, least_score, &tail_options, tail, err));
+    THR_TRY_OUT(thr_scan_radius(scan, &corpus, queries, least_score, &tail_options, tail, err));
     for (uint64_t q = 0; q < queries->n_rows; q++)
         THR_TRY_OUT(append_found(index, &found[q], &tail[q], err));
 out:
@@ -170,9 +170,9 @@ thr_status thr_index_radius_merged(thr_index *index, thr_scan *scan, const thr_m
                                    const thr_search_options *options, thr_found *found, thr_error *err) {
     if (index->n_segments > 0) {
         const thr_search_options o = segment_options(index, options);
-        THR_TRY(thr_scan_radius(scan, &index->target, queries, least_score, &o, found, err));
+        THR_TRY(thr_scan_radius(scan, &index->corpus, queries, least_score, &o, found, err));
     } else {
-        THR_TRY(thr_scan_check_queries(scan, &index->target, queries, err));
+        THR_TRY(thr_scan_check_queries(scan, &index->corpus, queries, err));
         if (options->certified != NULL)
             memset(options->certified, 1, (size_t)queries->n_rows);
     }

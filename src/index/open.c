@@ -241,7 +241,7 @@ static void describe(thr_index *index) {
     info->has_features = m->hits.there;
     info->has_ids = m->has_ids;
     info->has_names = m->has_names;
-    index->target = (thr_scan_target){.segments = index->segments,
+    index->corpus = (thr_scan_corpus){.segments = index->segments,
                                       .n_segments = index->n_segments,
                                       .n_rows = index->n_segment_rows,
                                       .quantiser = &m->quantiser,
@@ -250,11 +250,11 @@ static void describe(thr_index *index) {
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors};
-    index->exact = index->target;
+    index->exact = index->corpus;
     if (m->model.n_inputs == 0)
         return;
-    index->target.metric = THR_METRIC_COSINE;
-    index->target.keep = THR_DTYPE_NONE;
+    index->corpus.metric = THR_METRIC_COSINE;
+    index->corpus.keep = THR_DTYPE_NONE;
     index->plain = (thr_quantiser){.n_dims = info->n_dims, .item_bits = 1, .unit = m->metric == THR_METRIC_COSINE};
     index->exact.quantiser = &index->plain;
     index->exact.lead = 1;

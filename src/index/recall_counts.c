@@ -72,7 +72,7 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
     uint64_t survivors = SURVIVORS_TIMES * thr_search_candidates(k), candidates = thr_search_candidates(k);
     if (tuning->n_queries > 0) {
         const size_t row = r < THR_TUNED_RECALLS ? r : THR_TUNED_RECALLS - 1;
-        const uint64_t allowed = filtered ? thr_scan_count_allowed(&index->target, options->filter) : n_items;
+        const uint64_t allowed = filtered ? thr_scan_count_allowed(&index->corpus, options->filter) : n_items;
         const double share = (double)(allowed > 0 ? allowed : 1) / (double)n_items;
         const uint64_t *s = tuning->at[row].survivors, *c = tuning->at[row].candidates;
         survivors = filtered ? count_of_share(s, k, share) : count_for(s, k);

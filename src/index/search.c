@@ -82,12 +82,12 @@ static thr_status make_cell_search(thr_context *context, void **piece, thr_error
 }
 
 /* Search some of the cells, on the CPU: GPUs scan all codes, so their answers may have more of the best k. */
-static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_cells_target *target,
+static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_cells_corpus *corpus,
                                const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                                thr_error *err) {
     void *workspace;
     THR_TRY(thr_idle_take(&index->root->cell_searches, make_cell_search, &workspace, err));
-    const thr_status status = thr_cells_search(scan, workspace, target, queries, options, answers, err);
+    const thr_status status = thr_cells_search(scan, workspace, corpus, queries, options, answers, err);
     thr_idle_put(&index->root->cell_searches, workspace);
     return status;
 }
@@ -97,7 +97,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     thr_scan *scan;
     thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
-    const thr_cells_target cells = {&index->target, index->cells, index->n_segments};
+    const thr_cells_corpus cells = {&index->corpus, index->cells, index->n_segments};
     const bool whole = index->n_segments > 0 && !thr_index_snapshot_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
     const bool inputs = index->manifest.model.n_inputs != 0;

@@ -75,7 +75,7 @@ static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix
 
 static thr_status screen_and_refine(thr_index *index, thr_scan *scan, const thr_matrix *queries,
                                     const thr_search_options *options, const thr_answers *answers, thr_error *err) {
-    const uint64_t n_rows = index->target.n_rows;
+    const uint64_t n_rows = index->corpus.n_rows;
     uint64_t n = options->n_candidates > answers->k ? options->n_candidates : answers->k;
     n = n < n_rows ? n : n_rows;
     for (uint64_t first = 0; first < queries->n_rows; first += AT_ONCE) {

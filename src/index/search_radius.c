@@ -91,7 +91,7 @@ static thr_status search_inputs(thr_index *index, thr_scan *scan, const thr_matr
         return thr_scan_radius(scan, &index->exact, queries, least_score, &exact, found, err);
     thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
     if (status == THR_OK)
-        status = thr_scan_radius(scan, &index->target, &embedded, least_score, options, found, err);
+        status = thr_scan_radius(scan, &index->corpus, &embedded, least_score, options, found, err);
     if (workspace != NULL)
         thr_idle_put(&index->root->refines, workspace);
     return status;

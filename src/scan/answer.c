@@ -18,7 +18,7 @@ void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, t
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
     if (n <= job->wanted)
         return n;
-    if (!(job->options->extra > 0) || job->target->keep == THR_DTYPE_NONE)
+    if (!(job->options->extra > 0) || job->corpus->keep == THR_DTYPE_NONE)
         return thr_select_candidates_keep(items, n, job->wanted);
     thr_select_candidates_split(items, n, job->wanted);
     float worst = items[0].score;
@@ -45,7 +45,7 @@ void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, t
     }
     if (thr_answer_refines(job))
         lane->n_read += lane->collector.n;
-    if (!job->exact && job->target->keep == THR_DTYPE_NONE && job->target->hits == NULL)
+    if (!job->exact && job->corpus->keep == THR_DTYPE_NONE && job->corpus->hits == NULL)
         for (size_t i = 0; i < lane->collector.n; i++)
             items[i].score = thr_scan_estimate_score(query, items[i].score);
 }
@@ -67,7 +67,7 @@ thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, 
     thr_select_candidates_sort(items, n);
     if (answers->certified != NULL)
         answers->certified[row] =
-            job->target->keep != THR_DTYPE_NONE &&
+            job->corpus->keep != THR_DTYPE_NONE &&
             (thr_answer_is_bounded(job, query)
                  ? thr_scan_certify(job, query, &lane->left_out, score_to_prove(answers, row, items, n))
                  : job->exact || query->collected);

@@ -4,32 +4,32 @@
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
 
-uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
-    return filter == NULL ? target->n_rows : thr_select_bitmap_count_range(filter, 0, target->n_rows);
+uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *filter) {
+    return filter == NULL ? corpus->n_rows : thr_select_bitmap_count_range(filter, 0, corpus->n_rows);
 }
 
 /* A code's error is measured in units of its factor, and only the errors of codes are measured, not of added sums. */
-bool thr_scan_has_margins(const thr_scan_target *target, const thr_search_options *options) {
-    return thr_has_factors(target) && target->keep != THR_DTYPE_NONE && target->hits == NULL && !(options->extra >= 0);
+bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options) {
+    return thr_has_factors(corpus) && corpus->keep != THR_DTYPE_NONE && corpus->hits == NULL && !(options->extra >= 0);
 }
 
-static thr_job count_rows(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+static thr_job count_rows(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers) {
-    thr_job job = {.context = context, .target = target, .options = options, .answers = answers};
+    thr_job job = {.context = context, .corpus = corpus, .options = options, .answers = answers};
     const uint64_t k = answers->k;
     job.query_bits = options->query_bits != 0  ? options->query_bits
-                     : target->query_bits != 0 ? target->query_bits
+                     : corpus->query_bits != 0 ? corpus->query_bits
                                                : THR_QUERY_BITS;
-    job.n_blocks = (target->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
-    job.n_allowed = thr_scan_count_allowed(target, options->filter);
-    job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
+    job.n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    job.n_allowed = thr_scan_count_allowed(corpus, options->filter);
+    job.exact = options->exact || thr_scan_rows_are_cheaper(corpus, options->filter, job.n_allowed);
     /* extra is relative to the k-th best estimate, so k rows are wanted; without vectors no more than k are of use. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
-    if (job.exact || options->extra >= 0 || target->keep == THR_DTYPE_NONE)
+    if (job.exact || options->extra >= 0 || corpus->keep == THR_DTYPE_NONE)
         wanted = k;
     wanted = wanted < job.n_allowed ? wanted : job.n_allowed;
     uint64_t survivors = options->n_survivors > wanted ? options->n_survivors : wanted;
-    if (job.exact || !thr_is_nested(target))
+    if (job.exact || !thr_is_nested(corpus))
         survivors = wanted;
     survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
     job.wanted = wanted == 0 ? 1 : (size_t)wanted;
@@ -41,15 +41,15 @@ static thr_job count_rows(thr_context *context, const thr_scan_target *target, c
 static void choose_errors(thr_job *job) {
     job->bounded = thr_answer_refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
     job->kept_error = thr_answer_refines(job) && job->answers->certified != NULL
-                          ? thr_scan_kept_error(job->target, job->context->kernels)
+                          ? thr_scan_kept_error(job->corpus, job->context->kernels)
                           : 0;
 }
 
-thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers) {
-    thr_job job = count_rows(context, target, options, answers);
+    thr_job job = count_rows(context, corpus, options, answers);
     if (thr_answer_refines(&job) && options->recall > 0 && options->recall < 1 &&
-        thr_scan_has_margins(target, options)) {
+        thr_scan_has_margins(corpus, options)) {
         const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
         job.screen_z = radius.screen_z;
         job.rescore_z = radius.rescore_z;
@@ -58,9 +58,9 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, c
     return job;
 }
 
-thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_target *target, const thr_search_options *options,
+thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus, const thr_search_options *options,
                              const thr_answers *answers) {
-    thr_job job = count_rows(whole->context, target, options, answers);
+    thr_job job = count_rows(whole->context, corpus, options, answers);
     job.screen_z = thr_answer_refines(&job) ? whole->screen_z : 0;
     job.rescore_z = thr_answer_refines(&job) ? whole->rescore_z : 0;
     choose_errors(&job);

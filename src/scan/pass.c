@@ -18,7 +18,7 @@
  */
 static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
                              float *thresholds) {
-    const uint64_t n_sampled = job->target->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
+    const uint64_t n_sampled = job->corpus->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
         const uint64_t block = thr_select_sample_place(i, n_sampled, job->n_blocks);
@@ -51,7 +51,7 @@ static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lan
         thr_scan_screen_blocks(group, lanes, blocks);
         return;
     }
-    const uint64_t step = thr_shared_blocks(job->target);
+    const uint64_t step = thr_shared_blocks(job->corpus);
     for (uint64_t first = blocks.first; first < blocks.end; first += n == 1 ? blocks.end : step) {
         const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
         for (uint32_t q = 0; q < n; q++)
@@ -103,7 +103,7 @@ static bool enough(const thr_collector *collector, float margin, float threshold
 
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
     THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
-    for (uint64_t row = 0; row < job->target->n_rows && lane->collector.n < job->wanted; row++)
+    for (uint64_t row = 0; row < job->corpus->n_rows && lane->collector.n < job->wanted; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
             thr_select_collector_reserve(&lane->collector);
             thr_collector_push(&lane->collector, row, 0.0f, 0);
@@ -112,10 +112,10 @@ thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *quer
 }
 
 float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query) {
-    if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
+    if (job->exact || job->corpus->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
-    return job->options->extra / (thr_has_factors(job->target) ? 1 : query->code.gain);
+    return job->options->extra / (thr_has_factors(job->corpus) ? 1 : query->code.gain);
 }
 
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {
@@ -126,7 +126,7 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     for (uint32_t i = 0; i < n; i++)
         codes[i] = &queries[i].code;
     const thr_way way =
-        thr_scan_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
+        thr_scan_plan_choose(job->context, job->corpus->quantiser->n_dims, job->corpus->lead, job->query_bits, n);
     thr_code_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
     group.codes.codes = NULL; /* it pointed to this function's array; screen.c reads the codes from `queries` */
     return group;
@@ -150,7 +150,7 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
     bool all_collected = true;
     for (size_t i = 0; i < n; i++) {
         queries[i].collected =
-            queries[i].norm == 0 && job->target->metric != THR_METRIC_L2 && job->target->hits == NULL;
+            queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2 && job->corpus->hits == NULL;
         all_collected = all_collected && queries[i].collected;
         thresholds[i] = lanes[i].floor;
         if (queries[i].collected)

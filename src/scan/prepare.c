@@ -18,11 +18,11 @@ typedef struct coded_part {
  * product needs codes. The second is the item's offset times the query's weight, the third is the query's bias. For L2
  * the distance of x and q is that of x - c and q - c.
  */
-static coded_part remove_centre(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
+static coded_part remove_centre(const thr_scan_corpus *corpus, const thr_kernels *kernels, const float *vector,
                                 float *residual) {
-    const float *centre = target->quantiser->centre;
-    const uint32_t n_dims = target->quantiser->n_dims;
-    const bool l2 = target->metric == THR_METRIC_L2;
+    const float *centre = corpus->quantiser->centre;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const bool l2 = corpus->metric == THR_METRIC_L2;
     const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));
     double shared = 0;
     for (uint32_t d = 0; d < n_dims; d++)
@@ -36,19 +36,19 @@ static coded_part remove_centre(const thr_scan_target *target, const thr_kernels
                         .bias = shared};
 }
 
-static coded_part find_coded_part(const thr_scan_target *target, const thr_kernels *kernels, double norm,
+static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kernels *kernels, double norm,
                                   thr_lane *lane) {
-    const uint32_t n_dims = target->quantiser->n_dims;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
     float *room = lane->vector + n_dims;
-    coded_part part = {lane->vector, target->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
-    if (target->quantiser->centre != NULL)
-        part = remove_centre(target, kernels, lane->vector, room);
-    if (target->metric == THR_METRIC_L2)
+    coded_part part = {lane->vector, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
+    if (corpus->quantiser->centre != NULL)
+        part = remove_centre(corpus, kernels, lane->vector, room);
+    if (corpus->metric == THR_METRIC_L2)
         part.bias = -part.length * part.length;
-    if (target->quantiser->rotation != NULL) {
+    if (corpus->quantiser->rotation != NULL) {
         if (part.vector != room)
             memcpy(room, part.vector, n_dims * sizeof *room);
-        thr_code_rotation_apply(target->quantiser->rotation, room);
+        thr_code_rotation_apply(corpus->quantiser->rotation, room);
         part.vector = room;
     }
     return part;
@@ -56,10 +56,10 @@ static coded_part find_coded_part(const thr_scan_target *target, const thr_kerne
 
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
                             thr_scan_query *query) {
-    const thr_scan_target *target = job->target;
+    const thr_scan_corpus *corpus = job->corpus;
     const thr_kernels *kernels = job->context->kernels;
-    const uint32_t n_dims = target->quantiser->n_dims;
-    const bool fixed = target->quantiser->fixed; /* then no vectors are kept, so the query need not have length 1 */
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const bool fixed = corpus->quantiser->fixed; /* then no vectors are kept, so the query need not have length 1 */
     lane->floor = -INFINITY;
     (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
@@ -67,30 +67,30 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
         norm = 0; /* treated as zero throughout: refine must return 0, as the screen does */
         memset(lane->vector, 0, n_dims * sizeof *lane->vector);
     }
-    *query = (thr_scan_query){.target = target,
+    *query = (thr_scan_query){.corpus = corpus,
                               .kernels = kernels,
                               .filter = job->options->filter,
                               .vector = lane->vector,
                               .norm = (float)norm};
-    if (target->metric == THR_METRIC_COSINE && norm > 0 && !fixed)
+    if (corpus->metric == THR_METRIC_COSINE && norm > 0 && !fixed)
         for (uint32_t d = 0; d < n_dims; d++)
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     if (job->exact)
         return;
-    const coded_part part = find_coded_part(target, kernels, norm, lane);
+    const coded_part part = find_coded_part(corpus, kernels, norm, lane);
     const double length = fixed                    ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
                           : part.length > 0x1p-100 ? part.length
                                                    : 1;
-    const double scale = part.length * (target->metric == THR_METRIC_L2 ? 2 : 1);
-    thr_code_query_make(&query->code, target->quantiser, target->lead, part.vector, length, job->query_bits,
+    const double scale = part.length * (corpus->metric == THR_METRIC_L2 ? 2 : 1);
+    thr_code_query_make(&query->code, corpus->quantiser, corpus->lead, part.vector, length, job->query_bits,
                         lane->code_memory);
     query->gain = (float)(scale * (double)query->code.gain);
     query->weight = (float)part.weight;
     query->bias = (float)part.bias;
-    if (thr_is_nested(target)) {
-        thr_code_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
+    if (thr_is_nested(corpus)) {
+        thr_code_rest_query_make(&query->rest, corpus->quantiser, part.vector, length, lane->rest_memory);
         query->lead_gain =
-            (float)(scale * (double)query->code.gain * (double)(1u << (target->quantiser->item_bits - target->lead)));
+            (float)(scale * (double)query->code.gain * (double)(1u << (corpus->quantiser->item_bits - corpus->lead)));
         query->rest_gain = (float)(scale * (double)query->rest.gain);
     }
     if (job->bounded)
@@ -98,5 +98,5 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
 }
 
 float thr_scan_estimate_score(const thr_scan_query *query, float score) {
-    return score * (thr_has_factors(query->target) ? 1.0f : query->code.gain) + query->bias;
+    return score * (thr_has_factors(query->corpus) ? 1.0f : query->code.gain) + query->bias;
 }

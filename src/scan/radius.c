@@ -47,17 +47,17 @@ static size_t keep_from(thr_candidate *items, size_t n, double least) {
  * accept_survivors compares their estimates with the least score.
  */
 static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
-    const thr_scan_target *target = s->job->target;
+    const thr_scan_corpus *corpus = s->job->corpus;
     size_t kept = 0;
     thr_scan_rescore(&plan->rescoring, items, n);
-    if (target->keep == THR_DTYPE_NONE)
+    if (corpus->keep == THR_DTYPE_NONE)
         return n;
     if (s->radius.certain)
         return keep_from(items, n,
                          thr_scan_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
-                                                 thr_scan_largest_factor(target, items, n)));
+                                                 thr_scan_largest_factor(corpus, items, n)));
     for (size_t i = 0; i < n; i++)
-        if ((double)items[i].score + plan->margin * thr_scan_record_factor(target, items[i].row) >= plan->rescored)
+        if ((double)items[i].score + plan->margin * thr_scan_record_factor(corpus, items[i].row) >= plan->rescored)
             items[kept++] = items[i];
     return kept;
 }
@@ -65,13 +65,13 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
 /* Rescore and refine the rows in the lane's collector, and append those within the radius to the lane's part. */
 static thr_status accept_survivors(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane,
                                    thr_error *err) {
-    const thr_scan_target *target = s->job->target;
-    const bool vectors = target->keep != THR_DTYPE_NONE;
+    const thr_scan_corpus *corpus = s->job->corpus;
+    const bool vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
     size_t n = lane->collector.n;
     lane->collector.n = 0;
     lane->n_read += plan->exact ? 0 : n;
-    if (!plan->exact && thr_is_nested(target))
+    if (!plan->exact && thr_is_nested(corpus))
         n = rescore(s, plan, items, n);
     if (!plan->exact && vectors)
         thr_scan_refine(&plan->rescoring, lane, items, n);
@@ -88,7 +88,7 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
 /* Add all allowed rows if 0 is within the radius: a query of length 0 scores 0 with every row. */
 static thr_status find_all_rows(const radius_search *s, thr_lane *lane, thr_error *err) {
     const uint64_t *filter = s->job->options->filter;
-    for (uint64_t row = 0; row < s->job->target->n_rows && s->radius.least_score <= 0; row++)
+    for (uint64_t row = 0; row < s->job->corpus->n_rows && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
             const thr_candidate item = {.row = row};
             THR_TRY(thr_scan_found_append(s->job->context, &lane->part, &item, 1, err));
@@ -115,7 +115,7 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_lane *lanes, 
 
 /* Scan some blocks; each query of the group has a lane. */
 static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_block_range blocks, thr_error *err) {
-    const thr_scan_target *target = g->search->job->target;
+    const thr_scan_corpus *corpus = g->search->job->corpus;
     const uint32_t n = g->screen.n;
     uint64_t step = THR_RADIUS_BLOCKS;
     bool screen = false, exact = false;
@@ -123,8 +123,8 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_block_
         screen = screen || !g->screen.queries[q].collected;
         exact = exact || g->plans[q].exact;
     }
-    if (exact && n > 1 && thr_shared_blocks(target) < step)
-        step = thr_shared_blocks(target);
+    if (exact && n > 1 && thr_shared_blocks(corpus) < step)
+        step = thr_shared_blocks(corpus);
     for (uint64_t first = blocks.first, end; first < blocks.end; first = end) {
         end = blocks.end - first < step ? blocks.end : first + step;
         const thr_block_range range = {first, end};
@@ -162,14 +162,14 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
     const thr_job *job = s->job;
     if (s->radius.margin != NULL) {
         *query = s->radius.margin->screen;
-        query->target = job->target;
+        query->corpus = job->corpus;
         query->filter = job->options->filter;
     } else {
         thr_scan_query_prepare(job, s->queries, row, lane, query);
     }
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
-    if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
-        *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
+    if (query->norm == 0 && job->corpus->metric != THR_METRIC_L2) {
+        *plan = (thr_radius_plan){.certified = job->corpus->keep != THR_DTYPE_NONE, .rescoring = *query};
         query->collected = true;
         THR_TRY(find_all_rows(s, lane, err));
     } else {
@@ -185,7 +185,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
 /* Search n queries from row on, with a lane each, or one query on all n_lanes. */
 static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
-    thr_scan_query queries[THR_GROUP] = {{.target = NULL}};
+    thr_scan_query queries[THR_GROUP] = {{.corpus = NULL}};
     thr_radius_plan plans[THR_GROUP];
     for (uint32_t i = 0; i < n; i++) {
         THR_TRY(start_query(s, row + i, &lanes[i], &queries[i], &plans[i], err));
@@ -222,25 +222,25 @@ static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
                             err);
 }
 
-thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, float least_score,
+thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err) {
     thr_context *context = scan->context;
     const uint32_t n_threads = context->n_threads;
     const thr_answers answers = {.k = 1};
-    thr_job job = thr_scan_job_make(context, target, options, &answers);
+    thr_job job = thr_scan_job_make(context, corpus, options, &answers);
     radius_search s = {.scan = scan,
                        .job = &job,
                        .queries = queries,
                        .radius = thr_scan_radius_make(least_score, (double)options->recall),
                        .found = found};
     job.bounded = !job.exact;
-    job.kept_error = job.bounded && s.radius.certain ? thr_scan_kept_error(target, context->kernels) : 0;
+    job.kept_error = job.bounded && s.radius.certain ? thr_scan_kept_error(corpus, context->kernels) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
     s.group = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
     const size_t n_lanes = n_threads * s.group;
-    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, target->quantiser->n_dims, THR_RADIUS_ROWS, err));
-    THR_TRY(thr_scan_check_queries(scan, target, queries, err));
+    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, corpus->quantiser->n_dims, THR_RADIUS_ROWS, err));
+    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
         thr_scan_found_free(context, &scan->lanes[i].part);

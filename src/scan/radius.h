@@ -30,7 +30,7 @@ thr_status thr_scan_found_append(thr_context *context, thr_found *found, const t
  *
  * THR_ERANGE: a query is not finite or too long (err names it); THR_ENOMEM.
  */
-thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, float least_score,
+thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err);
 
 #endif

@@ -45,13 +45,13 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     }
     lane->collector.n = 0;
     lane->collector.threshold = -INFINITY;
-    const double allowed = (double)job->n_allowed / (double)job->target->n_rows;
+    const double allowed = (double)job->n_allowed / (double)job->corpus->n_rows;
     return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
 }
 
 /* Use a query, prepared for another part of the index, with this job. */
-static void retarget(const thr_job *job, thr_scan_query *query) {
-    query->target = job->target;
+static void use_job(const thr_job *job, thr_scan_query *query) {
+    query->corpus = job->corpus;
     query->filter = job->options->filter;
     query->over = 0;
 }
@@ -66,10 +66,10 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
     thr_margin margin;
     if (radius->margin != NULL)
         margin = *radius->margin;
-    else if (job->target->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
+    else if (job->corpus->n_rows < LEAST_ITEMS || !thr_scan_margin_measure(job, query, lane, &margin))
         return false;
-    retarget(job, &margin.screen);
-    retarget(job, &margin.rescoring);
+    use_job(job, &margin.screen);
+    use_job(job, &margin.rescoring);
     const double least = thr_scan_margin_threshold(query, radius->least_score);
     if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))
         return false;
@@ -86,7 +86,7 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
  */
 static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                            thr_radius_plan *plan) {
-    if (!thr_is_nested(job->target))
+    if (!thr_is_nested(job->corpus))
         plan->screened = round_down(thr_scan_margin_threshold(query, radius->least_score));
     else if (!radius->certain)
         (void)plan_by_noise(job, radius, query, lane, plan);
@@ -96,7 +96,7 @@ thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *
                                           thr_lane *lane) {
     thr_radius_plan plan = {
         .exact = job->exact, .screened = -INFINITY, .rescored = (double)-INFINITY, .rescoring = *query};
-    const bool vectors = job->target->keep != THR_DTYPE_NONE, all_or_none = isinf(radius->least_score);
+    const bool vectors = job->corpus->keep != THR_DTYPE_NONE, all_or_none = isinf(radius->least_score);
     if (!vectors) {
         if (!all_or_none)
             plan_estimates(job, radius, query, lane, &plan);

@@ -95,7 +95,7 @@ static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err)
     return THR_OK;
 }
 
-thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
+thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t query,
                           const thr_scan_rank_request *request, thr_error *err) {
     const uint64_t n_survivors = request->n_survivors;
     thr_context *context = scan->context;
@@ -104,19 +104,19 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     options.n_candidates = options.n_survivors = n_survivors;
     options.recall = 0; /* no margins */
     const thr_answers answers = {.k = 1};
-    thr_job job = thr_scan_job_make(context, target, &options, &answers);
+    thr_job job = thr_scan_job_make(context, corpus, &options, &answers);
     /* Collect all survivors, whether or not vectors are kept to refine them. */
-    job.survivors = job.wanted = (size_t)(n_survivors < target->n_rows ? n_survivors : target->n_rows);
+    job.survivors = job.wanted = (size_t)(n_survivors < corpus->n_rows ? n_survivors : corpus->n_rows);
     ranking r = {.rows = request->rows, .n_rows = request->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->quantiser->n_dims, job.survivors, err));
+    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->quantiser->n_dims, job.survivors, err));
     THR_TRY_OUT(open_ranking(context, &r, err));
     thr_scan_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_scan_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
     const thr_collector *collector = &scan->lanes[0].collector;
     count_ranks(&r, collector->items, collector->n, request->lead_ranks);
-    if (thr_is_nested(target) && !prepared.collected)
+    if (thr_is_nested(corpus) && !prepared.collected)
         thr_scan_rescore(&prepared, collector->items, collector->n);
     count_ranks(&r, collector->items, collector->n, request->full_ranks);
 out:

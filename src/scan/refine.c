@@ -20,13 +20,13 @@ static const double ROW_NS = 20, ROW_BYTES_A_NS = 14, BLOCK_NS = 40, BLOCK_BYTES
 /* Raw kernel values of n consecutive rows from `first` on, before item factors. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float *scores) {
-    const thr_scan_target *target = query->target;
+    const thr_scan_corpus *corpus = query->corpus;
     const thr_kernels *kernels = query->kernels;
-    const uint32_t n_dims = target->quantiser->n_dims;
-    const size_t size = thr_row_size(target);
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const size_t size = thr_row_size(corpus);
     const char *rows = (const char *)segment->vectors + first * size;
-    const bool l2 = target->metric == THR_METRIC_L2;
-    switch (target->keep) {
+    const bool l2 = corpus->metric == THR_METRIC_L2;
+    switch (corpus->keep) {
     case THR_DTYPE_F32:
         (l2 ? kernels->l2_f32 : kernels->dot_f32)(scores, query->vector, rows, size, n, n_dims);
         break;
@@ -48,7 +48,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             kernels->l2_f32(&scores[i], query->vector, row, 0, 1, n_dims);
         }
     }
-    if (target->metric == THR_METRIC_COSINE)
+    if (corpus->metric == THR_METRIC_COSINE)
         for (size_t i = 0; i < n; i++)
             scores[i] *= segment->inverse_norms[first + i];
     if (l2)
@@ -56,9 +56,9 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */
 }
 
-static void fetch(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_scan_segment_of(target, row);
-    const size_t size = thr_row_size(target);
+static void fetch(const thr_scan_corpus *corpus, uint64_t row) {
+    const thr_segment *segment = thr_scan_segment_of(corpus, row);
+    const size_t size = thr_row_size(corpus);
     const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
     for (size_t i = 0; i < size && i < FETCH_BYTES; i += LINE)
         __builtin_prefetch(at + i);
@@ -68,13 +68,13 @@ static void fetch(const thr_scan_target *target, uint64_t row) {
 
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
     for (size_t i = 0; i < n && i < AHEAD; i++)
-        fetch(query->target, items[i].row);
+        fetch(query->corpus, items[i].row);
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n)
-            fetch(query->target, items[i + AHEAD].row);
-        const thr_segment *segment = thr_scan_segment_of(query->target, items[i].row);
+            fetch(query->corpus, items[i + AHEAD].row);
+        const thr_segment *segment = thr_scan_segment_of(query->corpus, items[i].row);
         score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
-        if (query->target->hits != NULL)
+        if (query->corpus->hits != NULL)
             items[i].score = thr_scan_value(query, &items[i], items[i].score);
     }
 }
@@ -86,7 +86,7 @@ typedef struct row_queue {
 } row_queue;
 
 static thr_candidate queued_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
-    if (query->target->hits == NULL)
+    if (query->corpus->hits == NULL)
         return (thr_candidate){row, 0, 0};
     thr_scan_values_load(query, lane, row);
     return thr_values_row(lane, row);
@@ -107,7 +107,7 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
     row_queue rows = {.n = 0};
     for (; blocks.first < blocks.end; blocks.first++) {
         const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
-        const thr_segment *segment = thr_scan_segment_of(query->target, row);
+        const thr_segment *segment = thr_scan_segment_of(query->corpus, row);
         const uint64_t first = row - segment->first_row, left = segment->n_items - first;
         uint64_t mask = thr_block_rows(query, segment, first / THR_BLOCK_ITEMS);
         if (mask == 0)
@@ -121,7 +121,7 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
         }
         float scores[THR_BLOCK_ITEMS] = {0};
         score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
-        if (query->target->hits != NULL) {
+        if (query->corpus->hits != NULL) {
             mask &= thr_scan_values_of_block(query, lane, row, 1, 0, scores);
             if (mask != 0)
                 thr_scan_values_push(lane, row, mask, scores, NULL);
@@ -141,10 +141,10 @@ static double touched_blocks(const uint64_t *filter, uint64_t n_items) {
     return (double)n;
 }
 
-bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed) {
-    if (filter == NULL || target->keep == THR_DTYPE_NONE)
+bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed) {
+    if (filter == NULL || corpus->keep == THR_DTYPE_NONE)
         return false;
-    const double row = ROW_NS + (double)thr_row_size(target) / ROW_BYTES_A_NS;
-    const double block = BLOCK_NS + (double)thr_block_size(target->quantiser->n_dims, target->lead) / BLOCK_BYTES_A_NS;
-    return (double)n_allowed * row < touched_blocks(filter, target->n_rows) * block;
+    const double row = ROW_NS + (double)thr_row_size(corpus) / ROW_BYTES_A_NS;
+    const double block = BLOCK_NS + (double)thr_block_size(corpus->quantiser->n_dims, corpus->lead) / BLOCK_BYTES_A_NS;
+    return (double)n_allowed * row < touched_blocks(filter, corpus->n_rows) * block;
 }

@@ -25,13 +25,13 @@ static thr_status rerank_one(void *arg, size_t row, uint32_t worker, thr_error *
     return thr_scan_answer_put(r->job, &query, lane, row, err);
 }
 
-thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const uint64_t *rows, size_t n, const thr_answers *answers, thr_error *err) {
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    const thr_job job = thr_scan_job_make(scan->context, target, &options, answers);
-    THR_TRY(thr_scan_make_room(scan, scan->context->n_threads, 1, target->quantiser->n_dims, n, err));
+    const thr_job job = thr_scan_job_make(scan->context, corpus, &options, answers);
+    THR_TRY(thr_scan_make_room(scan, scan->context->n_threads, 1, corpus->quantiser->n_dims, n, err));
     rerank r = {scan, &job, queries, rows, n};
     return thr_parallel_try(scan->context, (size_t)queries->n_rows, rerank_one, &r, err);
 }

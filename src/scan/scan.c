@@ -82,15 +82,15 @@ size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
     return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : group_size(context, n_queries));
 }
 
-thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     thr_context *context = scan->context;
-    const thr_job job = thr_scan_job_make(context, target, options, answers);
+    const thr_job job = thr_scan_job_make(context, corpus, options, answers);
     const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
     const size_t group = group_size(context, queries->n_rows), n_lanes = thr_scan_lanes(context, queries->n_rows);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, target->quantiser->n_dims,
+    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, corpus->quantiser->n_dims,
                                thr_scan_most_survivors(&job), err));
-    THR_TRY(thr_scan_check_queries(scan, target, queries, err));
+    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     query_search s = {scan, &job, queries, group};
     if (one_by_one) {
         thr_margin margin;

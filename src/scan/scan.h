@@ -29,7 +29,7 @@ enum { THR_QUERY_BITS = 4 };
  * The data that a search goes over. Pointers are borrowed. A fixed quantiser is for cosine with flat codes and no
  * vectors only.
  */
-typedef struct thr_scan_target {
+typedef struct thr_scan_corpus {
     const thr_segment *segments; /* in row order */
     size_t n_segments;
     uint64_t n_rows; /* in all segments, and padding between them: each segment begins at a multiple of 64 */
@@ -42,7 +42,7 @@ typedef struct thr_scan_target {
     const thr_scan_hits *hits; /* NULL: rank items by score alone. With hits at most 2^32 items */
     /* a copy of the codes on GPUs, which then screen; or NULL. With hits it must be able to add them */
     struct thr_store *store;
-} thr_scan_target;
+} thr_scan_corpus;
 
 typedef struct thr_scan thr_scan; /* workspace, reused by later searches */
 
@@ -61,28 +61,28 @@ void thr_scan_free(thr_scan *scan);
  * THR_ERANGE: a query is not finite or too long (err names its row); THR_ENOMEM; and what the hits callbacks return. Of
  * several errors the first query's is returned.
  */
-thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const thr_search_options *options, const thr_answers *answers, thr_error *err);
 
 /*
- * Score given rows of the target's kept vectors exactly, n of each query (THR_NO_ID ends a shorter list), and write the
+ * Score given rows of the corpus's kept vectors exactly, n of each query (THR_NO_ID ends a shorter list), and write the
  * best answers->k of them. answers->certified and n_read must be NULL. Queries were checked. THR_ENOMEM.
  */
-thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const uint64_t *rows, size_t n, const thr_answers *answers, thr_error *err);
 
 /*
  * Check all queries, as thr_scan_search does itself. THR_ERANGE names the first that holds NaN or infinity or is too
  * long.
  */
-thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                                   thr_error *err);
 
 /* The number of lanes, numbered from 0, that a search of n_queries uses on the CPU. */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
 /* The number of rows that pass a filter (NULL: all). */
-uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter);
+uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *filter);
 
 /*
  * A request for the ranks of given rows: by the leading planes' estimates, and by the estimates of all planes. Only the
@@ -97,7 +97,7 @@ typedef struct thr_scan_rank_request {
 } thr_scan_rank_request;
 
 /* Compute the ranks for one of the queries. THR_ENOMEM. */
-thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
+thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t query,
                           const thr_scan_rank_request *request, thr_error *err);
 
 #endif

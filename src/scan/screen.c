@@ -16,16 +16,16 @@
  */
 enum { LOOKED_UP = 4 };
 
-const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t row) {
-    size_t low = 0, high = target->n_segments;
+const thr_segment *thr_scan_segment_of(const thr_scan_corpus *corpus, uint64_t row) {
+    size_t low = 0, high = corpus->n_segments;
     while (high - low > 1) {
         const size_t mid = low + (high - low) / 2;
-        if (target->segments[mid].first_row <= row)
+        if (corpus->segments[mid].first_row <= row)
             low = mid;
         else
             high = mid;
     }
-    return &target->segments[low];
+    return &corpus->segments[low];
 }
 
 /*
@@ -126,7 +126,7 @@ static bool any_row(const thr_scan_query *query, const thr_segment *segment, uin
 
 static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                         const thr_segment *segment, uint64_t first, size_t n) {
-    if (query->target->hits != NULL) {
+    if (query->corpus->hits != NULL) {
         screen_values(query, lane, distances, segment, first, n);
     } else if (segment->records != NULL || segment->factors != NULL) {
         screen_lines(query, lane, distances, segment, first, n);
@@ -199,7 +199,7 @@ static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_s
 
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
     while (blocks.first < blocks.end) {
-        const thr_segment *segment = thr_scan_segment_of(group->queries->target, blocks.first * THR_BLOCK_ITEMS);
+        const thr_segment *segment = thr_scan_segment_of(group->queries->corpus, blocks.first * THR_BLOCK_ITEMS);
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
         const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
         uint64_t n = blocks.end - blocks.first;

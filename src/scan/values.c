@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
-    const thr_scan_hits *hits = query->target->hits;
+    const thr_scan_hits *hits = query->corpus->hits;
     for (size_t i = 0; hits != NULL && i < n_lanes; i++) {
         THR_TRY(hits->begin(hits->arg, row, lanes[i].number, &query->unit, err));
         lanes[i].sums = NULL;
@@ -18,7 +18,7 @@ thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *
 }
 
 void thr_scan_values_load(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
-    const thr_scan_hits *hits = query->target->hits;
+    const thr_scan_hits *hits = query->corpus->hits;
     const uint32_t window = (uint32_t)(row / THR_HITS_WINDOW_ROWS);
     if (lane->sums != NULL && lane->window == window)
         return;
@@ -38,7 +38,7 @@ static void sigmoids(const thr_kernels *kernels, float *s, size_t n) {
 uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                                   float *scores) {
     static const int32_t no_sums[THR_BLOCK_ITEMS];
-    const thr_scan_hits *hits = query->target->hits;
+    const thr_scan_hits *hits = query->corpus->hits;
     const thr_kernels *kernels = query->kernels;
     const float *multipliers = hits->multipliers == NULL ? NULL : hits->multipliers + first;
     const float *offsets = hits->offsets == NULL ? NULL : hits->offsets + first;
@@ -55,7 +55,7 @@ uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, u
 }
 
 float thr_scan_value(const thr_scan_query *query, const thr_candidate *item, float score) {
-    const thr_scan_hits *hits = query->target->hits;
+    const thr_scan_hits *hits = query->corpus->hits;
     float value = score + (float)(int32_t)item->distance * query->unit;
     if (hits->sigmoid)
         sigmoids(query->kernels, &value, 1);

@@ -17,7 +17,7 @@ uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, u
 
 /* The gain of score = gain * estimate + bias, for an estimate in the collector's units (worker.h). */
 static inline float thr_values_gain(const thr_scan_query *query) {
-    return thr_has_factors(query->target) ? 1 : query->norm > 0 ? query->code.gain : 0;
+    return thr_has_factors(query->corpus) ? 1 : query->norm > 0 ? query->code.gain : 0;
 }
 
 /*

@@ -37,7 +37,7 @@ static inline uint64_t thr_sample_blocks(uint64_t n_blocks) {
 /* A search, as all its steps read it. */
 typedef struct thr_job {
     thr_context *context;
-    const thr_scan_target *target;
+    const thr_scan_corpus *corpus;
     const thr_search_options *options;
     uint32_t query_bits;
     const thr_answers *answers;
@@ -76,7 +76,7 @@ typedef struct thr_query_errors {
  * an item's estimate is (total - 2 D) factor gain - offset weight.
  */
 typedef struct thr_scan_query {
-    const thr_scan_target *target;
+    const thr_scan_corpus *corpus;
     const thr_kernels *kernels;
     const uint64_t *filter; /* NULL: all rows */
     const float *vector;    /* n_dims; of length 1 for cosine, unless the quantiser is fixed */
@@ -154,37 +154,37 @@ typedef struct thr_block_range {
     uint64_t first, end;
 } thr_block_range;
 
-static inline bool thr_is_nested(const thr_scan_target *target) {
-    return target->lead < target->quantiser->item_bits;
+static inline bool thr_is_nested(const thr_scan_corpus *corpus) {
+    return corpus->lead < corpus->quantiser->item_bits;
 }
 
-/* Whether codes have factors, as all do but flat cosine codes without a centre. All segments of a target are alike. */
-static inline bool thr_has_factors(const thr_scan_target *target) {
-    return thr_is_nested(target) || target->segments->factors != NULL;
+/* Whether codes have factors, as all do but flat cosine codes without a centre. All segments of a corpus are alike. */
+static inline bool thr_has_factors(const thr_scan_corpus *corpus) {
+    return thr_is_nested(corpus) || corpus->segments->factors != NULL;
 }
 
 /* Bytes of a kept vector. */
-static inline size_t thr_row_size(const thr_scan_target *target) {
-    return target->quantiser->n_dims * thr_dtype_size(target->keep);
+static inline size_t thr_row_size(const thr_scan_corpus *corpus) {
+    return corpus->quantiser->n_dims * thr_dtype_size(corpus->keep);
 }
 
 /* The number of blocks whose vectors take about THR_SHARED_BYTES. Needs kept vectors. */
-static inline uint64_t thr_shared_blocks(const thr_scan_target *target) {
-    return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(target)) + 1;
+static inline uint64_t thr_shared_blocks(const thr_scan_corpus *corpus) {
+    return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(corpus)) + 1;
 }
 
 /* Make the job of a search with these options. It borrows all arguments. */
-thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers);
 
 /* Whether margins can keep a recall below 1 of such searches (margin.h). */
-bool thr_scan_has_margins(const thr_scan_target *target, const thr_search_options *options);
+bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options);
 
 /*
- * The job of a search over part of another job's target, with the same margins. target, options and answers are those
+ * The job of a search over part of another job's corpus, with the same margins. corpus, options and answers are those
  * of the part.
  */
-thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_target *target, const thr_search_options *options,
+thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus, const thr_search_options *options,
                              const thr_answers *answers);
 
 /* Prepare query number `row` of queries in lane's memory, which *query borrows: its codes, gains, weight and bias. */
@@ -232,7 +232,7 @@ void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate 
  * Whether scoring the vectors of the allowed rows costs less than screening the blocks that hold them. The costs were
  * measured on a processor of 2023; wrong costs change the time, not the answer.
  */
-bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
+bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed);
 
 /*
  * Record an upper bound of the estimates that the screen left out, given the items that passed; and, if these will be
@@ -252,16 +252,16 @@ bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr
  * thr_scan_answer_rescored, which keeps the candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
-    return !job->exact && !query->collected && thr_is_nested(job->target);
+    return !job->exact && !query->collected && thr_is_nested(job->corpus);
 }
 
 static inline bool thr_answer_refines(const thr_job *job) {
-    return !job->exact && job->target->keep != THR_DTYPE_NONE;
+    return !job->exact && job->corpus->keep != THR_DTYPE_NONE;
 }
 
 /* Whether an answer can be certified only by bounds of the rows left out. */
 static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
-    return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
+    return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->corpus->hits == NULL;
 }
 
 void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
@@ -283,7 +283,7 @@ static inline double thr_least_of(const thr_candidate *items, size_t n) {
 float thr_scan_estimate_score(const thr_scan_query *query, float score);
 
 /* The segment that holds a row. */
-const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t row);
+const thr_segment *thr_scan_segment_of(const thr_scan_corpus *corpus, uint64_t row);
 
 /* A bit for each row of block b of a segment that exists and passes the filter. */
 static inline uint64_t thr_block_rows(const thr_scan_query *query, const thr_segment *segment, uint64_t block) {

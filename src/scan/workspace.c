@@ -90,9 +90,9 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
     return THR_OK;
 }
 
-thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                                   thr_error *err) {
-    const thr_quantiser *quantiser = target->quantiser;
+    const thr_quantiser *quantiser = corpus->quantiser;
     const double longest = thr_longest_row(quantiser->unit);
     THR_TRY(thr_scan_make_room(scan, 1, 1, quantiser->n_dims, 1, err));
     float *vector = scan->lanes[0].vector;

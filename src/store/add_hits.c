@@ -35,7 +35,7 @@ static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *g
 static void push_found(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n,
                        float unit) {
     const hits_screen *s = arg;
-    const bool nested = thr_is_nested(s->c.job->target);
+    const bool nested = thr_is_nested(s->c.job->corpus);
     thr_collector *collector = &s->lanes[query - s->first].collector;
     s->queries[query - s->first].unit = unit;
     for (size_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static void push_found(void *arg, uint64_t query, const thr_candidate *rows, con
 static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     thr_store *store = s->c.store;
     thr_store_part *part = &store->parts[0];
-    const thr_scan_hits *hits = s->c.job->target->hits;
+    const thr_scan_hits *hits = s->c.job->corpus->hits;
     const thr_scan_screen screen = {s, make_scan, push_found};
     if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");

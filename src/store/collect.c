@@ -32,7 +32,7 @@ enum {
 /* The number of a part's rows that pass the filter. The search has already counted those of all rows. */
 static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
-    if (n == job->target->n_rows)
+    if (n == job->corpus->n_rows)
         return job->n_allowed;
     return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
 }
@@ -235,7 +235,7 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     thr_lane *their_lanes[THR_DEVICE_QUERIES];
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++) {
-        queries[i].collected = queries[i].norm == 0 && job->target->metric != THR_METRIC_L2;
+        queries[i].collected = queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2;
         if (queries[i].collected) {
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         } else {
@@ -246,5 +246,5 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     if (m == 0)
         return THR_OK;
     thr_collecting c = {store, job, with_direction, their_lanes, m};
-    return thr_store_run_locked(store, job->target, collect, &c, err);
+    return thr_store_run_locked(store, job->corpus, collect, &c, err);
 }

@@ -32,9 +32,9 @@ typedef struct piece {
 } piece;
 
 /* The piece that begins at block `at` of the run. */
-static piece next_piece(const thr_scan_target *target, const thr_store_part *part, const run *r, uint32_t at) {
+static piece next_piece(const thr_scan_corpus *corpus, const thr_store_part *part, const run *r, uint32_t at) {
     const uint64_t block = part->first_block + r->first + at;
-    const thr_segment *segment = thr_scan_segment_of(target, block * THR_BLOCK_ITEMS);
+    const thr_segment *segment = thr_scan_segment_of(corpus, block * THR_BLOCK_ITEMS);
     const uint64_t first = block - segment->first_row / THR_BLOCK_ITEMS;
     const uint64_t there = (segment->n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
     const uint32_t left = r->n - at;
@@ -119,11 +119,11 @@ static thr_status clear_rest(const thr_store *store, const thr_store_part *part,
 }
 
 /* Copy and pack a run, and wait for it. */
-static thr_status copy_run(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
+static thr_status copy_run(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
                            const run *r, const stage *stages, thr_error *err) {
     THR_TRY(clear_rest(store, part, r, err));
     for (uint32_t at = 0; at < r->n;) {
-        const piece p = next_piece(target, part, r, at);
+        const piece p = next_piece(corpus, part, r, at);
         THR_TRY(copy_numbers(store, part, r, &p, err));
         THR_TRY(copy_codes(store, part, r, &p, stages, err));
         at += p.n;
@@ -138,33 +138,33 @@ static run run_of(const thr_store_part *part, const thr_device_codes *codes, uin
     return (run){first, n < left ? n : left, *codes, true};
 }
 
-static thr_status copy_sampled(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
+static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
                                const stage *stages, thr_error *err) {
     for (uint32_t i = 0; i < part->n_samples; i++) {
         const thr_device_codes to = thr_store_run(part, part->chunks.sampled, part->n_samples, i, 1, part->n_tiles);
         run r = run_of(part, &to, thr_store_sampled_tile(part, i));
         r.shown = false;
-        THR_TRY(copy_run(store, target, part, &r, stages, err));
+        THR_TRY(copy_run(store, corpus, part, &r, stages, err));
     }
     return THR_OK;
 }
 
 /* Chunks are packed on the device too, and copied back: one while the next is packed. */
-static thr_status copy_chunks(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
+static thr_status copy_chunks(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
                               const stage *stages, thr_error *err) {
     for (uint32_t i = 0; i < part->chunks.n; i++) {
         const thr_device_codes chunk = thr_store_chunk(part, i);
         const run r = run_of(part, &chunk, chunk.first_tile);
         size_t size;
         void *host = thr_store_chunk_host(part, i, &size);
-        THR_TRY(copy_run(store, target, part, &r, stages, err));
+        THR_TRY(copy_run(store, corpus, part, &r, stages, err));
         THR_TRY(store->backend->wait(part->chunks.copies, err));
         THR_TRY(store->backend->download(part->chunks.copies, host, chunk.tiles, size, err));
     }
     return store->backend->wait(part->chunks.copies, err);
 }
 
-thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
     const size_t block_size = part->tile.codes / THR_BLOCKS_A_TILE, spare = part->spare_bytes / (2 * N_STAGES);
     const uint32_t step = (uint32_t)((spare < STAGING_BYTES ? spare : STAGING_BYTES) / block_size + 1);
     thr_status status = THR_OK;
@@ -177,11 +177,11 @@ thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target,
         const uint32_t n = part->n_resident;
         const thr_device_codes resident = thr_store_run(part, part->resident, n, 0, n, 0);
         const run r = run_of(part, &resident, 0);
-        THR_TRY_OUT(copy_run(store, target, part, &r, stages, err));
+        THR_TRY_OUT(copy_run(store, corpus, part, &r, stages, err));
     }
     if (part->chunks.n > 0) {
-        THR_TRY_OUT(copy_sampled(store, target, part, stages, err));
-        THR_TRY_OUT(copy_chunks(store, target, part, stages, err));
+        THR_TRY_OUT(copy_sampled(store, corpus, part, stages, err));
+        THR_TRY_OUT(copy_chunks(store, corpus, part, stages, err));
     }
 out:
     for (int i = 0; i < N_STAGES; i++)

@@ -91,13 +91,13 @@ struct thr_store {
 };
 
 /*
- * Copy the target's records, then its vectors, of a part's rows to the device, while an eighth of its memory stays free
+ * Copy the corpus's records, then its vectors, of a part's rows to the device, while an eighth of its memory stays free
  * for searches. Arrays that do not fit are left out, which is no error. THR_EDEVICE.
  */
-thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err);
 void thr_store_free_rows(const thr_backend *backend, thr_store_part *part);
 
 /* Copy a part's codes into the memory that thr_store_place_codes allocated (chunks.h). */
-thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c - copies of the target's rows on devices, beside the codes: records for the rescore, vectors for the refine.
+ * rows.c - copies of the corpus's rows on devices, beside the codes: records for the rescore, vectors for the refine.
  */
 #include "store/impl.h"
 
@@ -52,11 +52,11 @@ static const void *inverse_norms_of(const thr_segment *segment) {
 }
 
 /* Copy the part's rows from all segments that hold some of them. */
-static thr_status copy_array(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
+static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
                              array_of get, size_t size, void *array, thr_error *err) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS, end = first + part->codes.n_items;
     for (uint64_t row = first; row < end;) {
-        const thr_segment *segment = thr_scan_segment_of(target, row);
+        const thr_segment *segment = thr_scan_segment_of(corpus, row);
         const uint64_t segment_end = segment->first_row + segment->n_items, to = segment_end < end ? segment_end : end;
         const char *from = (const char *)get(segment) + (row - segment->first_row) * size;
         THR_TRY(store->backend->upload(part->stream, (char *)array + (row - first) * size, from,
@@ -67,31 +67,31 @@ static thr_status copy_array(const thr_store *store, const thr_scan_target *targ
 }
 
 /* Allocate and copy an array, if it fits. */
-static thr_status keep_array(thr_store *store, const thr_scan_target *target, thr_store_part *part, array_of get,
+static thr_status keep_array(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, array_of get,
                              size_t size, void *array_out, thr_error *err) {
     void *array;
     THR_TRY(alloc_rows(store, part, size, array_out, err));
     memcpy(&array, array_out, sizeof array);
-    return array == NULL ? THR_OK : copy_array(store, target, part, get, size, array, err);
+    return array == NULL ? THR_OK : copy_array(store, corpus, part, get, size, array, err);
 }
 
-thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
-    const thr_segment *kind = target->segments;
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
+    const thr_segment *kind = corpus->segments;
     thr_store_rows *rows = &part->rows;
-    if (thr_is_nested(target)) {
-        const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
-                                                           target->lead, kind->lead_offsets);
-        THR_TRY(keep_array(store, target, part, records_of, thr_record_size(shape), &rows->records, err));
+    if (thr_is_nested(corpus)) {
+        const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
+                                                           corpus->lead, kind->lead_offsets);
+        THR_TRY(keep_array(store, corpus, part, records_of, thr_record_size(shape), &rows->records, err));
     }
-    if (target->keep == THR_DTYPE_NONE)
+    if (corpus->keep == THR_DTYPE_NONE)
         return THR_OK;
     /* Vectors come last: without their scales and inverse norms they are of no use. */
     if (kind->scales != NULL)
-        THR_TRY(keep_array(store, target, part, scales_of, sizeof(float), &rows->scales, err));
+        THR_TRY(keep_array(store, corpus, part, scales_of, sizeof(float), &rows->scales, err));
     if (kind->inverse_norms != NULL)
-        THR_TRY(keep_array(store, target, part, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
+        THR_TRY(keep_array(store, corpus, part, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
     if ((kind->scales == NULL || rows->scales != NULL) && (kind->inverse_norms == NULL || rows->inverse_norms != NULL))
-        THR_TRY(keep_array(store, target, part, vectors_of, thr_row_size(target), &rows->vectors, err));
+        THR_TRY(keep_array(store, corpus, part, vectors_of, thr_row_size(corpus), &rows->vectors, err));
     return store->backend->wait(part->stream, err);
 }
 

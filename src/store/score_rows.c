@@ -30,7 +30,7 @@ static bool holds(const scoring *s, const thr_store_part *part, size_t query, ui
 
 /* A candidate's row. Until it is rescored, the low half of its row field holds its sum of hits (values.c). */
 static uint64_t row_of(const scoring *s, const thr_candidate *item) {
-    return s->rescoring && s->job->target->hits != NULL ? item->row >> 32 : item->row;
+    return s->rescoring && s->job->corpus->hits != NULL ? item->row >> 32 : item->row;
 }
 
 /*
@@ -40,7 +40,7 @@ static uint64_t row_of(const scoring *s, const thr_candidate *item) {
 static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
     const thr_scan_query *query = &s->queries[q];
     item->score = score;
-    if (s->job->target->hits == NULL)
+    if (s->job->corpus->hits == NULL)
         return;
     if (s->rescoring)
         (void)thr_values_unpack(item);
@@ -141,9 +141,9 @@ static thr_status send_rest_queries(const scoring *s, thr_store_part *part, thr_
 
 static thr_status rescore_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
                                float *scores, thr_error *err) {
-    const thr_scan_target *target = s->job->target;
-    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
-                                                       target->lead, target->segments->lead_offsets);
+    const thr_scan_corpus *corpus = s->job->corpus;
+    const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
+                                                       corpus->lead, corpus->segments->lead_offsets);
     const thr_rescore_op op = {.records = part->rows.records,
                                .record_size = (uint32_t)thr_record_size(shape),
                                .head = (uint32_t)thr_record_head(shape),
@@ -186,8 +186,8 @@ static thr_status send_vectors(const scoring *s, thr_store_part *part, thr_error
 static thr_status refine_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
                               float *scores, thr_error *err) {
     const thr_refine_op op = {.vectors = part->rows.vectors,
-                              .keep = (int)s->job->target->keep,
-                              .metric = (int)s->job->target->metric,
+                              .keep = (int)s->job->corpus->keep,
+                              .metric = (int)s->job->corpus->metric,
                               .n_dims = part->codes.n_dims,
                               .scales = part->rows.scales,
                               .inverse_norms = part->rows.inverse_norms,
@@ -211,11 +211,11 @@ static thr_status refine(void *arg, thr_error *err) {
 thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                              thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, true};
-    return thr_store_run_locked(store, job->target, rescore, &s, err);
+    return thr_store_run_locked(store, job->corpus, rescore, &s, err);
 }
 
 thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                             thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, false};
-    return thr_store_run_locked(store, job->target, refine, &s, err);
+    return thr_store_run_locked(store, job->corpus, refine, &s, err);
 }

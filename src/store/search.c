@@ -34,7 +34,7 @@ static void rescore_one(void *arg, size_t i, uint32_t worker) {
     thr_lane *lane = &b->lanes[i];
     (void)worker;
     thr_scan_answer_screened(b->job, &b->prepared[i], lane);
-    if (thr_answer_rescores(b->job, &b->prepared[i]) && !thr_store_can_rescore(b->job->target->store))
+    if (thr_answer_rescores(b->job, &b->prepared[i]) && !thr_store_can_rescore(b->job->corpus->store))
         thr_scan_rescore(&b->prepared[i], lane->collector.items, lane->collector.n);
 }
 
@@ -43,7 +43,7 @@ static void refine_one(void *arg, size_t i, uint32_t worker) {
     thr_lane *lane = &b->lanes[i];
     (void)worker;
     thr_scan_answer_rescored(b->job, &b->prepared[i], lane);
-    if (thr_answer_refines(b->job) && !thr_store_can_refine(b->job->target->store))
+    if (thr_answer_refines(b->job) && !thr_store_can_refine(b->job->corpus->store))
         thr_scan_refine(&b->prepared[i], lane, lane->collector.items, lane->collector.n);
 }
 
@@ -67,15 +67,15 @@ static thr_status answer_one(void *arg, size_t i, uint32_t worker, thr_error *er
 /* Search n queries from b->row on. Steps on devices alternate with steps on threads, which take one query each. */
 static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     thr_context *context = b->job->context;
-    thr_store *store = b->job->target->store;
+    thr_store *store = b->job->corpus->store;
     thr_parallel_for(context, n, prepare_one, b);
-    THR_TRY(b->job->target->hits == NULL
+    THR_TRY(b->job->corpus->hits == NULL
                 ? thr_store_collect(store, b->job, b->prepared, n, b->lanes, err)
                 : thr_store_collect_values(store, b->job, b->prepared, b->row, n, b->lanes, err));
     if (b->job->screen_z > 0)
         return thr_parallel_try(context, n, answer_one, b, err);
     thr_parallel_for(context, n, rescore_one, b);
-    if (thr_is_nested(b->job->target) && thr_store_can_rescore(store))
+    if (thr_is_nested(b->job->corpus) && thr_store_can_rescore(store))
         THR_TRY(thr_store_rescore(store, b->job, b->prepared, n, b->lanes, err));
     thr_parallel_for(context, n, refine_one, b);
     if (thr_answer_refines(b->job) && thr_store_can_refine(store))
@@ -83,16 +83,16 @@ static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     return thr_parallel_try(context, n, put_one, b, err);
 }
 
-thr_status thr_store_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                             const thr_search_options *options, const thr_answers *answers, thr_error *err) {
-    const thr_job job = thr_scan_job_make(scan->context, target, options, answers);
-    if (target->store == NULL || job.exact)
-        return thr_scan_search(scan, target, queries, options, answers, err);
+    const thr_job job = thr_scan_job_make(scan->context, corpus, options, answers);
+    if (corpus->store == NULL || job.exact)
+        return thr_scan_search(scan, corpus, queries, options, answers, err);
     uint64_t n_lanes = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
     n_lanes = n_lanes < THR_DEVICE_QUERIES ? n_lanes : THR_DEVICE_QUERIES;
     THR_TRY(
-        thr_scan_make_room(scan, (size_t)n_lanes, 1, target->quantiser->n_dims, thr_scan_most_survivors(&job), err));
-    THR_TRY(thr_scan_check_queries(scan, target, queries, err));
+        thr_scan_make_room(scan, (size_t)n_lanes, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
+    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     search_batch b = {.job = &job, .queries = queries, .lanes = scan->lanes};
     for (uint64_t left = queries->n_rows; left > 0;) {
         const size_t n = (size_t)(left < n_lanes ? left : n_lanes);

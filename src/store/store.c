@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store.c - creates and frees a store: cuts a target's blocks into a part for each device, and copies its codes
+ * store.c - creates and frees a store: cuts a corpus's blocks into a part for each device, and copies its codes
  * (copy_codes.c) and rows (rows.c).
  */
 #include "store/impl.h"
@@ -58,31 +58,31 @@ static void measure_tile(thr_store_part *part, const thr_segment *kind) {
     tile->all = tile->codes + tile->numbers + tile->offsets;
 }
 
-static thr_status open_part(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+static thr_status open_part(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
     const uint64_t first_row = part->first_block * THR_BLOCK_ITEMS, n_rows = (uint64_t)part->n_blocks * THR_BLOCK_ITEMS;
     part->n_tiles = (part->n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
     part->codes =
-        (thr_device_codes){.n_items = target->n_rows - first_row < n_rows ? target->n_rows - first_row : n_rows,
-                           .n_dims = target->quantiser->n_dims,
-                           .n_planes = target->lead,
-                           .lead_offsets = target->segments->lead_offsets};
-    measure_tile(part, target->segments);
+        (thr_device_codes){.n_items = corpus->n_rows - first_row < n_rows ? corpus->n_rows - first_row : n_rows,
+                           .n_dims = corpus->quantiser->n_dims,
+                           .n_planes = corpus->lead,
+                           .lead_offsets = corpus->segments->lead_offsets};
+    measure_tile(part, corpus->segments);
     THR_TRY(store->backend->open_stream(part->device, &part->stream, err));
     THR_TRY(thr_store_place_codes(store, part, err));
-    THR_TRY(thr_store_copy_codes(store, target, part, err));
-    return thr_store_copy_rows(store, target, part, err);
+    THR_TRY(thr_store_copy_codes(store, corpus, part, err));
+    return thr_store_copy_rows(store, corpus, part, err);
 }
 
-thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,
+thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store_out, thr_error *err) {
-    const uint64_t n_blocks = (target->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    const uint64_t n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     const uint64_t n_tiles = (n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
     const uint32_t n_parts = n_tiles < devices->n ? (uint32_t)n_tiles : devices->n;
     thr_store *store = NULL;
     *store_out = NULL;
     if (n_parts == 0 || (n_tiles + n_parts - 1) / n_parts >= (UINT64_C(1) << 32) / THR_DEVICE_TILE)
         return thr_fail(err, THR_EUNSUPPORTED, "%llu items on %u GPUs: each must hold less than 2^32",
-                        (unsigned long long)target->n_rows, devices->n);
+                        (unsigned long long)corpus->n_rows, devices->n);
     THR_TRY(thr_alloc_zero(context, 1, sizeof *store + n_parts * sizeof *store->parts, &store, "a store", err));
     store->context = context;
     store->backend = devices->backend;
@@ -95,7 +95,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
         thr_device_buffers_start(part->buffers, THR_N_BUFFERS, THR_BUFFER_HOST_WORDS);
         part->first_block = i * n_tiles / n_parts * THR_BLOCKS_A_TILE;
         part->n_blocks = (uint32_t)((end < n_blocks ? end : n_blocks) - part->first_block);
-        const thr_status status = open_part(store, target, part, err);
+        const thr_status status = open_part(store, corpus, part, err);
         if (status != THR_OK) {
             store->n_parts = i + 1; /* the remaining parts have no devices yet */
             thr_store_free(store);

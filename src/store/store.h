@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store.h - a copy of a target's codes in the memory of GPUs, and the screen that runs there.
+ * store.h - a copy of a corpus's codes in the memory of GPUs, and the screen that runs there.
  *
  * A store collects the same survivors as the CPU's pass, bit for bit: their scores and row numbers alone define them,
  * and scores are computed by correctly rounded operations in one order.
@@ -19,14 +19,14 @@
 typedef struct thr_store thr_store;
 
 /*
- * Copy a target's codes to devices, and its records and vectors as far as they fit. Target and devices must outlive the
+ * Copy a corpus's codes to devices, and its records and vectors as far as they fit. Target and devices must outlive the
  * store. Takes the size of codes and their numbers on disk, padded to tiles, and some MiB during the copy: memory of
  * the devices, as long as some stays free for searches, then pinned memory of the host.
  *
  * Returns THR_OK; THR_ENOMEM where neither suffices (err names the device and the allocation); THR_EUNSUPPORTED for
  * 2^32 items or more per device; THR_ECANCELED; THR_EDEVICE.
  */
-thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,
+thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store, thr_error *err);
 void thr_store_free(thr_store *store);
 
@@ -40,11 +40,11 @@ typedef struct thr_store_size {
 thr_store_size thr_store_get_size(thr_store *store);
 
 /*
- * thr_scan_search (scan/scan.h) with the screen on target->store: the same arguments, answers and errors, and
- * THR_ENOMEM for memory of a device, and THR_EDEVICE. Passes exact searches and targets without a store to
+ * thr_scan_search (scan/scan.h) with the screen on corpus->store: the same arguments, answers and errors, and
+ * THR_ENOMEM for memory of a device, and THR_EDEVICE. Passes exact searches and corpora without a store to
  * thr_scan_search.
  */
-thr_status thr_store_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                             const thr_search_options *options, const thr_answers *answers, thr_error *err);
 
 struct thr_job;
@@ -59,7 +59,7 @@ thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct
                              struct thr_lane *lanes, thr_error *err);
 
 /*
- * The same with hits, which the target's thr_scan_hits adds on the device: queries[i] has number first + i. Requires
+ * The same with hits, which the corpus's thr_scan_hits adds on the device: queries[i] has number first + i. Requires
  * that all codes are resident on one device (thr_store_can_add_hits). THR_ERANGE: a value is not finite, even of a row
  * that the CPU's pass would not have kept.
  */

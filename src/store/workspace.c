@@ -20,17 +20,17 @@ thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_nam
  * Place a part's codes again, leaving twice as much memory free as before, so that a search that lacks several buffers
  * does not cause a copy for each. If this fails part->lacks stays set, and the next search begins here.
  */
-static thr_status move_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+static thr_status move_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
     const size_t least = part->spare_bytes > part->lacks ? part->spare_bytes : part->lacks;
     thr_store_free_codes(store, part);
     part->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
     THR_TRY(thr_store_place_codes(store, part, err));
-    THR_TRY(thr_store_copy_codes(store, target, part, err));
+    THR_TRY(thr_store_copy_codes(store, corpus, part, err));
     part->lacks = 0;
     return THR_OK;
 }
 
-static thr_status move_all_codes(thr_store *store, const thr_scan_target *target, thr_error *err) {
+static thr_status move_all_codes(thr_store *store, const thr_scan_corpus *corpus, thr_error *err) {
     bool any = false;
     for (uint32_t i = 0; i < store->n_parts; i++)
         any = any || store->parts[i].lacks > 0;
@@ -39,7 +39,7 @@ static thr_status move_all_codes(thr_store *store, const thr_scan_target *target
         THR_TRY(store->backend->wait(store->parts[i].stream, err));
     for (uint32_t i = 0; i < store->n_parts; i++)
         if (store->parts[i].lacks > 0)
-            THR_TRY(move_codes(store, target, &store->parts[i], err));
+            THR_TRY(move_codes(store, corpus, &store->parts[i], err));
     return THR_OK;
 }
 
@@ -55,12 +55,12 @@ static bool can_move_codes(thr_store *store) {
     return any;
 }
 
-thr_status thr_store_run_locked(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
+thr_status thr_store_run_locked(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
                                 thr_error *err) {
     thr_status status;
     (void)pthread_mutex_lock(&store->mutex);
     do {
-        status = move_all_codes(store, target, err);
+        status = move_all_codes(store, corpus, err);
         if (status != THR_OK)
             break;
         status = work(arg, err);

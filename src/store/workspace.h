@@ -19,10 +19,10 @@ thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_nam
 typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
 
 /*
- * Run work while no other search uses the store, and move codes for as long as it fails for lack of memory. target: the
+ * Run work while no other search uses the store, and move codes for as long as it fails for lack of memory. corpus: the
  * one whose codes the store holds. THR_ENOMEM where no resident codes are left to move; and the statuses of work.
  */
-thr_status thr_store_run_locked(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
+thr_status thr_store_run_locked(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
                                 thr_error *err);
 
 #endif

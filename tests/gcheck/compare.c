@@ -24,15 +24,15 @@ typedef struct answers {
     uint8_t *certified;
 } answers;
 
-static answers search(gcheck *g, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
+static answers search(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t k,
                       const thr_search_options *options, const char *what) {
     thr_search_options o = *options;
     thr_error err;
     answers a = {test_array(queries->n_rows * k, sizeof(uint64_t)), test_array(queries->n_rows * k, sizeof(float)),
                  test_array(queries->n_rows, 1)};
-    if (target->keep != THR_DTYPE_NONE)
+    if (corpus->keep != THR_DTYPE_NONE)
         o.certified = a.certified;
-    gcheck_must(thr_store_search(g->scan, target, queries, &o,
+    gcheck_must(thr_store_search(g->scan, corpus, queries, &o,
                                  &(thr_answers){.k = k, .ids = a.rows, .scores = a.scores, .certified = o.certified},
                                  &err),
                 &err, what);
@@ -53,11 +53,11 @@ static uint64_t first_difference(const answers *a, const answers *b, uint64_t n)
     return n;
 }
 
-bool gcheck_compare(gcheck *g, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
+bool gcheck_compare(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t k,
                     const thr_search_options *options, const char *what) {
-    thr_scan_target on_cpu = *target;
+    thr_scan_corpus on_cpu = *corpus;
     on_cpu.store = NULL;
-    answers want = search(g, &on_cpu, queries, k, options, what), got = search(g, target, queries, k, options, what);
+    answers want = search(g, &on_cpu, queries, k, options, what), got = search(g, corpus, queries, k, options, what);
     const uint64_t n = queries->n_rows * k, at = first_difference(&want, &got, n);
     const bool same = at == n && memcmp(want.certified, got.certified, queries->n_rows) == 0;
     g->n_compared += queries->n_rows;
@@ -123,11 +123,11 @@ static uint64_t draw_k(uint64_t *rng, uint64_t most) {
 /*
  * One query, batches, a margin, a filter; on devices by each of the ways to distances, or by the one they choose.
  */
-static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_target *target, uint64_t *rng,
+static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpus *corpus, uint64_t *rng,
                             const char *what) {
-    const uint32_t n_dims = target->quantiser->n_dims;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
     static const int forced[] = {-1, THR_WAY_XOR, THR_WAY_TILE};
-    const uint64_t words = (target->n_rows + 63) / 64, affordable = sizes->work / target->n_rows + 1;
+    const uint64_t words = (corpus->n_rows + 63) / 64, affordable = sizes->work / corpus->n_rows + 1;
     for (int way = 0; way < 4; way++) {
         const uint64_t n_queries =
             way == 0 ? 1 : spread(rng, 1, sizes->queries < affordable ? sizes->queries : affordable);
@@ -139,19 +139,19 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_targe
         options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
         options.n_survivors = spread(rng, 1, sizes->most_k);
         options.n_candidates = spread(rng, 1, sizes->most_k / 4);
-        if (way == 2 && target->keep != THR_DTYPE_NONE)
-            options.extra = target->metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
+        if (way == 2 && corpus->keep != THR_DTYPE_NONE)
+            options.extra = corpus->metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
         if (way == 3) {
             options.filter = filter;
-            options.filter_bits = target->n_rows;
+            options.filter_bits = corpus->n_rows;
             const uint64_t one_in = spread(rng, 2, 3000);
-            for (uint64_t i = 0; i < target->n_rows / one_in + 1; i++) {
-                const uint64_t row = thr_rng_below(rng, target->n_rows);
+            for (uint64_t i = 0; i < corpus->n_rows / one_in + 1; i++) {
+                const uint64_t row = thr_rng_below(rng, corpus->n_rows);
                 filter[row / 64] |= UINT64_C(1) << row % 64;
             }
         }
         g->context->forced_way = forced[thr_rng_below(rng, 3)];
-        (void)gcheck_compare(g, target, &matrix, draw_k(rng, sizes->most_k), &options, what);
+        (void)gcheck_compare(g, corpus, &matrix, draw_k(rng, sizes->most_k), &options, what);
         g->context->forced_way = -1;
         free(filter);
         free(queries);
@@ -176,12 +176,12 @@ static void small_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t 
                    seed, shape.n_items, shape.n_dims, bits, shape.lead, thr_metric_name(shape.metric),
                    thr_dtype_name(shape.keep), shape.centre, shape.segment_items);
     float *rows = test_tied_rows(rng, n_items, shape.n_dims, shape.centre);
-    test_target target;
-    test_target_make(&target, &shape, rows);
-    gcheck_put(g, seed % 2 == 0 ? &g->one : &g->all, &target.scan);
-    search_all_ways(g, sizes, &target.scan, rng, what);
-    gcheck_take(&target.scan);
-    test_target_free(&target);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
+    gcheck_put(g, seed % 2 == 0 ? &g->one : &g->all, &corpus.scan);
+    search_all_ways(g, sizes, &corpus.scan, rng, what);
+    gcheck_take(&corpus.scan);
+    test_target_free(&corpus);
     free(rows);
 }
 

@@ -127,14 +127,14 @@ uint64_t gcheck_device_free(const gcheck *g) {
     return info.free_bytes;
 }
 
-void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_target *target) {
+void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_corpus *corpus) {
     thr_error err;
-    gcheck_must(thr_store_create(g->context, devices, target, &target->store, &err), &err, "copying codes");
+    gcheck_must(thr_store_create(g->context, devices, corpus, &corpus->store, &err), &err, "copying codes");
 }
 
-void gcheck_take(thr_scan_target *target) {
-    thr_store_free(target->store);
-    target->store = NULL;
+void gcheck_take(thr_scan_corpus *corpus) {
+    thr_store_free(corpus->store);
+    corpus->store = NULL;
 }
 
 static thr_status open_named(gcheck *g, const char *words, thr_devices **devices, thr_error *err) {

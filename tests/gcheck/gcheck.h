@@ -59,17 +59,17 @@ uint64_t gcheck_host_free(void);
 /* Bytes that are free on the first device. */
 uint64_t gcheck_device_free(const gcheck *g);
 
-/* Copy a target's codes to devices, and give them back. */
-void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_target *target);
-void gcheck_take(thr_scan_target *target);
+/* Copy a corpus's codes to devices, and give them back. */
+void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_corpus *corpus);
+void gcheck_take(thr_scan_corpus *corpus);
 
 /* --------------------------------------------------------------------------------------------- comparing */
 
 /*
- * Search a target that is on devices, there and on the CPU. A difference is printed with what, the words of the case,
+ * Search a corpus that is on devices, there and on the CPU. A difference is printed with what, the words of the case,
  * and counted in n_failed; false.
  */
-bool gcheck_compare(gcheck *g, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
+bool gcheck_compare(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t k,
                     const thr_search_options *options, const char *what);
 
 /* gcheck --test: random targets of all kinds, searched in all ways. */
@@ -90,7 +90,7 @@ typedef struct gcheck_shape {
 /* Codes without vectors, made of random bits rather than of floats: these would take many times their memory. */
 typedef struct gcheck_planes {
     gcheck_shape shape;
-    thr_scan_target scan;
+    thr_scan_corpus scan;
     thr_quantiser quantiser;
     thr_segment *segments;
     struct {
@@ -102,7 +102,7 @@ typedef struct gcheck_planes {
 void gcheck_planes_make(gcheck *g, const gcheck_shape *shape, uint64_t seed, gcheck_planes *planes);
 void gcheck_planes_free(gcheck *g, gcheck_planes *planes);
 
-/* Leave only the first items, a multiple of 64; the target must not be on devices. */
+/* Leave only the first items, a multiple of 64; the corpus must not be on devices. */
 void gcheck_planes_cut(gcheck_planes *planes, uint64_t n_items);
 
 /* ---------------------------------------------------------------------------------- targets of vectors */
@@ -122,7 +122,7 @@ void gcheck_vectors_free(gcheck_vectors *vectors);
 
 /* Their codes as an index has them, for cosine; they keep the vectors, which must live as long. */
 typedef struct gcheck_coded {
-    thr_scan_target scan;
+    thr_scan_corpus scan;
     thr_quantiser quantiser;
     thr_segment segment;
     uint64_t code_bytes; /* that the screen reads, on disk */
@@ -138,10 +138,10 @@ void gcheck_coded_free(gcheck *g, gcheck_coded *coded);
 
 /* --------------------------------------------------------------------------------------------- measuring */
 
-/* One kind of search over one target. Figures are called NAME.what. */
+/* One kind of search over one corpus. Figures are called NAME.what. */
 typedef struct gcheck_case {
     const char *name;
-    const thr_scan_target *target;
+    const thr_scan_corpus *corpus;
     thr_matrix queries; /* taken in turn */
     uint64_t k;
     thr_search_options options;
@@ -170,13 +170,13 @@ void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n);
 /*
  * Copy to the first device and measure that: NAME.items, NAME.code_bytes (as on disk) and NAME.upload_s.
  */
-void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes);
+void gcheck_put_measured(gcheck *g, const char *name, thr_scan_corpus *corpus, uint64_t code_bytes);
 
 /*
  * After the searches: NAME.row_bytes (records and vectors) and NAME.workspace_bytes, as the store reports them, and
  * NAME.device_bytes, as the device does.
  */
-void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before);
+void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_corpus *corpus, uint64_t free_before);
 
 /* --------------------------------------------------------------------------------- what is measured */
 

@@ -28,7 +28,7 @@ static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64
     thr_error err;
     const double start = thr_clock();
     gcheck_must(thr_store_search(
-                    g->scan, c->target, &some, &c->options,
+                    g->scan, c->corpus, &some, &c->options,
                     &(thr_answers){.k = c->k, .ids = rows, .scores = scores, .certified = c->options.certified}, &err),
                 &err, c->name);
     return thr_clock() - start;
@@ -124,22 +124,22 @@ void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n) {
     const uint64_t failed = g->n_failed;
     n = n < c->queries.n_rows ? n : c->queries.n_rows;
     const thr_matrix some = batch_of(c, n, 0), first = batch_of(c, 1, 0);
-    (void)gcheck_compare(g, c->target, &some, c->k, &c->options, c->name);
-    (void)gcheck_compare(g, c->target, &first, c->k, &c->options, c->name);
+    (void)gcheck_compare(g, c->corpus, &some, c->k, &c->options, c->name);
+    (void)gcheck_compare(g, c->corpus, &first, c->k, &c->options, c->name);
     gcheck_figure(g, (double)(n + 1), "%s.compared", c->name);
     gcheck_figure(g, (double)(g->n_failed - failed), "%s.wrong", c->name);
 }
 
-void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes) {
+void gcheck_put_measured(gcheck *g, const char *name, thr_scan_corpus *corpus, uint64_t code_bytes) {
     const double start = thr_clock();
-    gcheck_put(g, &g->one, target);
+    gcheck_put(g, &g->one, corpus);
     gcheck_figure(g, thr_clock() - start, "%s.upload_s", name);
-    gcheck_figure(g, (double)target->n_rows, "%s.items", name);
+    gcheck_figure(g, (double)corpus->n_rows, "%s.items", name);
     gcheck_figure(g, (double)code_bytes, "%s.code_bytes", name);
 }
 
-void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before) {
-    const thr_store_size size = thr_store_get_size(target->store);
+void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_corpus *corpus, uint64_t free_before) {
+    const thr_store_size size = thr_store_get_size(corpus->store);
     const double used = (double)free_before - (double)gcheck_device_free(g);
     gcheck_figure(g, used, "%s.device_bytes", name);
     gcheck_figure(g, (double)size.row_bytes, "%s.row_bytes", name);

@@ -202,7 +202,7 @@ static void make_segments(const making *m, gcheck_planes *p) {
             .lead_offsets = m->nested && m->offsets,
             .records = part(p, RECORDS, first * thr_record_size(m->record))};
     }
-    p->scan = (thr_scan_target){.segments = p->segments,
+    p->scan = (thr_scan_corpus){.segments = p->segments,
                                 .n_segments = n,
                                 .n_rows = p->shape.n_items,
                                 .quantiser = &p->quantiser,

@@ -43,7 +43,7 @@ static double recall_of(const trial *t, uint64_t first, uint64_t end, uint64_t s
     some.n_rows = end - first;
     options.n_survivors = survivors;
     options.n_candidates = candidates;
-    gcheck_must(thr_store_search(t->g->scan, t->c.target, &some, &options,
+    gcheck_must(thr_store_search(t->g->scan, t->c.corpus, &some, &options,
                                  &(thr_answers){.k = K, .ids = rows, .certified = options.certified}, &err),
                 &err, t->c.name);
     for (uint64_t i = 0; i < (end - first) * K; i++) {
@@ -57,9 +57,9 @@ static double recall_of(const trial *t, uint64_t first, uint64_t end, uint64_t s
 
 /* The fewest survivors with which so many candidates are enough; 0 where none are. */
 static uint64_t fewest_survivors(const trial *t, uint64_t candidates) {
-    const uint64_t n = t->c.target->n_rows;
+    const uint64_t n = t->c.corpus->n_rows;
     uint64_t fewest = 0;
-    if (t->c.target->lead == t->c.target->quantiser->item_bits)
+    if (t->c.corpus->lead == t->c.corpus->quantiser->item_bits)
         return recall_of(t, 0, t->n_learn, candidates, candidates) >= RESERVE ? candidates : 0;
     for (int i = N_COUNTS - 1; i >= 0 && COUNTS[i] >= candidates; i--) {
         const uint64_t survivors = COUNTS[i] < n ? COUNTS[i] : n;
@@ -101,7 +101,7 @@ static void measure_kind(gcheck *g, const gcheck_vectors *vectors, const uint64_
     const uint64_t free_before = gcheck_device_free(g), n = vectors->n_queries;
     trial t = {.g = g,
                .c = {.name = KINDS[kind].name,
-                     .target = &coded.scan,
+                     .corpus = &coded.scan,
                      .queries = thr_matrix_f32(vectors->queries, n, DIMS),
                      .k = K},
                .truth = truth,

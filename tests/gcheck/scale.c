@@ -33,8 +33,8 @@ static uint64_t as_many_as_fit(const gcheck *g) {
     return n < MOST[g->effort] ? n : MOST[g->effort] / PER_BLOCK * PER_BLOCK;
 }
 
-static gcheck_case case_of(const char *name, const thr_scan_target *target, const float *queries, uint64_t n_queries) {
-    gcheck_case c = {.name = name, .target = target, .queries = thr_matrix_f32(queries, n_queries, DIMS), .k = K};
+static gcheck_case case_of(const char *name, const thr_scan_corpus *corpus, const float *queries, uint64_t n_queries) {
+    gcheck_case c = {.name = name, .corpus = corpus, .queries = thr_matrix_f32(queries, n_queries, DIMS), .k = K};
     thr_search_options_init(&c.options);
     c.options.query_bits = QUERY_BITS;
     return c;

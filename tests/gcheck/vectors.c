@@ -127,7 +127,7 @@ static void make_target(gcheck_coded *coded, const thr_segment_shape *shape, con
                                    .records = coded->arrays[RECORDS].memory,
                                    .vectors = items,
                                    .inverse_norms = coded->arrays[INVERSE_NORMS].memory};
-    coded->scan = (thr_scan_target){.segments = &coded->segment,
+    coded->scan = (thr_scan_corpus){.segments = &coded->segment,
                                     .n_segments = 1,
                                     .n_rows = shape->n_items,
                                     .quantiser = &coded->quantiser,

@@ -49,14 +49,14 @@ thr_search_options test_counts(uint64_t survivors, uint64_t candidates) {
     return options;
 }
 
-void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_target *target, const test_shape *shape,
+void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                      const float *rows) {
     thr_error err;
-    test_target_make(target, shape, rows);
-    assert_ok(thr_store_create(gpus->contexts[0], devices, &target->scan, &target->scan.store, &err), &err);
+    test_target_make(corpus, shape, rows);
+    assert_ok(thr_store_create(gpus->contexts[0], devices, &corpus->scan, &corpus->scan.store, &err), &err);
 }
 
-void test_target_take(test_target *target) {
-    thr_store_free(target->scan.store);
-    test_target_free(target);
+void test_target_take(test_corpus *corpus) {
+    thr_store_free(corpus->scan.store);
+    test_target_free(corpus);
 }

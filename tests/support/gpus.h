@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpus.h - three emulated GPUs, contexts to search in, and targets whose codes are there. */
+/* gpus.h - three emulated GPUs, contexts to search in, and corpora whose codes are there. */
 #ifndef TEST_GPUS_H
 #define TEST_GPUS_H
 
@@ -27,9 +27,9 @@ int test_gpus_free(void **state);
 /* Searches that let so many rows through, and refine so many. */
 thr_search_options test_counts(uint64_t survivors, uint64_t candidates);
 
-/* A target with its codes on devices; and its end. */
-void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_target *target, const test_shape *shape,
+/* A corpus with its codes on devices; and its end. */
+void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                      const float *rows);
-void test_target_take(test_target *target);
+void test_target_take(test_corpus *corpus);
 
 #endif

@@ -28,50 +28,50 @@ float *test_equal_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
     return rows;
 }
 
-void test_all_searches(thr_context *context, const test_target *target, uint64_t n_queries, uint64_t *rng) {
-    const uint64_t n = target->shape.n_items;
-    const uint32_t n_dims = target->shape.n_dims;
+void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t n_queries, uint64_t *rng) {
+    const uint64_t n = corpus->shape.n_items;
+    const uint32_t n_dims = corpus->shape.n_dims;
     float *queries = test_queries(rng, n_queries, n_dims);
-    uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
+    uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
     thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
-    test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
-    test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
-    test_search_equals_naive(context, target, queries, 2, 1 + thr_rng_below(rng, n), &options, "any k");
-    test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
-    options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
-    test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
+    test_search_equals_naive(context, corpus, queries, 1, 5, &options, "one query");
+    test_search_equals_naive(context, corpus, queries, n_queries, 5, &options, "a batch");
+    test_search_equals_naive(context, corpus, queries, 2, 1 + thr_rng_below(rng, n), &options, "any k");
+    test_search_equals_naive(context, corpus, queries, 2, n + 3, &options, "k > n");
+    options.extra = corpus->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
+    test_search_equals_naive(context, corpus, queries, n_queries, 4, &options, "extra");
     options.extra = INFINITY;
-    test_search_equals_naive(context, target, queries, 1, 4, &options, "extra without end");
+    test_search_equals_naive(context, corpus, queries, 1, 4, &options, "extra without end");
     options = test_counts(20, 10);
     options.filter = filter;
     options.filter_bits = n;
-    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
+    test_search_equals_naive(context, corpus, queries, n_queries, 7, &options, "filter");
     options.filter = none;
-    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "nothing allowed");
+    test_search_equals_naive(context, corpus, queries, n_queries, 7, &options, "nothing allowed");
     free(none);
     free(filter);
     free(queries);
 }
 
-thr_status test_search(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+thr_status test_search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                        uint64_t k, const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err) {
-    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, err), err);
     const thr_status status =
-        thr_store_search(scan, &target->scan, &matrix, options,
+        thr_store_search(scan, &corpus->scan, &matrix, options,
                          &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
     thr_scan_free(scan);
     return status;
 }
 
-thr_status test_search_once(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+thr_status test_search_once(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                             thr_error *err) {
     enum { K = 5 };
     uint64_t *rows = test_array((size_t)n_queries * K, sizeof *rows);
     const thr_search_options options = test_counts(20, 10);
-    const thr_status status = test_search(context, target, queries, n_queries, K, &options, rows, NULL, err);
+    const thr_status status = test_search(context, corpus, queries, n_queries, K, &options, rows, NULL, err);
     free(rows);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinds.h - targets of all kinds of codes, and searches of all kinds over them, as devices have to answer them. */
+/* kinds.h - corpora of all kinds of codes, and searches of all kinds over them, as devices have to answer them. */
 #ifndef TEST_KINDS_H
 #define TEST_KINDS_H
 
@@ -15,12 +15,12 @@ test_shape test_any_shape(uint64_t *rng, uint32_t bits, uint32_t n_items);
 float *test_equal_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims);
 
 /* One query and n_queries of them, for few rows, any number and all; with margins, with filters: all by the book. */
-void test_all_searches(thr_context *context, const test_target *target, uint64_t n_queries, uint64_t *rng);
+void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t n_queries, uint64_t *rng);
 
 /* A search whose answer is for the caller to judge; and one for 5 rows whose answer does not matter. */
-thr_status test_search(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+thr_status test_search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                        uint64_t k, const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err);
-thr_status test_search_once(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+thr_status test_search_once(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                             thr_error *err);
 
 #endif

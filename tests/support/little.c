@@ -34,15 +34,15 @@ void test_check_places(const thr_store *store, test_room much) {
     assert_true(store->code_bytes >= resident);
 }
 
-void test_target_put_in(const test_gpus *gpus, const thr_devices *devices, test_target *target, const test_shape *shape,
+void test_target_put_in(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                         const float *rows, test_room much) {
     thr_error err;
-    test_target_put(gpus, devices, target, shape, rows);
+    test_target_put(gpus, devices, corpus, shape, rows);
     if (much != TEST_ROOM_FOR_ALL) {
-        test_give_memory(test_memory_for(target->scan.store, much));
-        thr_store_free(target->scan.store);
-        assert_ok(thr_store_create(gpus->contexts[0], devices, &target->scan, &target->scan.store, &err), &err);
+        test_give_memory(test_memory_for(corpus->scan.store, much));
+        thr_store_free(corpus->scan.store);
+        assert_ok(thr_store_create(gpus->contexts[0], devices, &corpus->scan, &corpus->scan.store, &err), &err);
         test_give_memory(TEST_PLENTY);
     }
-    test_check_places(target->scan.store, much);
+    test_check_places(corpus->scan.store, much);
 }

@@ -19,9 +19,9 @@ size_t test_memory_for(const thr_store *store, test_room much);
 void test_check_places(const thr_store *store, test_room much);
 
 /*
- * A target with its codes on devices that have so much room; test_target_take takes it. Searches have plenty of memory.
+ * A corpus with its codes on devices that have so much room; test_target_take takes it. Searches have plenty of memory.
  */
-void test_target_put_in(const test_gpus *gpus, const thr_devices *devices, test_target *target, const test_shape *shape,
+void test_target_put_in(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                         const float *rows, test_room much);
 
 #endif

@@ -52,11 +52,11 @@ int test_candidate_order(const void *a, const void *b) {
 }
 
 /* The odd integers of a vector's code, and 1 / its length. */
-static float code_of(const test_target *target, const float *vector, double length, uint32_t bits, int16_t *values) {
+static float code_of(const test_corpus *corpus, const float *vector, double length, uint32_t bits, int16_t *values) {
     const float half = (float)(1u << (bits - 1));
-    const float scale = (float)((double)half / (length * (double)target->quantiser.ranges[bits - 1]));
+    const float scale = (float)((double)half / (length * (double)corpus->quantiser.ranges[bits - 1]));
     uint64_t square = 0;
-    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+    for (uint32_t d = 0; d < corpus->shape.n_dims; d++) {
         const int v = 2 * (int)fminf(fmaxf(floorf(vector[d] * scale), -half), half - 1) + 1;
         square += (uint64_t)(v * v);
         values[d] = (int16_t)v;
@@ -64,11 +64,11 @@ static float code_of(const test_target *target, const float *vector, double leng
     return (float)(1 / sqrt((double)square));
 }
 
-void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits) {
-    const thr_metric metric = target->shape.metric;
+void test_query_make(test_query *query, const test_corpus *corpus, const float *vector, uint32_t query_bits) {
+    const thr_metric metric = corpus->shape.metric;
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
-    const uint32_t n_dims = target->shape.n_dims;
-    const float *centre = target->quantiser.centre;
+    const uint32_t n_dims = corpus->shape.n_dims;
+    const float *centre = corpus->quantiser.centre;
     query->norm = sqrt(kernels->sum_squares(vector, n_dims));
     query->norm = query->norm < 0x1p-100 ? 0 : query->norm;
     query->vector = test_array(n_dims, sizeof(float));
@@ -93,14 +93,14 @@ void test_query_make(test_query *query, const test_target *target, const float *
     double length = metric == THR_METRIC_COSINE ? query->norm > 0 : query->norm;
     if (centre != NULL)
         length = sqrt(kernels->sum_squares(residual, n_dims));
-    if (target->quantiser.rotation != NULL)
-        thr_code_rotation_apply(target->quantiser.rotation, residual);
+    if (corpus->quantiser.rotation != NULL)
+        thr_code_rotation_apply(corpus->quantiser.rotation, residual);
     const double divisor = length > 0x1p-100 ? length : 1;
     const double scale = length * (metric == THR_METRIC_L2 ? 2 : 1);
     query->values = test_array(n_dims, sizeof(int16_t));
     query->rest_values = test_array(n_dims, sizeof(int16_t));
-    query->code_gain = code_of(target, residual, divisor, query_bits != 0 ? query_bits : THR_QUERY_BITS, query->values);
-    query->rest_gain = (float)(scale * (double)code_of(target, residual, divisor, THR_REST_BITS, query->rest_values));
+    query->code_gain = code_of(corpus, residual, divisor, query_bits != 0 ? query_bits : THR_QUERY_BITS, query->values);
+    query->rest_gain = (float)(scale * (double)code_of(corpus, residual, divisor, THR_REST_BITS, query->rest_values));
     query->scale = scale;
     query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));
     query->weight = (float)weight;
@@ -114,98 +114,98 @@ void test_query_free(test_query *query) {
     free(query->vector);
 }
 
-static float leads_number(const test_target *target, uint64_t item, bool offset) {
-    const bool pairs = target->shape.metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+static float leads_number(const test_corpus *corpus, uint64_t item, bool offset) {
+    const bool pairs = corpus->shape.metric == THR_METRIC_L2 || corpus->quantiser.centre != NULL;
     if (offset && !pairs)
         return 0;
-    return thr_bf16_to_f32(target->leads[pairs ? 2 * item + offset : item]);
+    return thr_bf16_to_f32(corpus->leads[pairs ? 2 * item + offset : item]);
 }
 
 /* v = 2^m v_lead + v_rest: the integer products of a query with both parts of an item's code. */
-static void nested_products(const test_target *target, const test_query *query, uint64_t item, int32_t *lead,
+static void nested_products(const test_corpus *corpus, const test_query *query, uint64_t item, int32_t *lead,
                             int32_t *rest) {
-    const int16_t *values = target->values + item * target->shape.n_dims;
-    const int m = (int)(target->shape.bits - target->shape.lead), top = 1 << target->shape.bits;
+    const int16_t *values = corpus->values + item * corpus->shape.n_dims;
+    const int m = (int)(corpus->shape.bits - corpus->shape.lead), top = 1 << corpus->shape.bits;
     *lead = *rest = 0;
-    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+    for (uint32_t d = 0; d < corpus->shape.n_dims; d++) {
         const int u = (values[d] - 1 + top) / 2, high = u >> m, low = u & ((1 << m) - 1);
-        *lead += (2 * high + 1 - (1 << target->shape.lead)) * query->values[d];
+        *lead += (2 * high + 1 - (1 << corpus->shape.lead)) * query->values[d];
         *rest += (2 * low + 1 - (1 << m)) * query->rest_values[d];
     }
 }
 
-float test_lead_estimate(const test_target *target, const test_query *query, uint64_t item) {
+float test_lead_estimate(const test_corpus *corpus, const test_query *query, uint64_t item) {
     int32_t lead, rest;
-    nested_products(target, query, item, &lead, &rest);
-    const float score = ((float)lead * leads_number(target, item, false)) * query->gain;
-    const float offset = leads_number(target, item, true) * query->weight;
-    return target->segments->lead_offsets ? score - offset : score;
+    nested_products(corpus, query, item, &lead, &rest);
+    const float score = ((float)lead * leads_number(corpus, item, false)) * query->gain;
+    const float offset = leads_number(corpus, item, true) * query->weight;
+    return corpus->segments->lead_offsets ? score - offset : score;
 }
 
-static float nested_estimate(const test_target *target, const test_query *query, uint64_t item) {
+static float nested_estimate(const test_corpus *corpus, const test_query *query, uint64_t item) {
     int32_t lead, rest;
-    nested_products(target, query, item, &lead, &rest);
-    const bool wide = target->shape.bits > 4;
-    const float factor = target->factors[item], offset = leads_number(target, item, true);
+    nested_products(corpus, query, item, &lead, &rest);
+    const bool wide = corpus->shape.bits > 4;
+    const float factor = corpus->factors[item], offset = leads_number(corpus, item, true);
     const float lead_gain = (float)((double)query->scale * (double)query->code_gain *
-                                    (double)(1 << (target->shape.bits - target->shape.lead)));
+                                    (double)(1 << (corpus->shape.bits - corpus->shape.lead)));
     const float product = (float)lead * lead_gain + (float)rest * query->rest_gain;
     return product * (wide ? factor : thr_bf16_to_f32(thr_bf16_from_f32(factor))) -
-           (wide ? (target->segments->lead_offsets ? target->offsets[item] : 0) : offset) * query->weight;
+           (wide ? (corpus->segments->lead_offsets ? corpus->offsets[item] : 0) : offset) * query->weight;
 }
 
-float test_estimate(const test_target *target, const test_query *query, uint64_t item) {
-    const int16_t *values = target->values + item * target->shape.n_dims;
+float test_estimate(const test_corpus *corpus, const test_query *query, uint64_t item) {
+    const int16_t *values = corpus->values + item * corpus->shape.n_dims;
     int32_t product = 0, square = 0;
-    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+    for (uint32_t d = 0; d < corpus->shape.n_dims; d++) {
         product += values[d] * query->values[d];
         square += values[d] * values[d];
     }
-    if (test_is_nested(&target->shape))
-        return nested_estimate(target, query, item);
-    if (!test_has_factors(target))
+    if (test_is_nested(&corpus->shape))
+        return nested_estimate(corpus, query, item);
+    if (!test_has_factors(corpus))
         return (float)product / sqrtf((float)square);
-    return ((float)product * target->factors[item]) * query->gain - target->offsets[item] * query->weight;
+    return ((float)product * corpus->factors[item]) * query->gain - corpus->offsets[item] * query->weight;
 }
 
-float test_exact(const test_target *target, const test_query *query, uint64_t item) {
+float test_exact(const test_corpus *corpus, const test_query *query, uint64_t item) {
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
-    const uint32_t n_dims = target->shape.n_dims;
-    const size_t size = n_dims * thr_dtype_size(target->shape.keep);
-    const char *row = (const char *)target->vectors + item * size;
+    const uint32_t n_dims = corpus->shape.n_dims;
+    const size_t size = n_dims * thr_dtype_size(corpus->shape.keep);
+    const char *row = (const char *)corpus->vectors + item * size;
     float score = 0;
-    if (target->shape.metric == THR_METRIC_L2) {
+    if (corpus->shape.metric == THR_METRIC_L2) {
         float *values = test_array(n_dims, sizeof(float));
         for (uint32_t d = 0; d < n_dims; d++)
-            values[d] = test_kept_value(target, item, d);
+            values[d] = test_kept_value(corpus, item, d);
         kernels->l2_f32(&score, query->vector, values, 0, 1, n_dims);
         free(values);
         return 0 - score;
     }
-    if (target->shape.keep == THR_DTYPE_F32)
+    if (corpus->shape.keep == THR_DTYPE_F32)
         kernels->dot_f32(&score, query->vector, row, size, 1, n_dims);
-    else if (target->shape.keep == THR_DTYPE_F16)
+    else if (corpus->shape.keep == THR_DTYPE_F16)
         kernels->dot_f16(&score, query->vector, row, size, 1, n_dims);
     else
         kernels->dot_i8(&score, query->vector, row, size, 1, n_dims);
-    if (target->shape.keep == THR_DTYPE_I8)
-        score *= target->scales[item];
-    return target->shape.metric == THR_METRIC_COSINE ? score * target->inverse_norms[item] : score;
+    if (corpus->shape.keep == THR_DTYPE_I8)
+        score *= corpus->scales[item];
+    return corpus->shape.metric == THR_METRIC_COSINE ? score * corpus->inverse_norms[item] : score;
 }
 
 /* Each of n additions and multiplications may be wrong by 2^-24 of what has been summed, signs left out. */
-double test_exact_double(const test_target *target, const test_query *query, uint64_t item, double *bound) {
+double test_exact_double(const test_corpus *corpus, const test_query *query, uint64_t item, double *bound) {
     double dot = 0, size = 0, square = 0, distance = 0;
-    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
-        const double q = (double)query->vector[d], x = (double)test_kept_value(target, item, d);
+    for (uint32_t d = 0; d < corpus->shape.n_dims; d++) {
+        const double q = (double)query->vector[d], x = (double)test_kept_value(corpus, item, d);
         dot += q * x;
         size += fabs(q * x);
         square += x * x;
         distance += (q - x) * (q - x);
     }
-    const double unit = (double)(target->shape.n_dims + 8) * 0x1p-24;
+    const double unit = (double)(corpus->shape.n_dims + 8) * 0x1p-24;
     const double inverse = square > 0 ? 1 / sqrt(square) : 0;
-    switch (target->shape.metric) {
+    switch (corpus->shape.metric) {
     case THR_METRIC_COSINE:
         *bound = unit * size * inverse;
         return dot * inverse;
@@ -229,56 +229,56 @@ static size_t within(const thr_candidate *items, size_t n, uint64_t wanted, floa
 }
 
 /* The candidates in order, as many as are refined or returned; XFBQ 3.6 for extra. */
-static size_t screen(const test_target *target, const test_query *query, uint64_t k, const thr_search_options *options,
+static size_t screen(const test_corpus *corpus, const test_query *query, uint64_t k, const thr_search_options *options,
                      bool exact, thr_candidate *items) {
     size_t n = 0;
-    const bool nested = test_is_nested(&target->shape);
-    for (uint64_t i = 0; i < target->shape.n_items; i++)
+    const bool nested = test_is_nested(&corpus->shape);
+    for (uint64_t i = 0; i < corpus->shape.n_items; i++)
         if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
             items[n++] = (thr_candidate){.row = i,
-                                         .score = exact    ? test_exact(target, query, i)
-                                                  : nested ? test_lead_estimate(target, query, i)
-                                                           : test_estimate(target, query, i)};
+                                         .score = exact    ? test_exact(corpus, query, i)
+                                                  : nested ? test_lead_estimate(corpus, query, i)
+                                                           : test_estimate(corpus, query, i)};
     qsort(items, n, sizeof *items, test_candidate_order);
     if (exact)
         return n;
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
-    if (options->extra >= 0 || target->shape.keep == THR_DTYPE_NONE)
+    if (options->extra >= 0 || corpus->shape.keep == THR_DTYPE_NONE)
         wanted = k;
-    float margin = target->shape.keep == THR_DTYPE_NONE ? 0 : options->extra;
-    if (!nested && !test_has_factors(target))
+    float margin = corpus->shape.keep == THR_DTYPE_NONE ? 0 : options->extra;
+    if (!nested && !test_has_factors(corpus))
         margin /= query->code_gain;
     if (!nested)
         return within(items, n, wanted, margin);
     n = within(items, n, options->n_survivors > wanted ? options->n_survivors : wanted, margin);
     for (size_t i = 0; i < n; i++)
-        items[i].score = test_estimate(target, query, items[i].row);
+        items[i].score = test_estimate(corpus, query, items[i].row);
     qsort(items, n, sizeof *items, test_candidate_order);
     return within(items, n, wanted, margin);
 }
 
-static float shown(const test_target *target, const test_query *query, float score) {
-    return score * (test_has_factors(target) || test_is_nested(&target->shape) ? 1 : query->code_gain) + query->bias;
+static float shown(const test_corpus *corpus, const test_query *query, float score) {
+    return score * (test_has_factors(corpus) || test_is_nested(&corpus->shape) ? 1 : query->code_gain) + query->bias;
 }
 
-void test_naive_search(const test_target *target, const float *vector, uint64_t k, const thr_search_options *options,
+void test_naive_search(const test_corpus *corpus, const float *vector, uint64_t k, const thr_search_options *options,
                        uint64_t *rows, float *scores) {
     test_query query;
-    test_query_make(&query, target, vector, options->query_bits);
-    thr_candidate *items = test_array(target->shape.n_items, sizeof *items);
+    test_query_make(&query, corpus, vector, options->query_bits);
+    thr_candidate *items = test_array(corpus->shape.n_items, sizeof *items);
     size_t n = 0, n_allowed = 0;
-    for (uint64_t i = 0; i < target->shape.n_items; i++)
+    for (uint64_t i = 0; i < corpus->shape.n_items; i++)
         n_allowed += options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0;
-    const bool exact = options->exact || thr_scan_rows_are_cheaper(&target->scan, options->filter, n_allowed);
-    if (query.norm == 0 && target->shape.metric != THR_METRIC_L2) {
-        for (uint64_t i = 0; i < target->shape.n_items; i++)
+    const bool exact = options->exact || thr_scan_rows_are_cheaper(&corpus->scan, options->filter, n_allowed);
+    if (query.norm == 0 && corpus->shape.metric != THR_METRIC_L2) {
+        for (uint64_t i = 0; i < corpus->shape.n_items; i++)
             if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
                 items[n++] = (thr_candidate){.row = i};
     } else {
-        n = screen(target, &query, k, options, exact, items);
+        n = screen(corpus, &query, k, options, exact, items);
         for (size_t i = 0; i < n && !exact; i++)
-            items[i].score = target->shape.keep == THR_DTYPE_NONE ? shown(target, &query, items[i].score)
-                                                                  : test_exact(target, &query, items[i].row);
+            items[i].score = corpus->shape.keep == THR_DTYPE_NONE ? shown(corpus, &query, items[i].score)
+                                                                  : test_exact(corpus, &query, items[i].row);
         qsort(items, n, sizeof *items, test_candidate_order);
     }
     for (uint64_t i = 0; i < k; i++) {
@@ -289,9 +289,9 @@ void test_naive_search(const test_target *target, const float *vector, uint64_t 
     test_query_free(&query);
 }
 
-void test_search_equals_naive(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+void test_search_equals_naive(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                               uint64_t k, const thr_search_options *options, const char *what) {
-    const test_shape *shape = &target->shape;
+    const test_shape *shape = &corpus->shape;
     const size_t places = (size_t)(n_queries * k);
     uint64_t *rows = test_array(places, sizeof *rows), *wanted_rows = test_array((size_t)k, sizeof *rows);
     float *scores = test_array(places, sizeof *scores), *wanted_scores = test_array((size_t)k, sizeof *scores);
@@ -299,13 +299,13 @@ void test_search_equals_naive(thr_context *context, const test_target *target, c
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_store_search(scan, &target->scan, &matrix, options,
+    assert_ok(thr_store_search(scan, &corpus->scan, &matrix, options,
                                &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
                                &err),
               &err);
     thr_scan_free(scan);
     for (uint64_t q = 0; q < n_queries; q++) {
-        test_naive_search(target, queries + q * shape->n_dims, k, options, wanted_rows, wanted_scores);
+        test_naive_search(corpus, queries + q * shape->n_dims, k, options, wanted_rows, wanted_scores);
         for (uint64_t i = 0; i < k; i++)
             if (rows[q * k + i] != wanted_rows[i] || scores[q * k + i] != wanted_scores[i])
                 fail_msg(

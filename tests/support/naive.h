@@ -34,23 +34,23 @@ typedef struct test_query {
 } test_query;
 
 /* query_bits as a search's options have them. */
-void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits);
+void test_query_make(test_query *query, const test_corpus *corpus, const float *vector, uint32_t query_bits);
 void test_query_free(test_query *query);
-float test_estimate(const test_target *target, const test_query *query, uint64_t item);
+float test_estimate(const test_corpus *corpus, const test_query *query, uint64_t item);
 
 /* The same by the leading planes of nested codes alone. */
-float test_lead_estimate(const test_target *target, const test_query *query, uint64_t item);
+float test_lead_estimate(const test_corpus *corpus, const test_query *query, uint64_t item);
 
 /* Score from the kept vector: with the scalar kernel, bit for bit what a search answers; and in double. */
-float test_exact(const test_target *target, const test_query *query, uint64_t item);
-double test_exact_double(const test_target *target, const test_query *query, uint64_t item, double *bound);
+float test_exact(const test_corpus *corpus, const test_query *query, uint64_t item);
+double test_exact_double(const test_corpus *corpus, const test_query *query, uint64_t item, double *bound);
 
 /* What thr_scan_search must answer for one query. */
-void test_naive_search(const test_target *target, const float *vector, uint64_t k, const thr_search_options *options,
+void test_naive_search(const test_corpus *corpus, const float *vector, uint64_t k, const thr_search_options *options,
                        uint64_t *rows, float *scores);
 
 /* Search with a new scan in context, and compare every row and every bit of the scores with the naive answer. */
-void test_search_equals_naive(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+void test_search_equals_naive(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                               uint64_t k, const thr_search_options *options, const char *what);
 
 #endif

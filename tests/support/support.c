@@ -191,86 +191,86 @@ static void *item_array(const test_shape *shape, size_t size) {
     return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
 }
 
-static void keep_row(test_target *target, uint64_t item, const float *row) {
-    const uint32_t n_dims = target->shape.n_dims;
+static void keep_row(test_corpus *corpus, uint64_t item, const float *row) {
+    const uint32_t n_dims = corpus->shape.n_dims;
     double square = 0;
-    if (target->shape.keep == THR_DTYPE_I8) {
+    if (corpus->shape.keep == THR_DTYPE_I8) {
         float most = 0;
         for (uint32_t d = 0; d < n_dims; d++)
             most = fmaxf(most, fabsf(row[d]));
-        target->scales[item] = most / 127;
+        corpus->scales[item] = most / 127;
     }
     for (uint32_t d = 0; d < n_dims; d++) {
         const size_t at = item * n_dims + d;
-        if (target->shape.keep == THR_DTYPE_F32)
-            ((float *)target->vectors)[at] = row[d];
-        else if (target->shape.keep == THR_DTYPE_F16)
-            ((uint16_t *)target->vectors)[at] = thr_half_from_f32(row[d]);
+        if (corpus->shape.keep == THR_DTYPE_F32)
+            ((float *)corpus->vectors)[at] = row[d];
+        else if (corpus->shape.keep == THR_DTYPE_F16)
+            ((uint16_t *)corpus->vectors)[at] = thr_half_from_f32(row[d]);
         else
-            ((int8_t *)target->vectors)[at] =
-                (int8_t)(target->scales[item] > 0 ? lrintf(row[d] / target->scales[item]) : 0);
-        const double x = (double)test_kept_value(target, item, d);
+            ((int8_t *)corpus->vectors)[at] =
+                (int8_t)(corpus->scales[item] > 0 ? lrintf(row[d] / corpus->scales[item]) : 0);
+        const double x = (double)test_kept_value(corpus, item, d);
         square += x * x;
     }
-    target->inverse_norms[item] = square > 0 ? (float)(1 / sqrt(square)) : 0;
+    corpus->inverse_norms[item] = square > 0 ? (float)(1 / sqrt(square)) : 0;
 }
 
-float test_kept_value(const test_target *target, uint64_t item, uint32_t dim) {
-    const size_t at = item * target->shape.n_dims + dim;
-    switch (target->shape.keep) {
+float test_kept_value(const test_corpus *corpus, uint64_t item, uint32_t dim) {
+    const size_t at = item * corpus->shape.n_dims + dim;
+    switch (corpus->shape.keep) {
     case THR_DTYPE_F32:
-        return ((const float *)target->vectors)[at];
+        return ((const float *)corpus->vectors)[at];
     case THR_DTYPE_F16:
-        return thr_half_to_f32(((const uint16_t *)target->vectors)[at]);
+        return thr_half_to_f32(((const uint16_t *)corpus->vectors)[at]);
     default:
-        return target->scales[item] * (float)((const int8_t *)target->vectors)[at];
+        return corpus->scales[item] * (float)((const int8_t *)corpus->vectors)[at];
     }
 }
 
-static void make_codes(test_target *target, const float *rows) {
-    const test_shape *shape = &target->shape;
+static void make_codes(test_corpus *corpus, const float *rows) {
+    const test_shape *shape = &corpus->shape;
     const bool unit = shape->metric == THR_METRIC_COSINE;
     thr_error err;
     const thr_matrix all = thr_matrix_f32(rows, shape->n_items, shape->n_dims);
     thr_matrix sample = all;
     sample.n_rows = shape->n_items < TRAIN_ROWS ? shape->n_items : TRAIN_ROWS;
-    target->context = test_context(1, THR_ISA_SCALAR, NULL);
+    corpus->context = test_context(1, THR_ISA_SCALAR, NULL);
     const uint32_t flags = (unit || !shape->centre ? THR_QUANTISER_UNIT : 0u) |
                            (shape->centre ? THR_QUANTISER_CENTRE : 0u) | (shape->rotate ? THR_QUANTISER_ROTATED : 0u);
-    assert_ok(thr_quantiser_train(target->context, &sample, shape->bits, flags, &target->quantiser, &err), &err);
-    target->quantiser.unit = unit;
-    target->codes = test_array(thr_codes_size(&target->quantiser, shape->n_items), 1);
-    target->norms = item_array(shape, sizeof(float));
-    target->residuals = item_array(shape, sizeof(float));
-    target->code_squares = item_array(shape, sizeof(uint32_t));
-    target->products = item_array(shape, sizeof(float));
-    target->lead_products = item_array(shape, sizeof(float));
-    const thr_measures measures = {.norms = target->norms,
-                                   .residuals = target->residuals,
-                                   .code_squares = target->code_squares,
-                                   .products = target->products,
-                                   .lead_products = target->lead_products,
+    assert_ok(thr_quantiser_train(corpus->context, &sample, shape->bits, flags, &corpus->quantiser, &err), &err);
+    corpus->quantiser.unit = unit;
+    corpus->codes = test_array(thr_codes_size(&corpus->quantiser, shape->n_items), 1);
+    corpus->norms = item_array(shape, sizeof(float));
+    corpus->residuals = item_array(shape, sizeof(float));
+    corpus->code_squares = item_array(shape, sizeof(uint32_t));
+    corpus->products = item_array(shape, sizeof(float));
+    corpus->lead_products = item_array(shape, sizeof(float));
+    const thr_measures measures = {.norms = corpus->norms,
+                                   .residuals = corpus->residuals,
+                                   .code_squares = corpus->code_squares,
+                                   .products = corpus->products,
+                                   .lead_products = corpus->lead_products,
                                    .lead = test_lead(shape)};
-    assert_ok(thr_code_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err),
+    assert_ok(thr_code_encode_blocks(corpus->context, &corpus->quantiser, &all, 0, corpus->codes, &measures, &err),
               &err);
-    target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
+    corpus->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)
         for (uint32_t d = 0; d < shape->n_dims; d++)
-            target->values[(size_t)i * shape->n_dims + d] =
-                (int16_t)test_code_value(target->codes, shape->n_dims, shape->bits, i, d);
+            corpus->values[(size_t)i * shape->n_dims + d] =
+                (int16_t)test_code_value(corpus->codes, shape->n_dims, shape->bits, i, d);
 }
 
 /* l2: |r|^2; else, with a centre: -<r, centre> / |centre|, by the library's kernel so that bits can be compared. */
-static float offset_of(const test_target *target, uint64_t item, const float *row) {
-    const float *centre = target->quantiser.centre;
-    if (target->shape.metric == THR_METRIC_L2)
-        return (float)((double)target->residuals[item] * (double)target->residuals[item]);
+static float offset_of(const test_corpus *corpus, uint64_t item, const float *row) {
+    const float *centre = corpus->quantiser.centre;
+    if (corpus->shape.metric == THR_METRIC_L2)
+        return (float)((double)corpus->residuals[item] * (double)corpus->residuals[item]);
     if (centre == NULL)
         return 0;
-    const uint32_t n_dims = target->shape.n_dims;
+    const uint32_t n_dims = corpus->shape.n_dims;
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
-    const float inverse = target->norms[item] > 0 ? (float)(1 / sqrt(kernels->sum_squares(row, n_dims))) : 0;
-    const float scale = target->shape.metric == THR_METRIC_IP ? 1 : inverse;
+    const float inverse = corpus->norms[item] > 0 ? (float)(1 / sqrt(kernels->sum_squares(row, n_dims))) : 0;
+    const float scale = corpus->shape.metric == THR_METRIC_IP ? 1 : inverse;
     float *residual = test_array(n_dims, sizeof *residual), product = 0;
     for (uint32_t d = 0; d < n_dims; d++)
         residual[d] = row[d] * scale - centre[d];
@@ -280,27 +280,27 @@ static float offset_of(const test_target *target, uint64_t item, const float *ro
 }
 
 /* The planes after the leading ones, bit by bit into records. */
-static void make_nested(test_target *target) {
-    const test_shape *shape = &target->shape;
-    const bool offsets = shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+static void make_nested(test_corpus *corpus) {
+    const test_shape *shape = &corpus->shape;
+    const bool offsets = shape->metric == THR_METRIC_L2 || corpus->quantiser.centre != NULL;
     const thr_record_shape record = thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, offsets);
     const size_t size = thr_record_size(record), n_rows = (shape->n_dims + 7) / 8;
     const size_t padded = ((size_t)shape->n_items + 63) / 64 * 64;
-    target->lead_codes = test_array(padded * shape->lead * n_rows, 1);
-    target->records = test_array(padded * size + 8, 1);
-    target->leads = test_array(padded, 2 * sizeof(uint16_t));
+    corpus->lead_codes = test_array(padded * shape->lead * n_rows, 1);
+    corpus->records = test_array(padded * size + 8, 1);
+    corpus->leads = test_array(padded, 2 * sizeof(uint16_t));
     for (uint32_t i = 0; i < shape->n_items; i++) {
-        uint8_t *out = target->records + i * size;
-        const double length = (double)target->residuals[i];
-        const double factor = length > 0 ? length / (double)target->lead_products[i] : 0;
-        thr_code_record_write_head(record, out, target->factors[i], target->offsets[i]);
-        target->leads[offsets ? 2 * i : i] = thr_bf16_from_f32((float)factor);
+        uint8_t *out = corpus->records + i * size;
+        const double length = (double)corpus->residuals[i];
+        const double factor = length > 0 ? length / (double)corpus->lead_products[i] : 0;
+        thr_code_record_write_head(record, out, corpus->factors[i], corpus->offsets[i]);
+        corpus->leads[offsets ? 2 * i : i] = thr_bf16_from_f32((float)factor);
         if (offsets)
-            target->leads[2 * i + 1] = thr_bf16_from_f32(target->offsets[i]);
+            corpus->leads[2 * i + 1] = thr_bf16_from_f32(corpus->offsets[i]);
         for (uint32_t d = 0; d < shape->n_dims; d++)
             for (uint32_t p = 0; p < shape->bits; p++) {
-                const unsigned bit = test_code_bit(target->codes, shape->n_dims, shape->bits, i, d, p) << d % 8;
-                uint8_t *byte = p < shape->lead ? &target->lead_codes[i / 64 * 64 * shape->lead * n_rows +
+                const unsigned bit = test_code_bit(corpus->codes, shape->n_dims, shape->bits, i, d, p) << d % 8;
+                uint8_t *byte = p < shape->lead ? &corpus->lead_codes[i / 64 * 64 * shape->lead * n_rows +
                                                                       (d / 8 * shape->lead + p) * 64 + i % 64]
                                                 : &out[thr_record_head(record) + (p - shape->lead) * n_rows + d / 8];
                 *byte = (uint8_t)(*byte | bit);
@@ -308,14 +308,14 @@ static void make_nested(test_target *target) {
     }
 }
 
-static void point_to_nested(const test_target *target, size_t first, thr_segment *segment) {
-    const test_shape *shape = &target->shape;
-    const bool offsets = shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+static void point_to_nested(const test_corpus *corpus, size_t first, thr_segment *segment) {
+    const test_shape *shape = &corpus->shape;
+    const bool offsets = shape->metric == THR_METRIC_L2 || corpus->quantiser.centre != NULL;
     const thr_record_shape record = thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, offsets);
-    segment->codes = target->lead_codes + first / 64 * thr_block_size(shape->n_dims, shape->lead);
-    segment->leads = target->leads + first * (offsets ? 2 : 1);
+    segment->codes = corpus->lead_codes + first / 64 * thr_block_size(shape->n_dims, shape->lead);
+    segment->leads = corpus->leads + first * (offsets ? 2 : 1);
     segment->lead_offsets = offsets;
-    segment->records = target->records + first * thr_record_size(record);
+    segment->records = corpus->records + first * thr_record_size(record);
 }
 
 static float stored(float factor, bool bfloat16) {
@@ -323,28 +323,28 @@ static float stored(float factor, bool bfloat16) {
 }
 
 /* By their definition: r is made as encoding makes it, and x is the factor times the decoded integers. */
-static void make_errors(test_target *target, const float *rows) {
-    const test_shape *shape = &target->shape;
+static void make_errors(test_corpus *corpus, const float *rows) {
+    const test_shape *shape = &corpus->shape;
     const uint32_t n_dims = shape->n_dims, m = shape->bits - test_lead(shape);
     float *r = test_array(n_dims, sizeof *r);
-    thr_code_errors *errors = &target->scan.errors;
+    thr_code_errors *errors = &corpus->scan.errors;
     for (uint32_t i = 0; i < shape->n_items; i++) {
-        const double length = (double)target->residuals[i];
-        const float lead_product = target->lead_products[i];
-        const double factor = (double)stored(target->factors[i], test_is_nested(shape) && shape->bits <= 4);
+        const double length = (double)corpus->residuals[i];
+        const float lead_product = corpus->lead_products[i];
+        const double factor = (double)stored(corpus->factors[i], test_is_nested(shape) && shape->bits <= 4);
         const double lead_factor =
             (double)stored(length > 0 ? (float)(length / (double)lead_product) : 0, test_is_nested(shape));
-        const double norm = (double)target->norms[i];
+        const double norm = (double)corpus->norms[i];
         double sums[4] = {0};
         for (uint32_t d = 0; d < n_dims; d++) {
-            const float scale = !target->quantiser.unit ? 1 : norm > 0 ? (float)(1 / norm) : 0;
+            const float scale = !corpus->quantiser.unit ? 1 : norm > 0 ? (float)(1 / norm) : 0;
             r[d] = rows[(size_t)i * n_dims + d] * scale;
-            r[d] -= target->quantiser.centre != NULL ? target->quantiser.centre[d] : 0;
+            r[d] -= corpus->quantiser.centre != NULL ? corpus->quantiser.centre[d] : 0;
         }
-        if (target->quantiser.rotation != NULL)
-            thr_code_rotation_apply(target->quantiser.rotation, r);
+        if (corpus->quantiser.rotation != NULL)
+            thr_code_rotation_apply(corpus->quantiser.rotation, r);
         for (uint32_t d = 0; d < n_dims; d++) {
-            const int b = target->values[(size_t)i * n_dims + d], u = (b - 1 + (1 << shape->bits)) / 2;
+            const int b = corpus->values[(size_t)i * n_dims + d], u = (b - 1 + (1 << shape->bits)) / 2;
             const double x = factor * b, x1 = lead_factor * (2 * (u >> m) + 1 - (1 << test_lead(shape)));
             sums[0] += (x1 - (double)r[d]) * (x1 - (double)r[d]);
             sums[1] += x1 * x1;
@@ -359,94 +359,94 @@ static void make_errors(test_target *target, const float *rows) {
     free(r);
 }
 
-static void make_segments(test_target *target) {
-    const test_shape *shape = &target->shape;
+static void make_segments(test_corpus *corpus) {
+    const test_shape *shape = &corpus->shape;
     const uint32_t each = shape->segment_items == 0 ? shape->n_items : shape->segment_items;
     const size_t n = (shape->n_items + each - 1) / each;
     const size_t row_size = shape->n_dims * thr_dtype_size(shape->keep);
-    target->segments = test_array(n, sizeof(thr_segment));
+    corpus->segments = test_array(n, sizeof(thr_segment));
     for (size_t s = 0; s < n; s++) {
         const size_t first = s * each, left = shape->n_items - first;
-        thr_segment *segment = &target->segments[s];
+        thr_segment *segment = &corpus->segments[s];
         segment->n_items = (uint32_t)(left < each ? left : each);
         segment->first_row = first;
-        segment->codes = target->codes + first / 64 * thr_block_size(shape->n_dims, shape->bits);
+        segment->codes = corpus->codes + first / 64 * thr_block_size(shape->n_dims, shape->bits);
         if (test_is_nested(shape))
-            point_to_nested(target, first, segment);
-        else if (!test_has_factors(target))
-            segment->block_norms = target->block_norms + first / 64;
+            point_to_nested(corpus, first, segment);
+        else if (!test_has_factors(corpus))
+            segment->block_norms = corpus->block_norms + first / 64;
         else
-            segment->factors = target->factors + first;
-        if (!test_is_nested(shape) && (shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL))
-            segment->offsets = target->offsets + first;
+            segment->factors = corpus->factors + first;
+        if (!test_is_nested(shape) && (shape->metric == THR_METRIC_L2 || corpus->quantiser.centre != NULL))
+            segment->offsets = corpus->offsets + first;
         if (shape->keep == THR_DTYPE_NONE)
             continue;
-        segment->vectors = (const char *)target->vectors + first * row_size;
+        segment->vectors = (const char *)corpus->vectors + first * row_size;
         if (shape->keep == THR_DTYPE_I8)
-            segment->scales = target->scales + first;
+            segment->scales = corpus->scales + first;
         if (shape->metric == THR_METRIC_COSINE)
-            segment->inverse_norms = target->inverse_norms + first;
+            segment->inverse_norms = corpus->inverse_norms + first;
     }
-    target->scan = (thr_scan_target){.segments = target->segments,
+    corpus->scan = (thr_scan_corpus){.segments = corpus->segments,
                                      .n_segments = n,
                                      .n_rows = shape->n_items,
-                                     .quantiser = &target->quantiser,
+                                     .quantiser = &corpus->quantiser,
                                      .metric = shape->metric,
                                      .keep = shape->keep,
                                      .lead = test_lead(shape)};
 }
 
-void test_target_make(test_target *target, const test_shape *shape, const float *rows) {
-    *target = (test_target){.shape = *shape};
-    make_codes(target, rows);
-    target->block_norms = item_array(shape, sizeof(uint32_t));
-    target->factors = item_array(shape, sizeof(float));
-    target->offsets = item_array(shape, sizeof(float));
-    target->scales = item_array(shape, sizeof(float));
-    target->inverse_norms = item_array(shape, sizeof(float));
+void test_target_make(test_corpus *corpus, const test_shape *shape, const float *rows) {
+    *corpus = (test_corpus){.shape = *shape};
+    make_codes(corpus, rows);
+    corpus->block_norms = item_array(shape, sizeof(uint32_t));
+    corpus->factors = item_array(shape, sizeof(float));
+    corpus->offsets = item_array(shape, sizeof(float));
+    corpus->scales = item_array(shape, sizeof(float));
+    corpus->inverse_norms = item_array(shape, sizeof(float));
     if (shape->keep != THR_DTYPE_NONE)
-        target->vectors = test_array((size_t)shape->n_items * shape->n_dims, thr_dtype_size(shape->keep));
+        corpus->vectors = test_array((size_t)shape->n_items * shape->n_dims, thr_dtype_size(shape->keep));
     for (uint32_t i = 0; i < shape->n_items; i++) {
-        const uint32_t square = target->code_squares[i];
-        uint32_t *least = &target->block_norms[i / 64];
+        const uint32_t square = corpus->code_squares[i];
+        uint32_t *least = &corpus->block_norms[i / 64];
         *least = i % 64 == 0 || square < *least ? square : *least;
-        target->factors[i] =
-            target->products[i] > 0 ? (float)((double)target->residuals[i] / (double)target->products[i]) : 0;
-        target->offsets[i] = offset_of(target, i, rows + (size_t)i * shape->n_dims);
+        corpus->factors[i] =
+            corpus->products[i] > 0 ? (float)((double)corpus->residuals[i] / (double)corpus->products[i]) : 0;
+        corpus->offsets[i] = offset_of(corpus, i, rows + (size_t)i * shape->n_dims);
         if (shape->keep != THR_DTYPE_NONE)
-            keep_row(target, i, rows + (size_t)i * shape->n_dims);
+            keep_row(corpus, i, rows + (size_t)i * shape->n_dims);
     }
     if (test_is_nested(shape))
-        make_nested(target);
-    make_segments(target);
-    make_errors(target, rows);
+        make_nested(corpus);
+    make_segments(corpus);
+    make_errors(corpus, rows);
 }
 
-bool test_has_factors(const test_target *target) {
-    return target->shape.metric != THR_METRIC_COSINE || target->quantiser.centre != NULL;
+bool test_has_factors(const test_corpus *corpus) {
+    return corpus->shape.metric != THR_METRIC_COSINE || corpus->quantiser.centre != NULL;
 }
 
-void test_target_free(test_target *target) {
-    thr_quantiser_free(target->context, &target->quantiser);
-    thr_context_free(target->context);
-    free(target->codes);
-    free(target->values);
-    free(target->code_squares);
-    free(target->block_norms);
-    free(target->norms);
-    free(target->residuals);
-    free(target->products);
-    free(target->lead_products);
-    free(target->lead_codes);
-    free(target->records);
-    free(target->leads);
-    free(target->factors);
-    free(target->offsets);
-    free(target->scales);
-    free(target->inverse_norms);
-    free(target->vectors);
-    free(target->segments);
-    *target = (test_target){.codes = NULL};
+void test_target_free(test_corpus *corpus) {
+    thr_quantiser_free(corpus->context, &corpus->quantiser);
+    thr_context_free(corpus->context);
+    free(corpus->codes);
+    free(corpus->values);
+    free(corpus->code_squares);
+    free(corpus->block_norms);
+    free(corpus->norms);
+    free(corpus->residuals);
+    free(corpus->products);
+    free(corpus->lead_products);
+    free(corpus->lead_codes);
+    free(corpus->records);
+    free(corpus->leads);
+    free(corpus->factors);
+    free(corpus->offsets);
+    free(corpus->scales);
+    free(corpus->inverse_norms);
+    free(corpus->vectors);
+    free(corpus->segments);
+    *corpus = (test_corpus){.codes = NULL};
 }
 
 static uint32_t group_threads = 2;

@@ -149,7 +149,7 @@ typedef struct test_shape {
 } test_shape;
 
 /* Everything thr_scan_search needs, and what the naive model needs. */
-typedef struct test_target {
+typedef struct test_corpus {
     test_shape shape;
     thr_context *context;
     thr_quantiser quantiser;
@@ -162,20 +162,20 @@ typedef struct test_target {
     float *norms, *residuals, *factors, *offsets, *scales, *inverse_norms;
     void *vectors;
     thr_segment *segments;
-    thr_scan_target scan;
-} test_target;
+    thr_scan_corpus scan;
+} test_corpus;
 
 /* Encode rows (n_items x n_dims) and compute all sections; the quantiser is trained on the first rows. */
-void test_target_make(test_target *target, const test_shape *shape, const float *rows);
-void test_target_free(test_target *target);
+void test_target_make(test_corpus *corpus, const test_shape *shape, const float *rows);
+void test_target_free(test_corpus *corpus);
 
 /* Whether estimates use factors (all but cosine without a centre, segment.h). */
-bool test_has_factors(const test_target *target);
+bool test_has_factors(const test_corpus *corpus);
 
 /* Whether the codes are nested (nested.h). */
 bool test_is_nested(const test_shape *shape);
 
 /* Value of a dimension in the copy kept for refine. */
-float test_kept_value(const test_target *target, uint64_t item, uint32_t dim);
+float test_kept_value(const test_corpus *corpus, uint64_t item, uint32_t dim);
 
 #endif

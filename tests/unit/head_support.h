@@ -144,7 +144,7 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
         if (h->shape.bias)
             coded[n_dims] = 1;
         const thr_matrix query = thr_matrix_f32(coded, 1, n_coded);
-        assert_ok(thr_scan_search(scan, &head->target, &query, &options,
+        assert_ok(thr_scan_search(scan, &head->corpus, &query, &options,
                                   &(thr_answers){.k = o->n_shortlist, .ids = rows}, &err),
                   &err);
         for (uint32_t j = 0; j < o->n_shortlist; j++)

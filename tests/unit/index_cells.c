@@ -98,7 +98,7 @@ static void whole_searches_answer_as_without_cells(void **state) {
 
 /* Blocks that a search reads, of all queries. */
 static uint64_t blocks_of(thr_context *context, const thr_index *index, const float *queries, float recall) {
-    const thr_cells_target target = {&index->target, index->cells, index->n_segments};
+    const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t ids[QUERIES * K];
     const thr_answers answers = {.k = K, .ids = ids};
@@ -110,8 +110,8 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     thr_index_resolve_recall(index, K, &options);
     expect_ok(thr_cells_workspace_make(context, &workspace, &error));
     expect_ok(thr_scan_create(context, &scan, &error));
-    assert_true(thr_cells_may_be_skipped(&target, &options, &answers));
-    expect_ok(thr_cells_search(scan, workspace, &target, &matrix, &options, &answers, &error));
+    assert_true(thr_cells_may_be_skipped(&corpus, &options, &answers));
+    expect_ok(thr_cells_search(scan, workspace, &corpus, &matrix, &options, &answers, &error));
     const uint64_t n = thr_cells_blocks_visited(workspace);
     thr_cells_workspace_free(workspace);
     thr_scan_free(scan);

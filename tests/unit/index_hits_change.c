@@ -92,7 +92,7 @@ typedef struct answers {
     uint32_t n_unknown[N_QUERIES];
 } answers;
 
-static void search(thr_index *index, bool words, bool target, uint64_t seed, answers *found) {
+static void search(thr_index *index, bool words, bool corpus, uint64_t seed, answers *found) {
     float *rows = random_rows(N_QUERIES, DIMS, seed);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     thr_search_options options;
@@ -105,7 +105,7 @@ static void search(thr_index *index, bool words, bool target, uint64_t seed, ans
     options.exact = true;
     options.features = &a.queries;
     options.n_unknown = found->n_unknown;
-    if (target)
+    if (corpus)
         expect_ok(thr_hits_target_create(thr_index_hits(index), words ? "word37 AND NOT word74" : "1 AND NOT 2", &made,
                                          &error));
     options.target = made;
@@ -183,9 +183,9 @@ static void expect_as_fresh(thr_context *context, bool words, uint64_t seed) {
     build(context, DIR_B, words);
     thr_index *a = open_checked(context, DIR_A), *b = open_checked(context, DIR_B);
     assert_int_equal(thr_index_get_info(a).n_items, given.n);
-    for (int target = 0; target < 2; target++) {
-        search(a, words, target == 1, seed, &changed);
-        search(b, words, target == 1, seed, &fresh);
+    for (int corpus = 0; corpus < 2; corpus++) {
+        search(a, words, corpus == 1, seed, &changed);
+        search(b, words, corpus == 1, seed, &fresh);
         expect_same(a, b, &changed, &fresh, words);
     }
     for (uint32_t f = 0; f < N_FEATURES; f++)

@@ -58,7 +58,7 @@ static float *make_rows(uint64_t *rng, data_kind kind, uint32_t n, uint32_t n_di
     return rows;
 }
 
-/* A row of the target's, one near it, or one that has nothing to do with it. */
+/* A row of the corpus's, one near it, or one that has nothing to do with it. */
 static void make_query(uint64_t *rng, const float *rows, const test_shape *shape, uint32_t number, float *query) {
     test_gaussian(rng, query, shape->n_dims);
     const float *row = rows + (size_t)thr_rng_below(rng, shape->n_items) * shape->n_dims;
@@ -72,7 +72,7 @@ typedef struct bench {
     uint64_t rng;
     test_shape shape;
     float *rows;
-    test_target target;
+    test_corpus corpus;
 } bench;
 
 static void open_bench(bench *b, data_kind kind, uint32_t n_items, uint32_t n_dims, size_t code) {
@@ -82,18 +82,18 @@ static void open_bench(bench *b, data_kind kind, uint32_t n_items, uint32_t n_di
     b->shape.bits = CODES[code].bits;
     b->shape.lead = CODES[code].lead;
     b->shape.segment_items = 128;
-    test_target_make(&b->target, &b->shape, b->rows);
+    test_target_make(&b->corpus, &b->shape, b->rows);
 }
 
 static void close_bench(bench *b) {
-    test_target_free(&b->target);
+    test_target_free(&b->corpus);
     free(b->rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ bounds */
 
-static float factor_of(const test_target *target, uint64_t row) {
-    return target->shape.bits > 4 ? target->factors[row] : target->factors[row] * (1 + 0x1p-8f);
+static float factor_of(const test_corpus *corpus, uint64_t row) {
+    return corpus->shape.bits > 4 ? corpus->factors[row] : corpus->factors[row] * (1 + 0x1p-8f);
 }
 
 static void assert_bound(const bench *b, uint32_t query_bits, const char *what, uint32_t row, const char *kind,
@@ -118,23 +118,23 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     options.query_bits = query_bits;
     options.certified = &certified;
     const thr_matrix matrix = thr_matrix_f32(vector, 1, b->shape.n_dims);
-    const test_target *target = &b->target;
+    const test_corpus *corpus = &b->corpus;
     const bool nested = test_is_nested(&b->shape);
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
     assert_ok(thr_scan_make_room(scan, 1, 1, b->shape.n_dims, 1, &err), &err);
     const thr_job job =
-        thr_scan_job_make(b->context, &target->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
+        thr_scan_job_make(b->context, &corpus->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
     thr_scan_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
-    test_query_make(&naive, target, vector, query_bits);
+    test_query_make(&naive, corpus, vector, query_bits);
     for (uint32_t i = 0; i < b->shape.n_items && query.norm > 0; i++) {
-        const float score = test_exact(target, &naive, i);
+        const float score = test_exact(corpus, &naive, i);
         const double screened = thr_scan_least_screened(&query, score, job.kept_error);
-        const float estimate = nested ? test_lead_estimate(target, &naive, i) : test_estimate(target, &naive, i);
+        const float estimate = nested ? test_lead_estimate(corpus, &naive, i) : test_estimate(corpus, &naive, i);
         assert_bound(b, query_bits, what, i, "screened", (double)estimate, screened);
         if (!nested)
             continue;
-        const double rescored = thr_scan_least_rescored(&query, score, job.kept_error, (double)factor_of(target, i));
-        assert_bound(b, query_bits, what, i, "rescored", (double)test_estimate(target, &naive, i), rescored);
+        const double rescored = thr_scan_least_rescored(&query, score, job.kept_error, (double)factor_of(corpus, i));
+        assert_bound(b, query_bits, what, i, "rescored", (double)test_estimate(corpus, &naive, i), rescored);
     }
     test_query_free(&naive);
     thr_scan_free(scan);
@@ -160,7 +160,7 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     options.exact = true;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
     assert_ok(thr_store_search(
-                  scan, &b->target.scan, &matrix, &options,
+                  scan, &b->corpus.scan, &matrix, &options,
                   &(thr_answers){.k = k, .ids = exact_rows, .scores = exact_scores, .certified = options.certified},
                   &err),
               &err);
@@ -172,7 +172,7 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
         options.extra = candidates == 8 * k ? 0.1f : -1;
         memset(certified, 7, n_queries);
         assert_ok(thr_store_search(
-                      scan, &b->target.scan, &matrix, &options,
+                      scan, &b->corpus.scan, &matrix, &options,
                       &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options.certified}, &err),
                   &err);
         for (size_t q = 0; q < n_queries; q++) {
@@ -252,8 +252,8 @@ static void near_neighbours_are_certified_and_hopeless_data_is_not(void **state)
                 for (size_t d = 0; d < DIMS; d++)
                     queries[q * DIMS + d] = easy ? queries[q * DIMS + d] + 0.05f * noise[d] : noise[d];
             }
-            test_target_free(&b.target);
-            test_target_make(&b.target, &b.shape, b.rows);
+            test_target_free(&b.corpus);
+            test_target_make(&b.corpus, &b.shape, b.rows);
             const size_t n = check_answers(&b, queries, QUERIES, K, 8, easy ? "easy" : "hopeless");
             print_message("%s: %s: %zu of %d answers certified\n", thr_metric_name(b.shape.metric),
                           easy ? "easy" : "hopeless", n, QUERIES * SEARCHES);
@@ -273,7 +273,7 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_store_search(scan, &b->target.scan, &matrix, &options,
+    assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options,
                                &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err),
               &err);
     thr_scan_free(scan);
@@ -343,7 +343,7 @@ static void what_is_not_known_is_not_certified(void **state) {
             options.query_bits = 8;
             options.n_candidates = options.n_survivors = 100;
             assert_int_equal(certified_one(&b, b.rows, &options), vectors);
-            b.target.scan.errors = (thr_code_errors){0};
+            b.corpus.scan.errors = (thr_code_errors){0};
             assert_int_equal(certified_one(&b, b.rows, &options), 0);
             options.n_candidates = options.n_survivors = ITEMS;
             assert_int_equal(certified_one(&b, b.rows, &options), vectors);

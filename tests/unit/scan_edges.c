@@ -28,11 +28,11 @@ static float *gaussian_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
     return rows;
 }
 
-static void search(thr_scan *scan, const test_target *target, const float *queries, uint64_t n_queries, uint64_t k,
+static void search(thr_scan *scan, const test_corpus *corpus, const float *queries, uint64_t n_queries, uint64_t k,
                    const thr_search_options *options, uint64_t *rows, float *scores) {
-    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
     thr_error err;
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, options,
+    assert_ok(thr_scan_search(scan, &corpus->scan, &matrix, options,
                               &(thr_answers){.k = k, .ids = rows, .scores = scores}, &err),
               &err);
 }
@@ -49,20 +49,20 @@ static void equal_items_are_answered_by_the_smallest_rows(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++) {
             const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, 0, false};
-            test_target target;
-            test_target_make(&target, &shape, rows);
+            test_corpus corpus;
+            test_target_make(&corpus, &shape, rows);
             thr_search_options options = defaults();
             for (int exact = 0; exact < 2 - (KEEPS[keep] == THR_DTYPE_NONE); exact++) {
                 uint64_t found[K];
                 thr_scan *scan = NULL;
                 assert_ok(thr_scan_create(context, &scan, NULL), NULL);
                 options.exact = exact != 0;
-                search(scan, &target, query, 1, K, &options, found, NULL);
+                search(scan, &corpus, query, 1, K, &options, found, NULL);
                 for (uint64_t i = 0; i < K; i++)
                     assert_int_equal(found[i], i);
                 thr_scan_free(scan);
             }
-            test_target_free(&target);
+            test_target_free(&corpus);
         }
     free(rows);
     thr_context_free(context);
@@ -84,19 +84,19 @@ static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **s
             for (int all_zero = 0; all_zero < 2; all_zero++) {
                 float *used = all_zero ? test_array((size_t)ITEMS * DIMS, sizeof *used) : rows;
                 const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 64, false, 0, false};
-                test_target target;
-                test_target_make(&target, &shape, used);
+                test_corpus corpus;
+                test_target_make(&corpus, &shape, used);
                 thr_search_options options = defaults();
-                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros");
-                test_search_equals_naive(context, &target, queries, 1, ITEMS + 1, &options, "zero query");
-                test_search_equals_naive(context, &target, queries + 2 * DIMS, 1, K, &options, "nearly zero query");
+                test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros");
+                test_search_equals_naive(context, &corpus, queries, 1, ITEMS + 1, &options, "zero query");
+                test_search_equals_naive(context, &corpus, queries + 2 * DIMS, 1, K, &options, "nearly zero query");
                 options.exact = KEEPS[keep] != THR_DTYPE_NONE;
-                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros, exact");
+                test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros, exact");
                 uint64_t filter[4] = {0, UINT64_C(5) << 20, 0, 1};
                 options.filter = filter;
                 options.filter_bits = ITEMS;
-                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros, filter");
-                test_target_free(&target);
+                test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros, filter");
+                test_target_free(&corpus);
                 if (all_zero)
                     free(used);
             }
@@ -109,17 +109,17 @@ static void a_score_of_nothing_is_plus_zero(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float row[4] = {1, 2, 3, 4};
     const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
-    test_target target;
-    test_target_make(&target, &shape, row);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, row);
     thr_scan *scan = NULL;
     const thr_search_options options = defaults();
     uint64_t found = 9;
     float score = 1;
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
-    search(scan, &target, row, 1, 1, &options, &found, &score);
+    search(scan, &corpus, row, 1, 1, &options, &found, &score);
     assert_true(found == 0 && score == 0 && !signbit(score));
     thr_scan_free(scan);
-    test_target_free(&target);
+    test_target_free(&corpus);
     thr_context_free(context);
 }
 
@@ -133,8 +133,8 @@ static void filters_of_none_one_few_and_all_items_hold(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++) {
             const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 320, false, 0, false};
-            test_target target;
-            test_target_make(&target, &shape, rows);
+            test_corpus corpus;
+            test_target_make(&corpus, &shape, rows);
             for (int kind = 0; kind < 5; kind++)
                 for (int exact = 0; exact < 2 - (KEEPS[keep] == THR_DTYPE_NONE); exact++) {
                     uint64_t filter[WORDS] = {0};
@@ -151,12 +151,12 @@ static void filters_of_none_one_few_and_all_items_hold(void **state) {
                     options.exact = exact != 0;
                     options.filter = filter;
                     options.filter_bits = ITEMS;
-                    test_search_equals_naive(context, &target, queries, 3, 20, &options, "filter");
-                    test_search_equals_naive(context, &target, queries, 1, ITEMS + 5, &options, "filter, k > n");
+                    test_search_equals_naive(context, &corpus, queries, 3, 20, &options, "filter");
+                    test_search_equals_naive(context, &corpus, queries, 1, ITEMS + 5, &options, "filter, k > n");
                     options.extra = 0.05f;
-                    test_search_equals_naive(context, &target, queries, 1, 20, &options, "filter, extra");
+                    test_search_equals_naive(context, &corpus, queries, 1, 20, &options, "filter, extra");
                 }
-            test_target_free(&target);
+            test_target_free(&corpus);
         }
     free(rows);
     thr_context_free(context);
@@ -168,8 +168,8 @@ static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(voi
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const float rows[2 * DIMS] = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1};
     const test_shape shape = {2, DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F32, 0, false, 0, false};
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.8p120f, 3e38f};
@@ -182,11 +182,11 @@ static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(voi
             queries[i] = 1;
         queries[7 * DIMS + 4] = bad[b];
         const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = 1, .ids = found}, &err),
+        assert_error(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = 1, .ids = found}, &err),
                      THR_ERANGE, &err, "query 7");
     }
     thr_scan_free(scan);
-    test_target_free(&target);
+    test_target_free(&corpus);
     thr_context_free(context);
 }
 
@@ -212,7 +212,7 @@ static const int32_t *no_hits(void *arg, size_t lane, uint32_t window) {
 }
 
 /* A search whose lists fail, the same search without a failure, and one with a value that is not finite. */
-static void search_failing(const test_target *target, failing_hits *hits, const thr_matrix *queries, float *bad_query,
+static void search_failing(const test_corpus *corpus, failing_hits *hits, const thr_matrix *queries, float *bad_query,
                            float *multiplier_7, uint32_t n_threads) {
     enum { MOST = 70, BAD = 37 };
     const thr_search_options options = defaults();
@@ -223,13 +223,13 @@ static void search_failing(const test_target *target, failing_hits *hits, const 
     const thr_answers answers = {.k = 1, .ids = found};
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     hits->first_bad = BAD;
-    assert_error(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), THR_EMISMATCH, &err,
+    assert_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_EMISMATCH, &err,
                  "query 37 has no lists");
     hits->first_bad = MOST;
-    assert_ok(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), &err);
+    assert_ok(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), &err);
     *bad_query = 1e9f; /* scores of -1e18 and, times the multiplier, of no number */
     *multiplier_7 = -1e30f;
-    assert_error(thr_scan_search(scan, &target->scan, queries, &options, &answers, &err), THR_ERANGE, &err,
+    assert_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_ERANGE, &err,
                  "query 37: the value of row 7 is not finite");
     *bad_query = 1;
     *multiplier_7 = 1;
@@ -248,14 +248,14 @@ static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (size_t i = 0; i < ITEMS; i++)
         multipliers[i] = 1;
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     const thr_scan_hits scan_hits = {
         .arg = hits, .begin = begin_or_fail, .window = no_hits, .multipliers = multipliers};
-    target.scan.hits = &scan_hits;
+    corpus.scan.hits = &scan_hits;
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2)
-        search_failing(&target, hits, &matrix, &queries[BAD * DIMS], &multipliers[7], n_threads);
-    test_target_free(&target);
+        search_failing(&corpus, hits, &matrix, &queries[BAD * DIMS], &multipliers[7], n_threads);
+    test_target_free(&corpus);
     free(rows);
     free(queries);
     free(multipliers);
@@ -272,14 +272,14 @@ enum { SAME_CENTRES = 2 };
 enum { SAME_ITEMS = 135000, SAME_DIMS = 10, SAME_K = 50, SAME_QUERIES = 5 };
 
 /* All queries, at_once of them in a search, with n_threads at a level. */
-static void search_all(const test_target *target, const float *queries, uint32_t n_threads, thr_isa isa, size_t at_once,
+static void search_all(const test_corpus *corpus, const float *queries, uint32_t n_threads, thr_isa isa, size_t at_once,
                        uint64_t *found, float *scores) {
     thr_context *context = test_context(n_threads, isa, NULL);
     thr_scan *scan = NULL;
     const thr_search_options options = defaults();
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     for (size_t q = 0; q < SAME_QUERIES; q += at_once)
-        search(scan, target, queries + q * SAME_DIMS, at_once, SAME_K, &options, found + q * SAME_K,
+        search(scan, corpus, queries + q * SAME_DIMS, at_once, SAME_K, &options, found + q * SAME_K,
                scores + q * SAME_K);
     thr_scan_free(scan);
     thr_context_free(context);
@@ -294,21 +294,21 @@ typedef struct same_answers {
 } same_answers;
 
 /* Search with all levels and several numbers of threads; all answers are *wanted, which the first search sets. */
-static void check_same(const test_target *target, const float *queries, same_answers *wanted) {
+static void check_same(const test_corpus *corpus, const float *queries, same_answers *wanted) {
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa);
              n_threads += n_threads < 3 ? 1 : 5)
             for (int alone = 0; alone < 2; alone++) {
                 same_answers got = {.known = true};
-                search_all(target, queries, n_threads, (thr_isa)isa, alone ? 1 : SAME_QUERIES, got.found, got.scores);
+                search_all(corpus, queries, n_threads, (thr_isa)isa, alone ? 1 : SAME_QUERIES, got.found, got.scores);
                 if (!wanted->known)
                     *wanted = got;
                 assert_case(memcmp(got.found, wanted->found, sizeof got.found) == 0 &&
                                 memcmp(got.scores, wanted->scores, sizeof got.scores) == 0,
                             "seed %llu: metric %s, centre %d, keep %s, segments of %u, %s, %u threads, queries alone "
                             "%d: another answer",
-                            (unsigned long long)test_seed(), thr_metric_name(target->shape.metric),
-                            target->shape.centre, thr_dtype_name(target->shape.keep), target->shape.segment_items,
+                            (unsigned long long)test_seed(), thr_metric_name(corpus->shape.metric),
+                            corpus->shape.centre, thr_dtype_name(corpus->shape.keep), corpus->shape.segment_items,
                             thr_isa_name((thr_isa)isa), n_threads, alone);
             }
 }
@@ -329,10 +329,10 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
             for (size_t s = 0; s < 3; s++) {
                 const test_shape shape = {SAME_ITEMS,  SAME_DIMS,   3, METRICS[m], keep,
                                           segments[s], centre != 0, 0, false};
-                test_target target;
-                test_target_make(&target, &shape, rows);
-                check_same(&target, queries, &wanted);
-                test_target_free(&target);
+                test_corpus corpus;
+                test_target_make(&corpus, &shape, rows);
+                check_same(&corpus, queries, &wanted);
+                test_target_free(&corpus);
             }
         }
     free(rows);
@@ -340,7 +340,7 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
 
 typedef struct caller {
     thr_context *context;
-    const test_target *target;
+    const test_corpus *corpus;
     const float *query;
     uint64_t rows[SAME_K];
     thr_status status;
@@ -368,8 +368,8 @@ static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
                                   .n_items = ITEMS,
                                   .n_dims = DIMS,
                                   .centre = true};
-        test_target target;
-        test_target_make(&target, &shape, rows);
+        test_corpus corpus;
+        test_target_make(&corpus, &shape, rows);
         thr_context *context = test_context(1, THR_ISA_BEST, NULL);
         thr_scan *scan = NULL;
         thr_search_options options;
@@ -379,13 +379,13 @@ static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
         uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];
         thr_error err;
         assert_ok(thr_scan_create(context, &scan, &err), &err);
-        search(scan, &target, queries, QUERIES, BEST, &options, found, NULL);
+        search(scan, &corpus, queries, QUERIES, BEST, &options, found, NULL);
         options.exact = true;
-        search(scan, &target, queries, QUERIES, BEST, &options, truth, NULL);
+        search(scan, &corpus, queries, QUERIES, BEST, &options, truth, NULL);
         assert_memory_equal(found, truth, sizeof found);
         thr_scan_free(scan);
         thr_context_free(context);
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(rows);
 }
@@ -394,10 +394,10 @@ static void *caller_main(void *arg) {
     caller *c = arg;
     thr_scan *scan = NULL;
     const thr_search_options options = defaults();
-    const thr_matrix matrix = thr_matrix_f32(c->query, 1, c->target->shape.n_dims);
+    const thr_matrix matrix = thr_matrix_f32(c->query, 1, c->corpus->shape.n_dims);
     c->status = thr_scan_create(c->context, &scan, NULL);
     for (int round = 0; round < 5 && c->status == THR_OK; round++)
-        c->status = thr_scan_search(scan, &c->target->scan, &matrix, &options,
+        c->status = thr_scan_search(scan, &c->corpus->scan, &matrix, &options,
                                     &(thr_answers){.k = SAME_K, .ids = c->rows}, NULL);
     thr_scan_free(scan);
     return NULL;
@@ -411,12 +411,12 @@ static void search_at_once(thr_context *const *contexts) {
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[CALLERS * SAME_DIMS];
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
     const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false, 0, false};
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     pthread_t threads[CALLERS];
     caller callers[CALLERS];
     for (size_t i = 0; i < CALLERS; i++) {
-        callers[i] = (caller){.context = contexts[i], .target = &target, .query = queries + i * SAME_DIMS};
+        callers[i] = (caller){.context = contexts[i], .corpus = &corpus, .query = queries + i * SAME_DIMS};
         assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
     }
     for (size_t i = 0; i < CALLERS; i++) {
@@ -425,10 +425,10 @@ static void search_at_once(thr_context *const *contexts) {
         const thr_search_options options = defaults();
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(callers[i].status, THR_OK);
-        test_naive_search(&target, callers[i].query, SAME_K, &options, wanted, scores);
+        test_naive_search(&corpus, callers[i].query, SAME_K, &options, wanted, scores);
         assert_memory_equal(callers[i].rows, wanted, sizeof wanted);
     }
-    test_target_free(&target);
+    test_target_free(&corpus);
     free(rows);
 }
 
@@ -456,7 +456,7 @@ static void contexts_of_different_levels_search_at_once(void **state) {
 enum { AGAIN_DIMS = 33, AGAIN_QUERIES = 7, AGAIN_K = 10 };
 
 /* Once one query and a group were searched, further searches allocate nothing; with a margin, a few times at most. */
-static void check_second_searches(const test_target *target, const float *queries, uint32_t n_threads) {
+static void check_second_searches(const test_corpus *corpus, const float *queries, uint32_t n_threads) {
     test_memory memory = {0};
     thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
     const size_t live = memory.live;
@@ -466,20 +466,20 @@ static void check_second_searches(const test_target *target, const float *querie
     thr_search_options options = defaults();
     options.n_survivors = 300;
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
-    search(scan, target, queries, 1, AGAIN_K, &options, found, scores);
-    search(scan, target, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores); /* a group takes more memory */
+    search(scan, corpus, queries, 1, AGAIN_K, &options, found, scores);
+    search(scan, corpus, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores); /* a group takes more memory */
     const size_t calls = memory.calls;
     for (int round = 0; round < 3; round++) {
-        search(scan, target, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores);
-        search(scan, target, queries + round * AGAIN_DIMS, 1, AGAIN_K, &options, found, NULL);
-        options.exact = round == 0 && target->shape.keep != THR_DTYPE_NONE;
+        search(scan, corpus, queries, AGAIN_QUERIES, AGAIN_K, &options, found, scores);
+        search(scan, corpus, queries + round * AGAIN_DIMS, 1, AGAIN_K, &options, found, NULL);
+        options.exact = round == 0 && corpus->shape.keep != THR_DTYPE_NONE;
     }
     assert_int_equal(memory.calls, calls);
     /* The number of rows within a margin is known only after the screen, but buffers do not grow without end. */
     options.extra = 0.5f;
     options.exact = false;
     for (int round = 0; round < 20; round++)
-        search(scan, target, queries, 1, AGAIN_K, &options, found, scores);
+        search(scan, corpus, queries, 1, AGAIN_K, &options, found, scores);
     assert_true(memory.calls <= calls + 8 * n_threads);
     thr_scan_free(scan);
     assert_int_equal(memory.live, live);
@@ -498,10 +498,10 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
                 const uint32_t lead = n_threads == 1 ? 1 : 0;
                 const test_shape shape = {ITEMS, AGAIN_DIMS, 3, METRICS[m], KEEPS[keep], 0, false, lead, false};
-                test_target target;
-                test_target_make(&target, &shape, rows);
-                check_second_searches(&target, queries, n_threads);
-                test_target_free(&target);
+                test_corpus corpus;
+                test_target_make(&corpus, &shape, rows);
+                check_second_searches(&corpus, queries, n_threads);
+                test_target_free(&corpus);
             }
     free(rows);
 }
@@ -509,9 +509,9 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
 enum { OOM_K = 5 };
 
 /* A search with each allocation failing in turn; the same search once more finds the wanted rows. */
-static void check_out_of_memory(uint32_t n_threads, const test_target *target, const float *query,
+static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, const float *query,
                                 const thr_search_options *options, const uint64_t *wanted) {
-    const thr_matrix matrix = thr_matrix_f32(query, 1, target->shape.n_dims);
+    const thr_matrix matrix = thr_matrix_f32(query, 1, corpus->shape.n_dims);
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     oom.tolerant = true; /* the choice of a kernel does without memory */
@@ -525,12 +525,12 @@ static void check_out_of_memory(uint32_t n_threads, const test_target *target, c
         test_oom_arm(&oom);
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
-            status = thr_scan_search(scan, &target->scan, &matrix, options,
+            status = thr_scan_search(scan, &corpus->scan, &matrix, options,
                                      &(thr_answers){.k = OOM_K, .ids = found, .scores = scores}, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
         if (scan == NULL)
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-        search(scan, target, query, 1, OOM_K, options, found, scores);
+        search(scan, corpus, query, 1, OOM_K, options, found, scores);
         assert_memory_equal(found, wanted, sizeof found);
         thr_scan_free(scan);
         assert_int_equal(memory.live, live);
@@ -546,20 +546,20 @@ static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), query[DIMS];
     test_gaussian(&rng, query, DIMS);
     const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 0, false};
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     thr_search_options options = defaults();
     options.extra = 1e6f; /* no item is dropped, so buffers grow during the search */
     uint64_t wanted[OOM_K];
     float scores[OOM_K];
-    test_naive_search(&target, query, OOM_K, &options, wanted, scores);
+    test_naive_search(&corpus, query, OOM_K, &options, wanted, scores);
     for (uint32_t n_threads = 1; n_threads <= 2; n_threads++)
-        check_out_of_memory(n_threads, &target, query, &options, wanted);
-    test_target_free(&target);
+        check_out_of_memory(n_threads, &corpus, query, &options, wanted);
+    test_target_free(&corpus);
     free(rows);
 }
 
-/* One scan serves targets of different dimensions, larger and smaller ones in turn. */
+/* One scan serves corpora of different dimensions, larger and smaller ones in turn. */
 static void one_scan_serves_targets_of_different_shapes(void **state) {
     (void)state;
     enum { TARGETS = 4, K = 30 };
@@ -574,13 +574,13 @@ static void one_scan_serves_targets_of_different_shapes(void **state) {
                                       0,   false};
             float *rows = gaussian_rows(&rng, 300, dims[t]), *query = gaussian_rows(&rng, 1, dims[t]), scores[K];
             uint64_t found[K], wanted[K];
-            test_target target;
+            test_corpus corpus;
             const thr_search_options options = defaults();
-            test_target_make(&target, &shape, rows);
-            search(scan, &target, query, 1, K, &options, found, NULL);
-            test_naive_search(&target, query, K, &options, wanted, scores);
+            test_target_make(&corpus, &shape, rows);
+            search(scan, &corpus, query, 1, K, &options, found, NULL);
+            test_naive_search(&corpus, query, K, &options, wanted, scores);
             assert_memory_equal(found, wanted, sizeof found);
-            test_target_free(&target);
+            test_target_free(&corpus);
             free(rows);
             free(query);
         }

@@ -71,20 +71,20 @@ static thr_search_options options_of(float recall, uint64_t n_rows) {
     return options;
 }
 
-static thr_status search(thr_context *context, const test_target *target, const float *queries, uint64_t n,
+static thr_status search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n,
                          const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err) {
     const thr_matrix matrix = thr_matrix_f32(queries, n, DIMS);
     const thr_answers answers = {.k = K, .ids = ids, .scores = scores};
     thr_scan *scan = NULL;
     thr_status status = thr_scan_create(context, &scan, err);
     if (status == THR_OK)
-        status = thr_scan_search(scan, &target->scan, &matrix, options, &answers, err);
+        status = thr_scan_search(scan, &corpus->scan, &matrix, options, &answers, err);
     thr_scan_free(scan);
     return status;
 }
 
 /* The share of the true best K that a search finds: of scores that reach the K-th best. */
-static double measure_recall(thr_context *context, const test_target *target, const float *queries,
+static double measure_recall(thr_context *context, const test_corpus *corpus, const float *queries,
                              const thr_search_options *options) {
     uint64_t ids[QUERIES * K];
     float truth[QUERIES * K], scores[QUERIES * K];
@@ -92,21 +92,21 @@ static double measure_recall(thr_context *context, const test_target *target, co
     thr_error err;
     size_t n = 0;
     exact.exact = true;
-    assert_ok(search(context, target, queries, QUERIES, &exact, ids, truth, &err), &err);
-    assert_ok(search(context, target, queries, QUERIES, options, ids, scores, &err), &err);
+    assert_ok(search(context, corpus, queries, QUERIES, &exact, ids, truth, &err), &err);
+    assert_ok(search(context, corpus, queries, QUERIES, options, ids, scores, &err), &err);
     for (size_t i = 0; i < (size_t)QUERIES * K; i++)
         n += scores[i] >= truth[i / K * K + K - 1];
     return (double)n / (QUERIES * K);
 }
 
-static void make_target(test_target *target, int i, const float *rows) {
+static void make_corpus(test_corpus *corpus, int i, const float *rows) {
     const test_shape shape = {.n_items = ITEMS,
                               .n_dims = DIMS,
                               .bits = CASES[i].bits,
                               .lead = CASES[i].lead,
                               .metric = CASES[i].metric,
                               .keep = CASES[i].keep};
-    test_target_make(target, &shape, rows);
+    test_target_make(corpus, &shape, rows);
 }
 
 /* With ten survivors, counts alone find few of the best; margins keep the recall of every kind of query. */
@@ -117,23 +117,23 @@ static void every_kind_of_query_gets_its_recall(void **state) {
     float *rows = make_rows(&rng);
     uint64_t *filter = test_filter(&rng, ITEMS, 3);
     for (int i = 0; i < N_CASES; i++) {
-        test_target target;
-        make_target(&target, i, rows);
+        test_corpus corpus;
+        make_corpus(&corpus, i, rows);
         for (int kind = 0; kind < KINDS; kind++) {
             float *queries = make_queries(&rng, rows, kind);
             for (int round = 0; round < 4; round++) {
                 thr_search_options options = options_of(round % 2 == 0 ? 0.9f : 0.99f, K);
                 options.filter = round < 2 ? NULL : filter;
-                const double recall = measure_recall(context, &target, queries, &options);
+                const double recall = measure_recall(context, &corpus, queries, &options);
                 assert_case(recall >= (double)options.recall - 0.02,
                             "seed %llu, case %d, queries %s, round %d: a recall of %.4f, not %.2f",
                             (unsigned long long)test_seed(), i, kinds[kind], round, recall, (double)options.recall);
             }
             const thr_search_options counts = options_of(0, K);
-            assert_true(measure_recall(context, &target, queries, &counts) < 0.85);
+            assert_true(measure_recall(context, &corpus, queries, &counts) < 0.85);
             free(queries);
         }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(filter);
     free(rows);
@@ -152,15 +152,15 @@ static void items_of_very_different_lengths_keep_their_recall(void **state) {
             rows[i * DIMS + d] *= times;
     }
     for (int i = 0; i < N_CASES; i++) {
-        test_target target;
-        make_target(&target, i, rows);
+        test_corpus corpus;
+        make_corpus(&corpus, i, rows);
         for (uint64_t survivors = K; survivors <= 32 * K; survivors *= 8) {
             const thr_search_options options = options_of(0.95f, survivors);
-            const double recall = measure_recall(context, &target, queries, &options);
+            const double recall = measure_recall(context, &corpus, queries, &options);
             assert_case(recall >= 0.93, "seed %llu, case %d, %d survivors: a recall of %.4f",
                         (unsigned long long)test_seed(), i, (int)survivors, recall);
         }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(queries);
     free(rows);
@@ -181,13 +181,13 @@ static void repeated_items_are_answered_in_order(void **state) {
     for (int q = 0; q < QUERIES; q++)
         memcpy(queries + (size_t)q * DIMS, rows + (size_t)(q % 30) * DIMS, DIMS * sizeof *rows);
     for (int i = 0; i < N_CASES; i++) {
-        test_target target;
+        test_corpus corpus;
         thr_error err;
-        make_target(&target, i, rows);
-        assert_ok(search(context, &target, queries, QUERIES, &exact, truth, NULL, &err), &err);
-        assert_ok(search(context, &target, queries, QUERIES, &options, ids, NULL, &err), &err);
+        make_corpus(&corpus, i, rows);
+        assert_ok(search(context, &corpus, queries, QUERIES, &exact, truth, NULL, &err), &err);
+        assert_ok(search(context, &corpus, queries, QUERIES, &options, ids, NULL, &err), &err);
         assert_memory_equal(ids, truth, sizeof ids);
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(queries);
     free(rows);
@@ -200,12 +200,12 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
     for (int i = 0; i < N_CASES; i++) {
-        test_target target;
+        test_corpus corpus;
         uint64_t wanted[QUERIES * K], ids[QUERIES * K];
         float wanted_scores[QUERIES * K], scores[QUERIES * K];
         thr_error err;
         bool first = true;
-        make_target(&target, i, rows);
+        make_corpus(&corpus, i, rows);
         const thr_search_options options = options_of(0.9f, 3 * K);
         for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
@@ -214,7 +214,7 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
                     continue;
                 const uint64_t batch = n_threads == 2 ? QUERIES : n_threads == 1 ? 7 : 1;
                 for (uint64_t q = 0; q < QUERIES; q += batch)
-                    assert_ok(search(context, &target, queries + q * DIMS, QUERIES - q < batch ? QUERIES - q : batch,
+                    assert_ok(search(context, &corpus, queries + q * DIMS, QUERIES - q < batch ? QUERIES - q : batch,
                                      &options, ids + q * K, scores + q * K, &err),
                               &err);
                 if (!first) {
@@ -226,7 +226,7 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
                 first = false;
                 thr_context_free(context);
             }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(queries);
     free(rows);
@@ -259,8 +259,8 @@ static void memory_may_end_at_any_allocation(void **state) {
     (void)state;
     uint64_t rng = test_seed(), ids[3 * K];
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
-    test_target target;
-    make_target(&target, 0, rows);
+    test_corpus corpus;
+    make_corpus(&corpus, 0, rows);
     const thr_search_options options = options_of(0.99f, K);
     for (uint64_t n_queries = 1; n_queries <= 3; n_queries += 2) {
         test_memory memory = {0};
@@ -270,13 +270,13 @@ static void memory_may_end_at_any_allocation(void **state) {
             thr_context *context = test_context(2, THR_ISA_BEST, &memory);
             thr_error err;
             test_oom_arm(&oom);
-            const thr_status status = search(context, &target, queries, n_queries, &options, ids, NULL, &err);
+            const thr_status status = search(context, &corpus, queries, n_queries, &options, ids, NULL, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
             thr_context_free(context);
         }
         assert_true(oom.n_failed > 10);
     }
-    test_target_free(&target);
+    test_target_free(&corpus);
     free(queries);
     free(rows);
 }

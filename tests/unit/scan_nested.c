@@ -51,33 +51,33 @@ static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
     return options;
 }
 
-static void check_target(contexts *c, const test_target *target, uint64_t *rng) {
-    const uint64_t n = target->shape.n_items;
-    const uint32_t n_dims = target->shape.n_dims;
+static void check_corpus(contexts *c, const test_corpus *corpus, uint64_t *rng) {
+    const uint64_t n = corpus->shape.n_items;
+    const uint32_t n_dims = corpus->shape.n_dims;
     const uint64_t n_queries = 2 + thr_rng_below(rng, 4);
     float *queries = test_queries(rng, n_queries, n_dims);
     thr_search_options options = defaults(30, 12);
-    test_search_equals_naive(next(c), target, queries, 1, 5, &options, "one query");
-    test_search_equals_naive(next(c), target, queries, n_queries, 5, &options, "a batch");
+    test_search_equals_naive(next(c), corpus, queries, 1, 5, &options, "one query");
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 5, &options, "a batch");
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
-    test_search_equals_naive(next(c), target, queries, n_queries, 20, &options, "k above the candidates");
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 20, &options, "k above the candidates");
     options = defaults(0, 0);
-    test_search_equals_naive(next(c), target, queries, 1, 3, &options, "no more survivors than k");
+    test_search_equals_naive(next(c), corpus, queries, 1, 3, &options, "no more survivors than k");
     options = defaults(n, n);
-    test_search_equals_naive(next(c), target, queries, 1, n + 1, &options, "all of them");
+    test_search_equals_naive(next(c), corpus, queries, 1, n + 1, &options, "all of them");
     options = defaults(10, 40);
-    test_search_equals_naive(next(c), target, queries, n_queries, 2, &options, "fewer survivors than candidates");
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 2, &options, "fewer survivors than candidates");
     options = defaults(25, 0);
-    options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
-    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "extra");
-    uint64_t *filter = test_filter(rng, target->shape.n_items, 3);
+    options.extra = corpus->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 4, &options, "extra");
+    uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3);
     options = defaults(20, 10);
     options.filter = filter;
     options.filter_bits = n;
-    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "filter");
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 4, &options, "filter");
     options.filter = NULL;
-    options.exact = target->shape.keep != THR_DTYPE_NONE;
-    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "exact");
+    options.exact = corpus->shape.keep != THR_DTYPE_NONE;
+    test_search_equals_naive(next(c), corpus, queries, n_queries, 4, &options, "exact");
     free(filter);
     free(queries);
 }
@@ -100,11 +100,11 @@ static void all_kinds_of_nested_codes_equal_the_naive_answer(void **state) {
                                                   .lead = lead,
                                                   .rotate = kind / 2 == 1};
                         float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
-                        test_target target;
-                        test_target_make(&target, &shape, rows);
-                        assert_true(target.segments->records != NULL);
-                        check_target(c, &target, &rng);
-                        test_target_free(&target);
+                        test_corpus corpus;
+                        test_target_make(&corpus, &shape, rows);
+                        assert_true(corpus.segments->records != NULL);
+                        check_corpus(c, &corpus, &rng);
+                        test_target_free(&corpus);
                         free(rows);
                     }
 }
@@ -119,16 +119,16 @@ static void batches_of_any_size_answer_every_query_for_itself(void **state) {
         float *rows = test_tied_rows(&rng, ITEMS, DIMS, shape.centre),
               *queries = test_queries(&rng, MOST_QUERIES, DIMS);
         uint64_t *filter = test_filter(&rng, ITEMS, 2);
-        test_target target;
-        test_target_make(&target, &shape, rows);
+        test_corpus corpus;
+        test_target_make(&corpus, &shape, rows);
         for (uint64_t n_queries = 1; n_queries <= MOST_QUERIES; n_queries++) {
             thr_search_options options = defaults(60, 25);
             options.filter = n_queries % 3 == 0 ? filter : NULL;
             options.filter_bits = ITEMS;
             options.exact = shape.keep != THR_DTYPE_NONE && n_queries % 7 == 0;
-            test_search_equals_naive(next(c), &target, queries, n_queries, 10, &options, "a batch of any size");
+            test_search_equals_naive(next(c), &corpus, queries, n_queries, 10, &options, "a batch of any size");
         }
-        test_target_free(&target);
+        test_target_free(&corpus);
         free(filter);
         free(queries);
         free(rows);
@@ -139,9 +139,9 @@ static void batches_of_any_size_answer_every_query_for_itself(void **state) {
 
 enum { MANY = 20000, FEW_DIMS = 8, GROUP = 5 };
 
-static void make_many(test_target *target, size_t m, const float *rows) {
+static void make_many(test_corpus *corpus, size_t m, const float *rows) {
     const test_shape shape = {MANY, FEW_DIMS, 4, METRICS[m], KEEPS[m], m == 1 ? 6400 : 0, false, 2, false};
-    test_target_make(target, &shape, rows);
+    test_target_make(corpus, &shape, rows);
 }
 
 static void large_collections_equal_the_naive_answer(void **state) {
@@ -152,21 +152,21 @@ static void large_collections_equal_the_naive_answer(void **state) {
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     assert_true(thr_sample_blocks(MANY / 64) > 0);
     for (size_t m = 0; m < 3; m++) {
-        test_target target;
-        make_many(&target, m, rows);
+        test_corpus corpus;
+        make_many(&corpus, m, rows);
         thr_search_options options = defaults(300, 60);
-        test_search_equals_naive(next(c), &target, queries, 1, 10, &options, "large, one query");
+        test_search_equals_naive(next(c), &corpus, queries, 1, 10, &options, "large, one query");
         for (size_t i = 0; i < 2; i++)
-            test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large");
+            test_search_equals_naive(next(c), &corpus, queries, GROUP, 10, &options, "large");
         options.filter = filter;
         options.filter_bits = MANY;
-        test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large, filter");
+        test_search_equals_naive(next(c), &corpus, queries, GROUP, 10, &options, "large, filter");
         options = defaults(200, 0);
         options.extra = m == 0 ? 0.02f : 0.1f;
-        test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large, extra");
+        test_search_equals_naive(next(c), &corpus, queries, GROUP, 10, &options, "large, extra");
         options = defaults(15000, 9000);
-        test_search_equals_naive(next(c), &target, queries, 1, 500, &options, "large, most of them");
-        test_target_free(&target);
+        test_search_equals_naive(next(c), &corpus, queries, 1, 500, &options, "large, most of them");
+        test_target_free(&corpus);
     }
     free(rows);
     free(queries);
@@ -186,14 +186,14 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
             *value = queries[i % FEW_DIMS] + 0.1f * *value;
         }
     for (size_t m = 0; m < 3; m++) {
-        test_target target;
-        make_many(&target, m, rows);
+        test_corpus corpus;
+        make_many(&corpus, m, rows);
         for (uint64_t survivors = 100; survivors <= 10000; survivors *= 10) {
             thr_search_options options = defaults(survivors, 60);
-            test_search_equals_naive(next(c), &target, queries, 1, 20, &options, "high sample");
-            test_search_equals_naive(next(c), &target, queries, GROUP, 20, &options, "high sample, group");
+            test_search_equals_naive(next(c), &corpus, queries, 1, 20, &options, "high sample");
+            test_search_equals_naive(next(c), &corpus, queries, GROUP, 20, &options, "high sample, group");
         }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(rows);
     free(queries);
@@ -204,7 +204,7 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
 enum { RECALL_K = 10, RECALL_QUERIES = 30 };
 
 /* The recall of a search with these numbers of survivors and candidates. */
-static double recall_of(thr_scan *scan, const test_target *target, const thr_matrix *queries, const uint64_t *truth,
+static double recall_of(thr_scan *scan, const test_corpus *corpus, const thr_matrix *queries, const uint64_t *truth,
                         uint64_t survivors, uint64_t candidates) {
     uint64_t found[RECALL_QUERIES * RECALL_K];
     const thr_recall_rows true_rows = {truth, NULL, RECALL_K}, found_rows = {found, NULL, RECALL_K};
@@ -212,7 +212,7 @@ static double recall_of(thr_scan *scan, const test_target *target, const thr_mat
     thr_error err;
     double recall = 0;
     assert_ok(
-        thr_scan_search(scan, &target->scan, queries, &options, &(thr_answers){.k = RECALL_K, .ids = found}, &err),
+        thr_scan_search(scan, &corpus->scan, queries, &options, &(thr_answers){.k = RECALL_K, .ids = found}, &err),
         &err);
     assert_ok(thr_recall(&true_rows, &found_rows, RECALL_QUERIES, RECALL_K, &recall, &err), &err);
     return recall;
@@ -227,30 +227,30 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
           *queries = test_array(QUERIES * DIMS, sizeof *queries);
     const test_shape shape = {ITEMS, DIMS, 4, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 1, false};
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    test_target target;
+    test_corpus corpus;
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
-    test_target_make(&target, &shape, rows);
+    test_target_make(&corpus, &shape, rows);
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(next(c), &scan, &err), &err);
     uint64_t truth[QUERIES * K];
     thr_search_options options = defaults(0, 0);
     options.exact = true;
-    assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err), &err);
+    assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err), &err);
     double before = 0;
     for (uint64_t survivors = 20; survivors <= 2000; survivors *= 10) {
-        const double recall = recall_of(scan, &target, &matrix, truth, survivors, 20);
+        const double recall = recall_of(scan, &corpus, &matrix, truth, survivors, 20);
         assert_case(recall >= before, "seed %llu: %llu survivors have recall %g, a tenth of them %g",
                     (unsigned long long)test_seed(), (unsigned long long)survivors, recall, before);
         before = recall;
     }
     /* 20 of 3,000 by four planes hold nearly all of the best 10; by the first plane alone they would not. */
     assert_case(before > 0.9, "seed %llu: recall %g", (unsigned long long)test_seed(), before);
-    const double alone = recall_of(scan, &target, &matrix, truth, 20, 20);
+    const double alone = recall_of(scan, &corpus, &matrix, truth, 20, 20);
     assert_case(alone < 0.8, "seed %llu: recall %g of the first plane alone", (unsigned long long)test_seed(), alone);
     thr_scan_free(scan);
-    test_target_free(&target);
+    test_target_free(&corpus);
     free(rows);
     free(queries);
 }

@@ -43,11 +43,11 @@ static float *make_queries(uint64_t *rng, const float *rows, uint32_t n_items, u
     return queries;
 }
 
-static float shown_score(const test_target *target, const test_query *query, uint64_t row) {
-    if (target->shape.keep != THR_DTYPE_NONE)
-        return test_exact(target, query, row);
-    const bool scaled = test_has_factors(target) || test_is_nested(&target->shape);
-    return test_estimate(target, query, row) * (scaled ? 1.0f : query->code_gain) + query->bias;
+static float shown_score(const test_corpus *corpus, const test_query *query, uint64_t row) {
+    if (corpus->shape.keep != THR_DTYPE_NONE)
+        return test_exact(corpus, query, row);
+    const bool scaled = test_has_factors(corpus) || test_is_nested(&corpus->shape);
+    return test_estimate(corpus, query, row) * (scaled ? 1.0f : query->code_gain) + query->bias;
 }
 
 static bool passes(const thr_search_options *options, uint64_t row) {
@@ -55,15 +55,15 @@ static bool passes(const thr_search_options *options, uint64_t row) {
 }
 
 /* All allowed rows, best first; returns how many. */
-static size_t score_all(const test_target *target, const float *vector, const thr_search_options *options,
+static size_t score_all(const test_corpus *corpus, const float *vector, const thr_search_options *options,
                         thr_candidate *items) {
     test_query query;
     size_t n = 0;
-    test_query_make(&query, target, vector, options->query_bits);
-    const bool zero = query.norm == 0 && target->shape.metric != THR_METRIC_L2;
-    for (uint32_t row = 0; row < target->shape.n_items; row++)
+    test_query_make(&query, corpus, vector, options->query_bits);
+    const bool zero = query.norm == 0 && corpus->shape.metric != THR_METRIC_L2;
+    for (uint32_t row = 0; row < corpus->shape.n_items; row++)
         if (passes(options, row))
-            items[n++] = (thr_candidate){.row = row, .score = zero ? 0 : shown_score(target, &query, row)};
+            items[n++] = (thr_candidate){.row = row, .score = zero ? 0 : shown_score(corpus, &query, row)};
     test_query_free(&query);
     qsort(items, n, sizeof *items, test_candidate_order);
     return n;
@@ -97,14 +97,14 @@ static size_t count_found(const thr_found *found, const thr_candidate *right, si
 }
 
 /* One search of some queries; the answers are freed by free_found. */
-static thr_found *search(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+static thr_found *search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                          float least, const thr_search_options *options) {
     thr_found *found = test_array((size_t)n_queries, sizeof *found);
     thr_scan *scan = NULL;
     thr_error err;
-    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_radius(scan, &target->scan, &matrix, least, options, found, &err), &err);
+    assert_ok(thr_scan_radius(scan, &corpus->scan, &matrix, least, options, found, &err), &err);
     thr_scan_free(scan);
     return found;
 }
@@ -118,11 +118,11 @@ static void free_found(thr_context *context, thr_found *found, uint64_t n_querie
 /* ------------------------------------------------------------------------------------------------ exactly all */
 
 /* With recall 1, exactly, and with less: nothing wrong; an answer that is certified, all of it. */
-static void check_answers(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+static void check_answers(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                           const thr_search_options *given, const char *what) {
-    thr_candidate *right = test_array(target->shape.n_items, sizeof *right);
+    thr_candidate *right = test_array(corpus->shape.n_items, sizeof *right);
     uint8_t *certified = test_array((size_t)n_queries, 1);
-    const bool vectors = target->shape.keep != THR_DTYPE_NONE;
+    const bool vectors = corpus->shape.keep != THR_DTYPE_NONE;
     for (int way = 0; way < 3; way++) {
         thr_search_options options = *given;
         options.recall = way == 0 ? 1 : 0.9f;
@@ -132,11 +132,11 @@ static void check_answers(thr_context *context, const test_target *target, const
             continue;
         for (size_t border = 0; border < 4; border++) {
             /* The score of a row of the first answer, so that it, and its double, are just within the radius. */
-            size_t n = score_all(target, queries, &options, right);
+            size_t n = score_all(corpus, queries, &options, right);
             const float least = n == 0 ? 0.5f : right[border * (n - 1) / 3].score;
-            thr_found *found = search(context, target, queries, n_queries, least, &options);
+            thr_found *found = search(context, corpus, queries, n_queries, least, &options);
             for (uint64_t q = 0; q < n_queries; q++) {
-                n = score_all(target, queries + q * target->shape.n_dims, &options, right);
+                n = score_all(corpus, queries + q * corpus->shape.n_dims, &options, right);
                 n = count_from(right, n, least);
                 const size_t n_found = count_found(&found[q], right, n, what);
                 assert_in_range(certified[q], 0, vectors);
@@ -144,9 +144,9 @@ static void check_answers(thr_context *context, const test_target *target, const
                 assert_case(!all || n_found == n,
                             "%s: seed %llu: %u dims, %u bits, %u leading, %s, kept as %s: %zu of %zu rows found from a "
                             "score of %.9g on",
-                            what, (unsigned long long)test_seed(), target->shape.n_dims, target->shape.bits,
-                            target->shape.lead, thr_metric_name(target->shape.metric),
-                            thr_dtype_name(target->shape.keep), n_found, n, (double)least);
+                            what, (unsigned long long)test_seed(), corpus->shape.n_dims, corpus->shape.bits,
+                            corpus->shape.lead, thr_metric_name(corpus->shape.metric),
+                            thr_dtype_name(corpus->shape.keep), n_found, n, (double)least);
                 assert_case(way == 1 || !vectors || certified[q], "%s: a complete answer is not certified", what);
             }
             free_found(context, found, n_queries);
@@ -163,15 +163,15 @@ static void check_certain(thr_context *context, uint64_t *rng, const test_shape 
     float *rows = make_rows(rng, shape->n_items, shape->n_dims, 8, 0.1f);
     float *queries = make_queries(rng, rows, shape->n_items, shape->n_dims, QUERIES);
     memset(queries + (size_t)(QUERIES - 1) * shape->n_dims, 0, shape->n_dims * sizeof *queries);
-    test_target target;
-    test_target_make(&target, shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, shape, rows);
     thr_search_options options = options_of(1, NULL);
-    check_answers(context, &target, queries, QUERIES, &options, "all rows");
+    check_answers(context, &corpus, queries, QUERIES, &options, "all rows");
     options.filter = filter;
     options.filter_bits = shape->n_items;
     if (filter != NULL)
-        check_answers(context, &target, queries, QUERIES, &options, name);
-    test_target_free(&target);
+        check_answers(context, &corpus, queries, QUERIES, &options, name);
+    test_target_free(&corpus);
     free(rows);
     free(queries);
 }
@@ -212,7 +212,7 @@ typedef struct big {
     uint64_t rng;
     test_shape shape;
     float *rows, *queries;
-    test_target target;
+    test_corpus corpus;
 } big;
 
 enum { BIG_ITEMS = 5000, BIG_DIMS = 48, BIG_QUERIES = 24 };
@@ -231,11 +231,11 @@ static void open_big(big *b, thr_metric metric, thr_dtype keep, size_t code, boo
     for (size_t i = 0; centre && i < (size_t)BIG_ITEMS * BIG_DIMS; i++)
         b->rows[i] += b->rows[i] != 0; /* zero rows stay: they would all be the same one */
     b->queries = make_queries(&b->rng, b->rows, BIG_ITEMS, BIG_DIMS, BIG_QUERIES);
-    test_target_make(&b->target, &b->shape, b->rows);
+    test_target_make(&b->corpus, &b->shape, b->rows);
 }
 
 static void close_big(big *b) {
-    test_target_free(&b->target);
+    test_target_free(&b->corpus);
     free(b->rows);
     free(b->queries);
 }
@@ -244,7 +244,7 @@ static void close_big(big *b) {
 static float usual_score(const big *b, const thr_search_options *options, size_t rank) {
     thr_candidate *right = test_array(BIG_ITEMS, sizeof *right), scores[BIG_QUERIES];
     for (uint32_t q = 0; q < BIG_QUERIES; q++) {
-        (void)score_all(&b->target, b->queries + (size_t)q * BIG_DIMS, options, right);
+        (void)score_all(&b->corpus, b->queries + (size_t)q * BIG_DIMS, options, right);
         scores[q] = right[rank];
     }
     qsort(scores, BIG_QUERIES, sizeof *scores, test_candidate_order);
@@ -267,10 +267,10 @@ static void a_recall_is_kept_and_nothing_wrong_is_found(void **state) {
                     uint8_t certified[BIG_QUERIES];
                     const float recall = high ? 0.99f : 0.9f;
                     options = options_of(recall, certified);
-                    thr_found *found = search(b.context, &b.target, b.queries, BIG_QUERIES, least, &options);
+                    thr_found *found = search(b.context, &b.corpus, b.queries, BIG_QUERIES, least, &options);
                     size_t n_right = 0, n_found = 0;
                     for (uint32_t q = 0; q < BIG_QUERIES; q++) {
-                        size_t n = score_all(&b.target, b.queries + (size_t)q * BIG_DIMS, &options, right);
+                        size_t n = score_all(&b.corpus, b.queries + (size_t)q * BIG_DIMS, &options, right);
                         n = count_from(right, n, least);
                         n_right += n;
                         n_found += count_found(&found[q], right, n, "recall");
@@ -314,7 +314,7 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
         thr_search_options options = options_of(0.95f, certified);
         const float least = usual_score(&b, &options, 30);
         thr_context *first = test_context(1, THR_ISA_BEST, NULL);
-        thr_found *found = search(first, &b.target, b.queries, BIG_QUERIES, least, &options);
+        thr_found *found = search(first, &b.corpus, b.queries, BIG_QUERIES, least, &options);
         options.certified = again;
         for (uint32_t n_threads = 1; n_threads <= 3; n_threads++)
             for (int way = -1; way < THR_N_WAYS; way++)
@@ -324,7 +324,7 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
                     context->forced_way = way;
                     for (uint32_t q = 0; q < (isa == 0 ? 2 * each : BIG_QUERIES) && q < BIG_QUERIES; q += each) {
                         thr_found *other =
-                            search(context, &b.target, b.queries + (size_t)q * BIG_DIMS, each, least, &options);
+                            search(context, &b.corpus, b.queries + (size_t)q * BIG_DIMS, each, least, &options);
                         same_answers(found + q, other, each, thr_metric_name(METRICS[m]));
                         assert_memory_equal(certified + q, again, each);
                         free_found(context, other, each);
@@ -351,7 +351,7 @@ static void all_rows_or_none_are_found(void **state) {
                     const thr_search_options options = options_of(recall ? 1 : 0.9f, certified);
                     const float all[] = {-INFINITY, -1e30f};
                     for (size_t i = 0; i < 2; i++) {
-                        thr_found *found = search(b.context, &b.target, b.queries, BIG_QUERIES, all[i], &options);
+                        thr_found *found = search(b.context, &b.corpus, b.queries, BIG_QUERIES, all[i], &options);
                         for (uint32_t q = 0; q < BIG_QUERIES; q++) {
                             assert_int_equal(found[q].n, BIG_ITEMS);
                             assert_true(certified[q] == vectors || (!recall && vectors));
@@ -360,7 +360,7 @@ static void all_rows_or_none_are_found(void **state) {
                     }
                     const float none[] = {INFINITY, 1e30f};
                     for (size_t i = 0; i < 2; i++) {
-                        thr_found *found = search(b.context, &b.target, b.queries, 2, none[i], &options);
+                        thr_found *found = search(b.context, &b.corpus, b.queries, 2, none[i], &options);
                         assert_int_equal(found[0].n + found[1].n, 0);
                         free_found(b.context, found, 2);
                     }
@@ -378,19 +378,19 @@ static void one_item_is_found_or_not(void **state) {
     for (size_t m = 0; m < 3; m++) {
         const test_shape shape = {
             .n_items = 1, .n_dims = 3, .bits = 3, .lead = 1, .metric = METRICS[m], .keep = THR_DTYPE_F32};
-        test_target target;
-        test_target_make(&target, &shape, row);
+        test_corpus corpus;
+        test_target_make(&corpus, &shape, row);
         for (size_t q = 0; q < 2; q++)
             for (int recall = 0; recall < 2; recall++) {
                 const thr_search_options options = options_of(recall ? 1 : 0.5f, NULL);
                 const float least[] = {nextafterf(scores[m][q], INFINITY), scores[m][q]};
                 for (size_t n = 0; n < 2; n++) {
-                    thr_found *found = search(context, &target, queries + 3 * q, 1, least[n], &options);
+                    thr_found *found = search(context, &corpus, queries + 3 * q, 1, least[n], &options);
                     assert_int_equal(found->n, n);
                     free_found(context, found, 1);
                 }
             }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     thr_context_free(context);
 }
@@ -404,8 +404,8 @@ static void memory_may_end_at_any_allocation(void **state) {
     float *rows = make_rows(&rng, ITEMS, DIMS, 4, 1);
     const test_shape shape = {
         .n_items = ITEMS, .n_dims = DIMS, .bits = 3, .lead = 1, .metric = THR_METRIC_IP, .keep = THR_DTYPE_F32};
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     const thr_search_options options = options_of(0.9f, NULL);
     for (uint64_t n_queries = 1; n_queries <= 5; n_queries += 4) {
         test_memory memory = {0};
@@ -419,7 +419,7 @@ static void memory_may_end_at_any_allocation(void **state) {
             const thr_matrix queries = thr_matrix_f32(rows, n_queries, DIMS);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
             test_oom_arm(&oom);
-            const thr_status status = thr_scan_radius(scan, &target.scan, &queries, 0, &options, found, &err);
+            const thr_status status = thr_scan_radius(scan, &corpus.scan, &queries, 0, &options, found, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
             for (uint64_t q = 0; q < n_queries; q++)
                 thr_scan_found_free(context, &found[q]);
@@ -428,7 +428,7 @@ static void memory_may_end_at_any_allocation(void **state) {
         }
         assert_true(oom.n_failed > 10);
     }
-    test_target_free(&target);
+    test_target_free(&corpus);
     free(rows);
 }
 
@@ -442,12 +442,12 @@ static void a_bad_query_is_named(void **state) {
     thr_found found[2] = {{0}};
     thr_scan *scan = NULL;
     thr_error err;
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_error(thr_scan_radius(scan, &target.scan, &matrix, 0, &options, found, &err), THR_ERANGE, &err, "query 1");
+    assert_error(thr_scan_radius(scan, &corpus.scan, &matrix, 0, &options, found, &err), THR_ERANGE, &err, "query 1");
     thr_scan_free(scan);
-    test_target_free(&target);
+    test_target_free(&corpus);
     thr_context_free(context);
 }
 

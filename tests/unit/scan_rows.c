@@ -38,14 +38,14 @@ static void fill(uint64_t *rng, uint64_t *filter, uint64_t one_in) {
 }
 
 /* The answer among the allowed rows, by the vectors. */
-static void answer_exactly(const test_target *target, const float *vector, const uint64_t *filter, uint64_t *rows) {
+static void answer_exactly(const test_corpus *corpus, const float *vector, const uint64_t *filter, uint64_t *rows) {
     thr_candidate *items = test_array(ITEMS, sizeof *items);
     test_query query;
     size_t n = 0;
-    test_query_make(&query, target, vector, 4);
+    test_query_make(&query, corpus, vector, 4);
     for (uint64_t i = 0; i < ITEMS; i++)
         if ((filter[i / 64] >> i % 64 & 1) != 0)
-            items[n++] = (thr_candidate){.row = i, .score = test_exact(target, &query, i)};
+            items[n++] = (thr_candidate){.row = i, .score = test_exact(corpus, &query, i)};
     qsort(items, n, sizeof *items, test_candidate_order);
     for (size_t i = 0; i < K; i++)
         rows[i] = i < n ? items[i].row : THR_NO_ID;
@@ -54,7 +54,7 @@ static void answer_exactly(const test_target *target, const float *vector, const
 }
 
 /* How many of all queries are answered exactly. */
-static size_t count_exact(thr_context *context, const test_target *target, const float *queries,
+static size_t count_exact(thr_context *context, const test_corpus *corpus, const float *queries,
                           const uint64_t *filter) {
     const thr_search_options options = defaults(filter);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
@@ -63,11 +63,11 @@ static size_t count_exact(thr_context *context, const test_target *target, const
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
+    assert_ok(thr_scan_search(scan, &corpus->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
               &err);
     thr_scan_free(scan);
     for (size_t q = 0; q < QUERIES; q++) {
-        answer_exactly(target, queries + q * DIMS, filter, wanted);
+        answer_exactly(corpus, queries + q * DIMS, filter, wanted);
         n += memcmp(wanted, found + q * K, sizeof wanted) == 0;
     }
     return n;
@@ -100,15 +100,15 @@ static void few_rows_are_answered_exactly_and_many_by_codes(void **state) {
         for (size_t keep = 0; keep < 3; keep++)
             for (uint32_t lead = 0; lead <= 1; lead++) {
                 const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 1280, false, lead, false};
-                test_target target;
-                test_target_make(&target, &shape, c.rows);
+                test_corpus corpus;
+                test_target_make(&corpus, &shape, c.rows);
                 fill(&c.rng, c.filter, 200);
-                assert_true(thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
-                assert_int_equal(count_exact(c.context, &target, c.queries, c.filter), QUERIES);
+                assert_true(thr_scan_rows_are_cheaper(&corpus.scan, c.filter, count(c.filter)));
+                assert_int_equal(count_exact(c.context, &corpus, c.queries, c.filter), QUERIES);
                 fill(&c.rng, c.filter, 1);
-                assert_false(thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
-                assert_true(count_exact(c.context, &target, c.queries, c.filter) < QUERIES);
-                test_target_free(&target);
+                assert_false(thr_scan_rows_are_cheaper(&corpus.scan, c.filter, count(c.filter)));
+                assert_true(count_exact(c.context, &corpus, c.queries, c.filter) < QUERIES);
+                test_target_free(&corpus);
             }
     end(&c);
 }
@@ -119,21 +119,21 @@ static void it_is_decided_once_from_few_to_many(void **state) {
     case_of_rows c;
     start(&c);
     const test_shape shape = {ITEMS, DIMS, 2, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 1, false};
-    test_target target;
-    test_target_make(&target, &shape, c.rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, c.rows);
     bool before = true;
     for (uint64_t rows = 1; rows <= 64; rows++) {
         for (size_t w = 0; w < WORDS; w++)
             c.filter[w] = rows == 64 ? ~UINT64_C(0) : (UINT64_C(1) << rows) - 1;
-        const bool now = thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter));
+        const bool now = thr_scan_rows_are_cheaper(&corpus.scan, c.filter, count(c.filter));
         assert_true(before || !now);
         before = now;
     }
     assert_false(before);
     memset(c.filter, 0, sizeof c.filter);
     c.filter[3] = 1;
-    assert_true(thr_scan_rows_are_cheaper(&target.scan, c.filter, 1));
-    test_target_free(&target);
+    assert_true(thr_scan_rows_are_cheaper(&corpus.scan, c.filter, 1));
+    test_target_free(&corpus);
     end(&c);
 }
 
@@ -143,15 +143,15 @@ static void without_a_filter_or_vectors_codes_are_screened(void **state) {
     start(&c);
     for (size_t keep = 0; keep < 4; keep += 3) {
         const test_shape shape = {ITEMS, DIMS, 2, THR_METRIC_IP, KEEPS[keep], 0, false, 1, false};
-        test_target target;
-        test_target_make(&target, &shape, c.rows);
+        test_corpus corpus;
+        test_target_make(&corpus, &shape, c.rows);
         memset(c.filter, 0, sizeof c.filter);
         c.filter[3] = c.filter[40] = c.filter[41] = 1;
-        assert_false(thr_scan_rows_are_cheaper(&target.scan, NULL, ITEMS));
-        assert_int_equal(thr_scan_rows_are_cheaper(&target.scan, c.filter, 3), KEEPS[keep] != THR_DTYPE_NONE);
+        assert_false(thr_scan_rows_are_cheaper(&corpus.scan, NULL, ITEMS));
+        assert_int_equal(thr_scan_rows_are_cheaper(&corpus.scan, c.filter, 3), KEEPS[keep] != THR_DTYPE_NONE);
         const thr_search_options options = defaults(c.filter);
-        test_search_equals_naive(c.context, &target, c.queries, QUERIES, K, &options, "three rows");
-        test_target_free(&target);
+        test_search_equals_naive(c.context, &corpus, c.queries, QUERIES, K, &options, "three rows");
+        test_target_free(&corpus);
     }
     end(&c);
 }
@@ -165,8 +165,8 @@ static void blocks_of_every_number_of_rows_equal_the_naive_answer(void **state) 
         for (size_t keep = 0; keep < 3; keep++)
             for (uint64_t most = 8; most <= 64; most *= 2) {
                 const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 1280, false, 1, false};
-                test_target target;
-                test_target_make(&target, &shape, c.rows);
+                test_corpus corpus;
+                test_target_make(&corpus, &shape, c.rows);
                 memset(c.filter, 0, sizeof c.filter);
                 for (size_t w = 0; w < WORDS; w++)
                     for (uint64_t n = thr_rng_below(&c.rng, most + 1); n > 0; n--)
@@ -174,9 +174,9 @@ static void blocks_of_every_number_of_rows_equal_the_naive_answer(void **state) 
                                        << thr_rng_below(&c.rng, 64); /* past the last item too: not counted */
                 thr_search_options options = defaults(c.filter);
                 options.exact = true;
-                test_search_equals_naive(c.context, &target, c.queries, QUERIES, 40, &options, "rows of blocks");
-                test_search_equals_naive(c.context, &target, c.queries, 1, ITEMS, &options, "all rows of blocks");
-                test_target_free(&target);
+                test_search_equals_naive(c.context, &corpus, c.queries, QUERIES, 40, &options, "rows of blocks");
+                test_search_equals_naive(c.context, &corpus, c.queries, 1, ITEMS, &options, "all rows of blocks");
+                test_target_free(&corpus);
             }
     end(&c);
 }

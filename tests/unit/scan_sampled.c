@@ -20,9 +20,9 @@ static thr_search_options defaults(void) {
     return options;
 }
 
-static void make(test_target *target, thr_metric metric, thr_dtype keep, const float *rows) {
+static void make(test_corpus *corpus, thr_metric metric, thr_dtype keep, const float *rows) {
     const test_shape shape = {ITEMS, DIMS, 3, metric, keep, 0, false, 0, false};
-    test_target_make(target, &shape, rows);
+    test_target_make(corpus, &shape, rows);
 }
 
 static void large_collections_equal_the_naive_answer(void **state) {
@@ -34,15 +34,15 @@ static void large_collections_equal_the_naive_answer(void **state) {
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, 4 * DIMS);
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++) {
-        test_target target;
-        make(&target, (thr_metric)metric, metric == THR_METRIC_IP ? THR_DTYPE_NONE : THR_DTYPE_F16, rows);
+        test_corpus corpus;
+        make(&corpus, (thr_metric)metric, metric == THR_METRIC_IP ? THR_DTYPE_NONE : THR_DTYPE_F16, rows);
         thr_search_options options = defaults();
-        test_search_equals_naive(context, &target, queries, 4, 10, &options, "large");
-        test_search_equals_naive(context, &target, queries, 1, 10, &options, "large, one query");
+        test_search_equals_naive(context, &corpus, queries, 4, 10, &options, "large");
+        test_search_equals_naive(context, &corpus, queries, 1, 10, &options, "large, one query");
         options.n_candidates = 30000;
-        test_search_equals_naive(context, &target, queries, 1, 500, &options, "large, many candidates");
+        test_search_equals_naive(context, &corpus, queries, 1, 500, &options, "large, many candidates");
         options.extra = metric == THR_METRIC_COSINE ? 0.02f : 0.3f;
-        test_search_equals_naive(context, &target, queries, 1, 10, &options, "large, extra");
+        test_search_equals_naive(context, &corpus, queries, 1, 10, &options, "large, extra");
         options = defaults();
         for (uint64_t one_in = 3; one_in <= 3000; one_in *= 31) {
             memset(filter, 0, (ITEMS + 63) / 64 * sizeof *filter);
@@ -51,9 +51,9 @@ static void large_collections_equal_the_naive_answer(void **state) {
                     filter[i / 64] |= UINT64_C(1) << i % 64;
             options.filter = filter;
             options.filter_bits = ITEMS;
-            test_search_equals_naive(context, &target, queries, 1, 10, &options, "large, filter");
+            test_search_equals_naive(context, &corpus, queries, 1, 10, &options, "large, filter");
         }
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(rows);
     free(filter);
@@ -76,17 +76,17 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
                 rows[i * DIMS + d] = query[d] + 0.1f * rows[i * DIMS + d];
     }
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++) {
-        test_target target;
-        make(&target, (thr_metric)metric, THR_DTYPE_F32, rows);
+        test_corpus corpus;
+        make(&corpus, (thr_metric)metric, THR_DTYPE_F32, rows);
         thr_search_options options = defaults();
         const uint64_t candidates[] = {100, 1000, 20000};
         for (size_t c = 0; c < 3; c++) {
             options.n_candidates = candidates[c];
-            test_search_equals_naive(context, &target, query, 1, 20, &options, "high sample");
+            test_search_equals_naive(context, &corpus, query, 1, 20, &options, "high sample");
         }
         options.extra = metric == THR_METRIC_COSINE ? 0.1f : 0.5f;
-        test_search_equals_naive(context, &target, query, 1, 2000, &options, "high sample, extra");
-        test_target_free(&target);
+        test_search_equals_naive(context, &corpus, query, 1, 2000, &options, "high sample, extra");
+        test_target_free(&corpus);
     }
     free(rows);
     thr_context_free(context);
@@ -105,13 +105,13 @@ static void rising_falling_and_equal_rows_equal_the_naive_answer(void **state) {
             for (uint64_t d = 0; d < DIMS; d++)
                 rows[i * DIMS + d] = share * query[d] + (1 - share) * noise[d];
         }
-        test_target target;
-        make(&target, THR_METRIC_COSINE, THR_DTYPE_F32, rows);
+        test_corpus corpus;
+        make(&corpus, THR_METRIC_COSINE, THR_DTYPE_F32, rows);
         thr_search_options options = defaults();
-        test_search_equals_naive(context, &target, query, 1, 10, &options, "ordered rows");
+        test_search_equals_naive(context, &corpus, query, 1, 10, &options, "ordered rows");
         options.n_candidates = 5000;
-        test_search_equals_naive(context, &target, query, 1, 5000, &options, "ordered rows, many");
-        test_target_free(&target);
+        test_search_equals_naive(context, &corpus, query, 1, 5000, &options, "ordered rows, many");
+        test_target_free(&corpus);
     }
     free(rows);
     thr_context_free(context);

@@ -21,36 +21,36 @@ static thr_search_options defaults(uint32_t query_bits) {
 }
 
 /*
- * All kinds of search of one target; the context has two threads, so that queries alone and queries in a crowd differ.
+ * All kinds of search of one corpus; the context has two threads, so that queries alone and queries in a crowd differ.
  */
-static void check_target(thr_context *context, const test_target *target, uint32_t query_bits, uint64_t *rng) {
+static void check_corpus(thr_context *context, const test_corpus *corpus, uint32_t query_bits, uint64_t *rng) {
     enum { QUERIES = 3 };
-    const uint64_t n = target->shape.n_items;
-    const bool vectors = target->shape.keep != THR_DTYPE_NONE;
-    float *queries = test_array((size_t)QUERIES * target->shape.n_dims, sizeof *queries);
-    test_gaussian(rng, queries, (size_t)QUERIES * target->shape.n_dims);
+    const uint64_t n = corpus->shape.n_items;
+    const bool vectors = corpus->shape.keep != THR_DTYPE_NONE;
+    float *queries = test_array((size_t)QUERIES * corpus->shape.n_dims, sizeof *queries);
+    test_gaussian(rng, queries, (size_t)QUERIES * corpus->shape.n_dims);
     thr_search_options options = defaults(query_bits);
-    test_search_equals_naive(context, target, queries, QUERIES, 1, &options, "k = 1");
-    test_search_equals_naive(context, target, queries, 1, 10, &options, "one query");
-    test_search_equals_naive(context, target, queries, 1, n, &options, "k = n");
-    test_search_equals_naive(context, target, queries, QUERIES, n + 3, &options, "k > n");
+    test_search_equals_naive(context, corpus, queries, QUERIES, 1, &options, "k = 1");
+    test_search_equals_naive(context, corpus, queries, 1, 10, &options, "one query");
+    test_search_equals_naive(context, corpus, queries, 1, n, &options, "k = n");
+    test_search_equals_naive(context, corpus, queries, QUERIES, n + 3, &options, "k > n");
     options.n_candidates = n;
-    test_search_equals_naive(context, target, queries, 1, 1 + n / 3, &options, "all candidates");
-    const float unit = target->shape.metric == THR_METRIC_COSINE ? 0.1f : (float)target->shape.n_dims / 10;
+    test_search_equals_naive(context, corpus, queries, 1, 1 + n / 3, &options, "all candidates");
+    const float unit = corpus->shape.metric == THR_METRIC_COSINE ? 0.1f : (float)corpus->shape.n_dims / 10;
     const float extras[] = {0, unit, 10 * unit, INFINITY};
     for (size_t e = 0; e < sizeof extras / sizeof *extras; e++) {
         options.extra = extras[e];
-        test_search_equals_naive(context, target, queries, 1, 3, &options, "extra");
+        test_search_equals_naive(context, corpus, queries, 1, 3, &options, "extra");
     }
     options = defaults(query_bits);
-    uint64_t *filter = test_filter(rng, target->shape.n_items, 5);
+    uint64_t *filter = test_filter(rng, corpus->shape.n_items, 5);
     options.filter = filter;
     options.filter_bits = n;
-    test_search_equals_naive(context, target, queries, QUERIES, 10, &options, "filter");
+    test_search_equals_naive(context, corpus, queries, QUERIES, 10, &options, "filter");
     options.exact = vectors;
-    test_search_equals_naive(context, target, queries, QUERIES, 10, &options, "exact and filter");
+    test_search_equals_naive(context, corpus, queries, QUERIES, 10, &options, "exact and filter");
     options.filter = NULL;
-    test_search_equals_naive(context, target, queries, QUERIES, n, &options, "exact");
+    test_search_equals_naive(context, corpus, queries, QUERIES, n, &options, "exact");
     free(filter);
     free(queries);
 }
@@ -71,11 +71,11 @@ static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **stat
                                               .keep = KEEPS[keep],
                                               .centre = thr_rng_below(&rng, 2) == 0};
                     float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
-                    test_target target;
-                    test_target_make(&target, &shape, rows);
+                    test_corpus corpus;
+                    test_target_make(&corpus, &shape, rows);
                     for (size_t q = 0; q < sizeof QUERY_BITS / sizeof *QUERY_BITS; q++)
-                        check_target(context, &target, QUERY_BITS[q], &rng);
-                    test_target_free(&target);
+                        check_corpus(context, &corpus, QUERY_BITS[q], &rng);
+                    test_target_free(&corpus);
                     free(rows);
                 }
     thr_context_free(context);
@@ -106,18 +106,18 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
         for (int centre = 0; centre < 2; centre++) {
             const test_shape shape = {
                 .n_items = ITEMS, .n_dims = DIMS, .bits = 8, .metric = METRICS[m], .centre = centre != 0};
-            test_target target;
+            test_corpus corpus;
             float *rows = test_tied_rows(&rng, ITEMS, DIMS, centre != 0);
             float query[DIMS], scores[ITEMS];
             uint64_t found[ITEMS];
             test_gaussian(&rng, query, DIMS);
-            test_target_make(&target, &shape, rows);
+            test_target_make(&corpus, &shape, rows);
             thr_scan *scan = NULL;
             thr_error err;
             const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
             const thr_search_options options = defaults(8);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
+            assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
                                       &(thr_answers){.k = ITEMS, .ids = found, .scores = scores}, &err),
                       &err);
             thr_scan_free(scan);
@@ -130,9 +130,9 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
                 assert_case(fabs((double)scores[i] - score) <= most,
                             "seed %llu: metric %s, centre %d: row %llu: estimate %g of %g",
                             (unsigned long long)test_seed(), thr_metric_name(shape.metric),
-                            target.quantiser.centre != NULL, (unsigned long long)found[i], (double)scores[i], score);
+                            corpus.quantiser.centre != NULL, (unsigned long long)found[i], (double)scores[i], score);
             }
-            test_target_free(&target);
+            test_target_free(&corpus);
             free(rows);
         }
     thr_context_free(context);
@@ -140,23 +140,23 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
 
 /* Scores differ from the double ones by the rounding of n_dims additions, so nothing far better is left out. */
 /* The best k of an exact search: their scores are right within the bound, in order, and no better row is left out. */
-static void check_exact_answer(const test_target *target, const test_query *query, const uint64_t *found,
+static void check_exact_answer(const test_corpus *corpus, const test_query *query, const uint64_t *found,
                                const float *scores, size_t k) {
-    const char *metric = thr_metric_name(target->shape.metric), *keep = thr_dtype_name(target->shape.keep);
+    const char *metric = thr_metric_name(corpus->shape.metric), *keep = thr_dtype_name(corpus->shape.keep);
     const unsigned long long seed = (unsigned long long)test_seed();
-    bool *in_answer = test_array(target->shape.n_items, sizeof *in_answer);
+    bool *in_answer = test_array(corpus->shape.n_items, sizeof *in_answer);
     for (size_t i = 0; i < k; i++) {
         double bound = 0;
-        const double score = test_exact_double(target, query, found[i], &bound);
+        const double score = test_exact_double(corpus, query, found[i], &bound);
         in_answer[found[i]] = true;
         assert_case(fabs((double)scores[i] - score) <= bound + 1e-30,
                     "seed %llu: metric %s, keep %s: row %llu: %.9g is not within %g of %.9g", seed, metric, keep,
                     (unsigned long long)found[i], (double)scores[i], bound, score);
         assert_true(i == 0 || scores[i - 1] > scores[i] || (scores[i - 1] == scores[i] && found[i - 1] < found[i]));
     }
-    for (uint64_t i = 0; i < target->shape.n_items; i++) {
+    for (uint64_t i = 0; i < corpus->shape.n_items; i++) {
         double bound = 0;
-        const double score = test_exact_double(target, query, i, &bound);
+        const double score = test_exact_double(corpus, query, i, &bound);
         assert_case(in_answer[i] || score <= (double)scores[k - 1] + bound,
                     "seed %llu: metric %s, keep %s: row %llu of score %.9g is left out, %.9g is in", seed, metric, keep,
                     (unsigned long long)i, score, (double)scores[k - 1]);
@@ -180,23 +180,23 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
             float *vector = test_array(shape.n_dims, sizeof *vector), scores[K];
             uint64_t found[K];
             test_gaussian(&rng, vector, shape.n_dims);
-            test_target target;
+            test_corpus corpus;
             test_query query;
-            test_target_make(&target, &shape, rows);
-            test_query_make(&query, &target, vector, 4);
+            test_target_make(&corpus, &shape, rows);
+            test_query_make(&query, &corpus, vector, 4);
             thr_scan *scan = NULL;
             thr_error err;
             thr_search_options options = defaults(4);
             options.exact = true;
             const thr_matrix matrix = thr_matrix_f32(vector, 1, shape.n_dims);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
+            assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
                                       &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
                       &err);
             thr_scan_free(scan);
-            check_exact_answer(&target, &query, found, scores, K);
+            check_exact_answer(&corpus, &query, found, scores, K);
             test_query_free(&query);
-            test_target_free(&target);
+            test_target_free(&corpus);
             free(vector);
             free(rows);
         }
@@ -214,23 +214,23 @@ static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **sta
     test_gaussian(&rng, query, DIMS);
     for (size_t m = 0; m < 3; m++) {
         const test_shape shape = {ITEMS, DIMS, 1, METRICS[m], THR_DTYPE_F32, 0, false, 0, false};
-        test_target target;
-        test_target_make(&target, &shape, rows);
+        test_corpus corpus;
+        test_target_make(&corpus, &shape, rows);
         uint64_t answers[2][K], exact[K];
         float scores[K];
         thr_search_options options = defaults(2);
         const float all = shape.metric == THR_METRIC_COSINE ? 3 : 300;
         for (int step = 0; step <= 60; step++) {
             options.extra = all * (float)step / 60;
-            test_search_equals_naive(context, &target, query, 1, K, &options, "extra");
+            test_search_equals_naive(context, &corpus, query, 1, K, &options, "extra");
             if (step == 0 || step == 60)
-                test_naive_search(&target, query, K, &options, answers[step == 60], scores);
+                test_naive_search(&corpus, query, K, &options, answers[step == 60], scores);
         }
         options.exact = true;
-        test_naive_search(&target, query, K, &options, exact, scores);
+        test_naive_search(&corpus, query, K, &options, exact, scores);
         assert_memory_equal(answers[1], exact, sizeof exact);
         assert_memory_not_equal(answers[0], exact, sizeof exact);
-        test_target_free(&target);
+        test_target_free(&corpus);
     }
     free(rows);
     thr_context_free(context);

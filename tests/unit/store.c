@@ -49,12 +49,12 @@ static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
             const test_shape shape = test_any_shape(&rng, bits, n_items);
             const uint64_t n_queries = 2 + thr_rng_below(&rng, thr_rng_below(&rng, 2) == 0 ? 8 : MOST_QUERIES - 2);
             float *rows = test_tied_rows(&rng, n_items, shape.n_dims, shape.centre);
-            test_target target;
-            test_target_put(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
+            test_corpus corpus;
+            test_target_put(f, turn % 3 == 0 ? f->one : f->three, &corpus, &shape, rows);
             const uint64_t before = f->emulator.launches();
-            test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &target, n_queries, &rng);
+            test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &corpus, n_queries, &rng);
             assert_true(f->emulator.launches() > before);
-            test_target_take(&target);
+            test_target_take(&corpus);
             free(rows);
         }
 }
@@ -66,15 +66,15 @@ static void long_queries_equal_the_naive_answer(void **state) {
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 2, .metric = THR_METRIC_L2, .lead = 1};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *queries = test_queries(&rng, 6, DIMS);
-    test_target target;
-    test_target_put(f, f->three, &target, &shape, rows);
+    test_corpus corpus;
+    test_target_put(f, f->three, &corpus, &shape, rows);
     for (uint32_t query_bits = 7; query_bits <= 8; query_bits++)
         for (uint64_t n_queries = 1; n_queries <= 6; n_queries += 5) {
             thr_search_options options = test_counts(50, 20);
             options.query_bits = query_bits;
-            test_search_equals_naive(f->contexts[0], &target, queries, n_queries, 5, &options, "long queries");
+            test_search_equals_naive(f->contexts[0], &corpus, queries, n_queries, 5, &options, "long queries");
         }
-    test_target_take(&target);
+    test_target_take(&corpus);
     free(queries);
     free(rows);
 }
@@ -85,13 +85,13 @@ enum { MANY = 33000, FEW_DIMS = 9, GROUP = 6 }; /* enough tiles for a sample on 
 
 static void check_many(const test_gpus *f, const test_shape *shape, const float *rows, const float *queries,
                        const char *what) {
-    test_target target;
+    test_corpus corpus;
     thr_search_options options = test_counts(40, 20);
-    test_target_put(f, f->one, &target, shape, rows);
+    test_target_put(f, f->one, &corpus, shape, rows);
     for (int i = 1; i < N_CONTEXTS; i += 2) /* a batch on tensor cores is by far the slowest to emulate */
-        test_search_equals_naive(f->contexts[i], &target, queries, i == 1 ? 4 : GROUP, 8, &options, what);
-    test_search_equals_naive(f->contexts[1], &target, queries, 1, 5000, &options, what);
-    test_target_take(&target);
+        test_search_equals_naive(f->contexts[i], &corpus, queries, i == 1 ? 4 : GROUP, 8, &options, what);
+    test_search_equals_naive(f->contexts[1], &corpus, queries, 1, 5000, &options, what);
+    test_target_take(&corpus);
 }
 
 static void large_collections_equal_the_naive_answer(void **state) {
@@ -157,7 +157,7 @@ static void samples_that_mislead_do_not_change_answers(void **state) {
 
 typedef struct small {
     float *rows, *queries;
-    test_target target;
+    test_corpus corpus;
     thr_search_options options;
 } small;
 
@@ -170,11 +170,11 @@ static void make_small(small *s) {
     s->rows = test_tied_rows(&rng, SMALL, SMALL_DIMS, false);
     s->queries = test_queries(&rng, GROUP, SMALL_DIMS);
     s->options = test_counts(20, 10);
-    test_target_make(&s->target, &shape, s->rows);
+    test_target_make(&s->corpus, &shape, s->rows);
 }
 
 static void free_small(small *s) {
-    test_target_take(&s->target);
+    test_target_take(&s->corpus);
     free(s->rows);
     free(s->queries);
 }
@@ -192,12 +192,12 @@ static void every_allocation_on_a_device_may_fail(void **state) {
         char what[32];
         (void)snprintf(what, sizeof what, "alloc %u", i);
         f->emulator.let_fail(what);
-        thr_status status = thr_store_create(f->contexts[0], devices, &s.target.scan, &s.target.scan.store, &err);
+        thr_status status = thr_store_create(f->contexts[0], devices, &s.corpus.scan, &s.corpus.scan.store, &err);
         if (status == THR_OK)
-            status = test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err);
+            status = test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err);
         f->emulator.let_fail("none");
         if (status == THR_OK) { /* records and vectors that do not fit stay where they are, codes come in chunks */
-            const thr_store_size size = thr_store_get_size(s.target.scan.store);
+            const thr_store_size size = thr_store_get_size(s.corpus.scan.store);
             row_bytes = i == MOST_ALLOCATIONS ? size.row_bytes : row_bytes;
             n_left_out += size.row_bytes < row_bytes;
             n_streamed += size.streamed_bytes > 0;
@@ -205,12 +205,12 @@ static void every_allocation_on_a_device_may_fail(void **state) {
             n_failed++;
             assert_error(status, THR_ENOMEM, &err, "cuda:");
         }
-        if (s.target.scan.store != NULL) { /* what failed is asked for again */
-            assert_ok(test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err), &err);
-            test_search_equals_naive(f->contexts[0], &s.target, s.queries, GROUP, 5, &s.options, "after a failure");
+        if (s.corpus.scan.store != NULL) { /* what failed is asked for again */
+            assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
+            test_search_equals_naive(f->contexts[0], &s.corpus, s.queries, GROUP, 5, &s.options, "after a failure");
         }
-        thr_store_free(s.target.scan.store);
-        s.target.scan.store = NULL;
+        thr_store_free(s.corpus.scan.store);
+        s.corpus.scan.store = NULL;
         assert_int_equal(f->emulator.allocated(), before);
     }
     assert_true(row_bytes > 0 && n_failed > 10 && n_left_out > 1 && n_streamed == devices->n);
@@ -229,14 +229,14 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
             char what[32];
             (void)snprintf(what, sizeof what, "%s %u", kinds[kind], i);
             f->emulator.let_fail(what);
-            thr_status status = thr_store_create(f->contexts[0], f->one, &s.target.scan, &s.target.scan.store, &err);
+            thr_status status = thr_store_create(f->contexts[0], f->one, &s.corpus.scan, &s.corpus.scan.store, &err);
             if (status == THR_OK)
-                status = test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err);
+                status = test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err);
             const bool was_lost = status != THR_OK;
             if (was_lost)
                 assert_error(status, THR_EDEVICE, &err, "illegal");
-            thr_store_free(s.target.scan.store);
-            s.target.scan.store = NULL;
+            thr_store_free(s.corpus.scan.store);
+            s.corpus.scan.store = NULL;
             assert_int_equal(f->emulator.allocated(), before);
             assert_int_equal(f->emulator.pinned(), pinned);
             f->emulator.let_fail("none");
@@ -255,13 +255,13 @@ static void codes_take_no_more_memory_than_on_disk(void **state) {
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_L2, .centre = true};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, true);
-    test_target target;
+    test_corpus corpus;
     const size_t before = f->emulator.allocated();
-    test_target_put(f, f->one, &target, &shape, rows);
-    const thr_store_size size = thr_store_get_size(target.scan.store);
+    test_target_put(f, f->one, &corpus, &shape, rows);
+    const thr_store_size size = thr_store_get_size(corpus.scan.store);
     assert_int_equal(f->emulator.allocated() - before, size.code_bytes + size.row_bytes + size.workspace_bytes);
     assert_int_equal(size.code_bytes, ITEMS * (3 * 13 + 2 * sizeof(float)));
-    test_target_take(&target);
+    test_target_take(&corpus);
     free(rows);
 }
 

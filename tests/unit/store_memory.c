@@ -21,7 +21,7 @@ static int set_up(void **state) {
 
 typedef struct small {
     float *rows, *queries;
-    test_target target;
+    test_corpus corpus;
     thr_search_options options;
     size_t memory; /* of each of three devices, so that some codes fit */
 } small;
@@ -35,15 +35,15 @@ static void make_small(const test_gpus *f, small *s) {
     s->rows = test_tied_rows(&rng, SMALL, SMALL_DIMS, false);
     s->queries = test_queries(&rng, GROUP, SMALL_DIMS);
     s->options = test_counts(20, 10);
-    test_target_make(&s->target, &shape, s->rows);
-    assert_ok(thr_store_create(f->contexts[0], f->three, &s->target.scan, &s->target.scan.store, &err), &err);
-    s->memory = test_memory_for(s->target.scan.store, TEST_ROOM_FOR_SOME);
-    thr_store_free(s->target.scan.store);
-    s->target.scan.store = NULL;
+    test_target_make(&s->corpus, &shape, s->rows);
+    assert_ok(thr_store_create(f->contexts[0], f->three, &s->corpus.scan, &s->corpus.scan.store, &err), &err);
+    s->memory = test_memory_for(s->corpus.scan.store, TEST_ROOM_FOR_SOME);
+    thr_store_free(s->corpus.scan.store);
+    s->corpus.scan.store = NULL;
 }
 
 static void free_small(small *s) {
-    test_target_take(&s->target);
+    test_target_take(&s->corpus);
     free(s->rows);
     free(s->queries);
 }
@@ -51,9 +51,9 @@ static void free_small(small *s) {
 /* A store on three devices with little memory, and a search with plenty of it. */
 static thr_status create_and_search(const test_gpus *f, small *s, thr_error *err) {
     test_give_memory(s->memory);
-    const thr_status status = thr_store_create(f->contexts[0], f->three, &s->target.scan, &s->target.scan.store, err);
+    const thr_status status = thr_store_create(f->contexts[0], f->three, &s->corpus.scan, &s->corpus.scan.store, err);
     test_give_memory(TEST_PLENTY);
-    return status == THR_OK ? test_search_once(f->contexts[0], &s->target, s->queries, GROUP, err) : status;
+    return status == THR_OK ? test_search_once(f->contexts[0], &s->corpus, s->queries, GROUP, err) : status;
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -72,7 +72,7 @@ static void every_allocation_may_fail(void **state) {
         f->emulator.let_fail("none");
         assert_true(status == THR_OK || i < MOST_ALLOCATIONS);
         if (status == THR_OK) {
-            const uint64_t bytes = thr_store_get_size(s.target.scan.store).streamed_bytes;
+            const uint64_t bytes = thr_store_get_size(s.corpus.scan.store).streamed_bytes;
             streamed = i == MOST_ALLOCATIONS ? bytes : streamed;
             n_smaller += bytes > streamed;
             n_made_room += bytes < streamed;
@@ -81,10 +81,10 @@ static void every_allocation_may_fail(void **state) {
             n_failed++;
             n_pinned += strstr(err.text, "pinned memory for codes") != NULL;
         }
-        if (s.target.scan.store != NULL) /* what failed is asked for again */
-            test_search_equals_naive(f->contexts[0], &s.target, s.queries, 2, 5, &s.options, "after a failure");
-        thr_store_free(s.target.scan.store);
-        s.target.scan.store = NULL;
+        if (s.corpus.scan.store != NULL) /* what failed is asked for again */
+            test_search_equals_naive(f->contexts[0], &s.corpus, s.queries, 2, 5, &s.options, "after a failure");
+        thr_store_free(s.corpus.scan.store);
+        s.corpus.scan.store = NULL;
         assert_int_equal(f->emulator.allocated() + f->emulator.pinned(), 0);
     }
     assert_true(streamed > 0 && n_failed > 15);
@@ -108,8 +108,8 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
             const thr_status status = create_and_search(f, &s, &err);
             if (status != THR_OK)
                 assert_error(status, THR_EDEVICE, &err, "illegal");
-            thr_store_free(s.target.scan.store);
-            s.target.scan.store = NULL;
+            thr_store_free(s.corpus.scan.store);
+            s.corpus.scan.store = NULL;
             f->emulator.let_fail("none");
             assert_int_equal(f->emulator.allocated() + f->emulator.pinned(), 0);
             if (status == THR_OK) {
@@ -127,7 +127,7 @@ static void a_device_without_room_for_two_chunks_is_refused(void **state) {
     make_small(f, &s);
     for (s.memory = 1; s.memory < 2 * (size_t)THR_DEVICE_TILE * (8 + SMALL_DIMS * 3 / 8); s.memory *= 2)
         assert_error(create_and_search(f, &s, &err), THR_ENOMEM, &err, "a chunk of codes");
-    assert_null(s.target.scan.store);
+    assert_null(s.corpus.scan.store);
     free_small(&s);
 }
 
@@ -140,14 +140,14 @@ static void searches_have_room_beside_codes(void **state) {
     const test_shape shape = {.n_items = MANY, .n_dims = WIDE, .bits = 4, .metric = THR_METRIC_IP};
     float *rows = test_tied_rows(&rng, MANY, WIDE, false), *queries = test_queries(&rng, GROUP, WIDE);
     const thr_search_options options = test_counts(40, 20);
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     test_give_memory((size_t)1 << 20);
-    assert_ok(thr_store_create(f->contexts[0], f->one, &target.scan, &target.scan.store, &err), &err);
-    test_search_equals_naive(f->contexts[0], &target, queries, GROUP, 5, &options, "little memory");
+    assert_ok(thr_store_create(f->contexts[0], f->one, &corpus.scan, &corpus.scan.store, &err), &err);
+    test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, 5, &options, "little memory");
     test_give_memory(TEST_PLENTY);
-    test_check_places(target.scan.store, TEST_ROOM_FOR_SOME);
-    test_target_take(&target);
+    test_check_places(corpus.scan.store, TEST_ROOM_FOR_SOME);
+    test_target_take(&corpus);
     free(queries);
     free(rows);
 }
@@ -161,25 +161,25 @@ static void codes_make_room_for_searches(void **state) {
     const test_shape shape = {.n_items = MANY, .n_dims = WIDE, .bits = 4, .metric = THR_METRIC_IP};
     float *rows = test_tied_rows(&rng, MANY, WIDE, false), *queries = test_queries(&rng, GROUP, WIDE);
     thr_search_options options = test_counts(20, 10);
-    test_target target;
-    test_target_put(f, f->one, &target, &shape, rows);
-    const uint64_t bytes = thr_store_get_size(target.scan.store).code_bytes;
-    thr_store_free(target.scan.store);
+    test_corpus corpus;
+    test_target_put(f, f->one, &corpus, &shape, rows);
+    const uint64_t bytes = thr_store_get_size(corpus.scan.store).code_bytes;
+    thr_store_free(corpus.scan.store);
     test_give_memory(bytes + bytes / 3 + (size_t)MANY);
-    assert_ok(thr_store_create(f->contexts[0], f->one, &target.scan, &target.scan.store, &err), &err);
-    test_check_places(target.scan.store, TEST_ROOM_FOR_ALL);
-    test_search_equals_naive(f->contexts[0], &target, queries, 1, K, &options, "a little memory");
-    test_check_places(target.scan.store, TEST_ROOM_FOR_SOME);
-    const uint64_t streamed = thr_store_get_size(target.scan.store).streamed_bytes;
-    test_search_equals_naive(f->contexts[0], &target, queries, GROUP, K, &options, "a batch");
-    assert_int_equal(thr_store_get_size(target.scan.store).streamed_bytes, streamed); /* once was enough */
+    assert_ok(thr_store_create(f->contexts[0], f->one, &corpus.scan, &corpus.scan.store, &err), &err);
+    test_check_places(corpus.scan.store, TEST_ROOM_FOR_ALL);
+    test_search_equals_naive(f->contexts[0], &corpus, queries, 1, K, &options, "a little memory");
+    test_check_places(corpus.scan.store, TEST_ROOM_FOR_SOME);
+    const uint64_t streamed = thr_store_get_size(corpus.scan.store).streamed_bytes;
+    test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, K, &options, "a batch");
+    assert_int_equal(thr_store_get_size(corpus.scan.store).streamed_bytes, streamed); /* once was enough */
     options.filter = filter;
     options.filter_bits = MANY;
-    test_search_equals_naive(f->contexts[0], &target, queries, GROUP, K, &options, "filter");
-    const thr_store_size size = thr_store_get_size(target.scan.store);
+    test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, K, &options, "filter");
+    const thr_store_size size = thr_store_get_size(corpus.scan.store);
     assert_int_equal(f->emulator.allocated(), size.code_bytes + size.workspace_bytes);
     test_give_memory(TEST_PLENTY);
-    test_target_take(&target);
+    test_target_take(&corpus);
     free(filter);
     free(queries);
     free(rows);
@@ -194,18 +194,18 @@ static void a_search_that_no_codes_can_make_room_for_is_refused(void **state) {
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = THR_METRIC_COSINE};
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, 2, FEW_DIMS);
     const thr_search_options all = test_counts(MANY, MANY), few = test_counts(20, 10);
-    test_target target;
-    test_target_make(&target, &shape, rows);
+    test_corpus corpus;
+    test_target_make(&corpus, &shape, rows);
     test_give_memory((size_t)400 << 10);
-    assert_ok(thr_store_create(f->contexts[0], f->one, &target.scan, &target.scan.store, &err), &err);
+    assert_ok(thr_store_create(f->contexts[0], f->one, &corpus.scan, &corpus.scan.store, &err), &err);
     for (int turn = 0; turn < 2; turn++) {
-        assert_error(test_search(f->contexts[0], &target, queries, 1, MANY, &all, found, NULL, &err), THR_ENOMEM, &err,
+        assert_error(test_search(f->contexts[0], &corpus, queries, 1, MANY, &all, found, NULL, &err), THR_ENOMEM, &err,
                      "a search");
-        test_search_equals_naive(f->contexts[0], &target, queries, 2, 5, &few, "few rows");
+        test_search_equals_naive(f->contexts[0], &corpus, queries, 2, 5, &few, "few rows");
     }
-    test_check_places(target.scan.store, TEST_ROOM_FOR_CHUNKS);
+    test_check_places(corpus.scan.store, TEST_ROOM_FOR_CHUNKS);
     test_give_memory(TEST_PLENTY);
-    test_target_take(&target);
+    test_target_take(&corpus);
     free(queries);
     free(rows);
     free(found);
@@ -217,13 +217,13 @@ static void memory_is_accounted_for_and_does_not_grow(void **state) {
     thr_error err;
     make_small(f, &s);
     assert_ok(create_and_search(f, &s, &err), &err);
-    const thr_store_size size = thr_store_get_size(s.target.scan.store);
+    const thr_store_size size = thr_store_get_size(s.corpus.scan.store);
     const uint32_t n_tiles = (SMALL + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
     const size_t device = f->emulator.allocated(), pinned = f->emulator.pinned();
     assert_int_equal(device, size.code_bytes + size.workspace_bytes);
     assert_true(size.streamed_bytes > 0 && pinned >= size.streamed_bytes);
-    assert_true(n_tiles * s.target.scan.store->parts->tile.all < size.code_bytes + size.streamed_bytes);
-    assert_ok(test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err), &err);
+    assert_true(n_tiles * s.corpus.scan.store->parts->tile.all < size.code_bytes + size.streamed_bytes);
+    assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
     assert_int_equal(f->emulator.allocated(), device);
     assert_int_equal(f->emulator.pinned(), pinned);
     free_small(&s);

@@ -32,13 +32,13 @@ static void check(const test_gpus *f, uint64_t *rng, uint32_t planes, uint32_t q
     float *rows = test_tied_rows(rng, ITEMS, n_dims, false), *queries = test_queries(rng, MOST_QUERIES, n_dims);
     thr_search_options options = test_counts(ITEMS, ITEMS);
     char what[64];
-    test_target target;
+    test_corpus corpus;
     (void)snprintf(what, sizeof what, "%u dimensions, %u x %u bits", n_dims, planes, query_bits);
     options.query_bits = query_bits;
-    test_target_put(f, f->one, &target, &shape, rows);
-    test_search_equals_naive(f->contexts[0], &target, queries, 1, ITEMS, &options, what);
-    test_search_equals_naive(f->contexts[0], &target, queries, MOST_QUERIES, ITEMS, &options, what);
-    test_target_take(&target);
+    test_target_put(f, f->one, &corpus, &shape, rows);
+    test_search_equals_naive(f->contexts[0], &corpus, queries, 1, ITEMS, &options, what);
+    test_search_equals_naive(f->contexts[0], &corpus, queries, MOST_QUERIES, ITEMS, &options, what);
+    test_target_take(&corpus);
     free(queries);
     free(rows);
 }

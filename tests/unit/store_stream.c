@@ -47,11 +47,11 @@ static void all_kinds_of_codes_in_chunks_equal_the_naive_answer(void **state) {
             const thr_devices *devices = turn % 3 == 0 ? f->three : f->one;
             const test_shape shape = test_any_shape(&rng, bits, sizes[thr_rng_below(&rng, 3)] * devices->n);
             float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
-            test_target target;
-            test_target_put_in(f, devices, &target, &shape, rows,
+            test_corpus corpus;
+            test_target_put_in(f, devices, &corpus, &shape, rows,
                                turn % 2 == 0 ? TEST_ROOM_FOR_SOME : TEST_ROOM_FOR_CHUNKS);
-            test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &target, 2 + thr_rng_below(&rng, 12), &rng);
-            test_target_take(&target);
+            test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &corpus, 2 + thr_rng_below(&rng, 12), &rng);
+            test_target_take(&corpus);
             free(rows);
         }
 }
@@ -63,16 +63,16 @@ enum { MANY = 33000, FEW_DIMS = 9, GROUP = 6 }; /* enough tiles for a sample on 
 static void check_many(const test_gpus *f, const test_shape *shape, const float *rows, const float *queries,
                        test_room much, const char *what) {
     uint64_t rng = test_seed(), *filter = test_filter(&rng, MANY, 2);
-    test_target target;
+    test_corpus corpus;
     thr_search_options options = test_counts(40, 20);
-    test_target_put_in(f, f->one, &target, shape, rows, much);
-    assert_true(target.scan.store->parts->n_samples >= 8);
+    test_target_put_in(f, f->one, &corpus, shape, rows, much);
+    assert_true(corpus.scan.store->parts->n_samples >= 8);
     for (int i = 0; i < N_CONTEXTS; i++) /* a batch on tensor cores is by far the slowest to emulate */
-        test_search_equals_naive(f->contexts[i], &target, queries, i == 1 ? 4 : GROUP, 8, &options, what);
+        test_search_equals_naive(f->contexts[i], &corpus, queries, i == 1 ? 4 : GROUP, 8, &options, what);
     options.filter = filter;
     options.filter_bits = MANY;
-    test_search_equals_naive(f->contexts[1], &target, queries, 2, 8, &options, what);
-    test_target_take(&target);
+    test_search_equals_naive(f->contexts[1], &corpus, queries, 2, 8, &options, what);
+    test_target_take(&corpus);
     free(filter);
 }
 
@@ -113,15 +113,15 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
     uint64_t *filter = test_filter(&rng, MANY, 2); /* what it leaves out is 0 in the sample */
     uint32_t *samples[3], size = 0;
     for (int i = 0; i < 3; i++) {
-        test_target target;
+        test_corpus corpus;
         thr_search_options options = test_counts(40, 20);
         options.filter = filter;
         options.filter_bits = MANY;
-        test_target_put_in(f, f->one, &target, &shape, rows, (test_room)i);
+        test_target_put_in(f, f->one, &corpus, &shape, rows, (test_room)i);
         const uint64_t before = f->emulator.launches();
-        test_search_equals_naive(f->contexts[0], &target, rows, 1, 8, &options, "sample");
+        test_search_equals_naive(f->contexts[0], &corpus, rows, 1, 8, &options, "sample");
         launches[i] = f->emulator.launches() - before;
-        thr_store *store = target.scan.store;
+        thr_store *store = corpus.scan.store;
         thr_store_part *part = store->parts;
         size = part->n_samples * THR_DEVICE_TILE;
         samples[i] = test_array(size, sizeof **samples);
@@ -129,7 +129,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
                                            size * sizeof **samples, NULL),
                   NULL);
         assert_ok(store->backend->wait(part->stream, NULL), NULL);
-        test_target_take(&target);
+        test_target_take(&corpus);
     }
     assert_memory_equal(samples[1], samples[0], size * sizeof **samples);
     assert_memory_equal(samples[2], samples[0], size * sizeof **samples);
@@ -154,18 +154,18 @@ static void check_late(const test_gpus *f, const thr_devices *devices, uint64_t 
     float *rows = test_tied_rows(rng, shape.n_items, shape.n_dims, false),
           *queries = test_queries(rng, GROUP, shape.n_dims);
     uint64_t *filter = test_filter(rng, shape.n_items, 3);
-    test_target target;
+    test_corpus corpus;
     late.backend = test_late_backend(devices->backend, *rng);
-    test_target_put_in(f, &late, &target, &shape, rows, much);
+    test_target_put_in(f, &late, &corpus, &shape, rows, much);
     for (int i = 0; i < N_CONTEXTS; i++)
-        test_search_equals_naive(f->contexts[i], &target, queries, GROUP, 5, &options, "late");
+        test_search_equals_naive(f->contexts[i], &corpus, queries, GROUP, 5, &options, "late");
     options.filter = filter;
     options.filter_bits = shape.n_items;
-    test_search_equals_naive(f->contexts[0], &target, queries, GROUP, 5, &options, "late, filter");
+    test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, 5, &options, "late, filter");
     options.extra = 0.05f;
-    test_search_equals_naive(f->contexts[0], &target, queries, 1, 5, &options, "late, extra");
+    test_search_equals_naive(f->contexts[0], &corpus, queries, 1, 5, &options, "late, extra");
     assert_true(test_late_overtakings() > 20);
-    test_target_take(&target);
+    test_target_take(&corpus);
     free(filter);
     free(queries);
     free(rows);

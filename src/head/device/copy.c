@@ -109,17 +109,17 @@ void thr_head_device_free(thr_head_device *d) {
 
 /* ------------------------------------------------------------------------------------------------ plane codes */
 
-thr_status thr_head_device_codes(thr_head_device *d, const thr_scan_target **target, thr_error *err) {
+thr_status thr_head_device_codes(thr_head_device *d, const thr_scan_corpus **corpus, thr_error *err) {
     thr_devices first = {.backend = d->backend, .n = 1, .devices = {d->device}};
     thr_status status = THR_OK;
     (void)pthread_mutex_lock(&d->codes_mutex);
     if (d->store == NULL) {
-        status = thr_store_create(d->head->context, &first, &d->head->target, &d->store, err);
-        d->target = d->head->target;
-        d->target.store = d->store;
+        status = thr_store_create(d->head->context, &first, &d->head->corpus, &d->store, err);
+        d->corpus = d->head->corpus;
+        d->corpus.store = d->store;
     }
     (void)pthread_mutex_unlock(&d->codes_mutex);
-    *target = &d->target; /* immutable from here on */
+    *corpus = &d->corpus; /* immutable from here on */
     return status;
 }
 

@@ -42,9 +42,9 @@ struct thr_head_device {
     uint32_t n_sections;
     uint64_t head_bytes;
 
-    pthread_mutex_t codes_mutex; /* guards store and target: plane codes, uploaded by the first query that needs them */
+    pthread_mutex_t codes_mutex; /* guards store and corpus: plane codes, uploaded by the first query that needs them */
     struct thr_store *store;
-    thr_scan_target target;
+    thr_scan_corpus corpus;
 
     pthread_mutex_t mutex; /* guards the members below; held while the device runs a query */
     size_t limit;
@@ -58,8 +58,8 @@ thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer 
                                 thr_error *err);
 
 /*
- * The scan target of the head's plane codes on the device; uploads them on first use. THR_OK; THR_ENOMEM; THR_EDEVICE.
+ * The scan corpus of the head's plane codes on the device; uploads them on first use. THR_OK; THR_ENOMEM; THR_EDEVICE.
  */
-thr_status thr_head_device_codes(thr_head_device *device, const thr_scan_target **target, thr_error *err);
+thr_status thr_head_device_codes(thr_head_device *device, const thr_scan_corpus **corpus, thr_error *err);
 
 #endif

@@ -326,9 +326,9 @@ static thr_status write_answers(const device_job *a, thr_error *err) {
 
 /* Scan the plane codes, and bring the best words back to the host. */
 static thr_status scan(thr_head_device *d, thr_head_workspace *workspace, const thr_head_plan *plan, thr_error *err) {
-    const thr_scan_target *target;
-    THR_TRY(thr_head_device_codes(d, &target, err));
-    return thr_head_scan_states(d->head, target, workspace, plan, err);
+    const thr_scan_corpus *corpus;
+    THR_TRY(thr_head_device_codes(d, &corpus, err));
+    return thr_head_scan_states(d->head, corpus, workspace, plan, err);
 }
 
 thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspace, const thr_head_plan *plan,

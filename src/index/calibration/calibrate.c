@@ -116,7 +116,7 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
         truth[n++] = own;
     }
     const thr_scan_rank_request request = {truth, n, t->ranked, t->lead_ranks, t->full_ranks};
-    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, &request, t->err));
+    THR_TRY(thr_scan_ranks(t->scan, &t->index->corpus, rows, query, &request, t->err));
     if (own != THR_NO_ID) {
         drop_own_row(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
         drop_own_row(t->full_ranks, t->depth, t->full_ranks[t->depth]);
@@ -169,18 +169,18 @@ static double reserve_factor(const tuner *t, size_t k, double recall) {
 
 static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
     const double more = ceil((double)count * factor);
-    return more < (double)t->index->target.n_rows ? (uint64_t)more : t->index->target.n_rows;
+    return more < (double)t->index->corpus.n_rows ? (uint64_t)more : t->index->corpus.n_rows;
 }
 
 /* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
-    const thr_scan_target *target = &t->index->exact;
-    const bool nested = t->index->target.lead < t->index->target.quantiser->item_bits,
-               kept = target->keep != THR_DTYPE_NONE;
+    const thr_scan_corpus *corpus = &t->index->exact;
+    const bool nested = t->index->corpus.lead < t->index->corpus.quantiser->item_bits,
+               kept = corpus->keep != THR_DTYPE_NONE;
     const double row_ns =
-        kept ? CANDIDATE_NS + (double)(target->quantiser->n_dims * thr_dtype_size(target->keep)) / BYTES_A_NS : 0;
+        kept ? CANDIDATE_NS + (double)(corpus->quantiser->n_dims * thr_dtype_size(corpus->keep)) / BYTES_A_NS : 0;
     double least = INFINITY;
-    *survivors = *candidates = target->n_rows;
+    *survivors = *candidates = corpus->n_rows;
     for (size_t a = 0; a < t->n_counts; a++)
         for (size_t b = nested ? 0 : a; b <= a; b++) {
             const double cost = (nested ? SURVIVOR_NS * (double)t->counts[a] : 0) + row_ns * (double)t->counts[b];
@@ -199,7 +199,7 @@ static uint64_t in_proportion(uint64_t count, size_t k, uint64_t n_items) {
 }
 
 static void choose_all(const tuner *t, thr_tuning *tuning) {
-    const uint64_t n_items = t->index->target.n_rows;
+    const uint64_t n_items = t->index->corpus.n_rows;
     tuning->n_queries = t->queries->rows.n_rows;
     for (size_t r = 0; r < THR_TUNED_RECALLS; r++) {
         uint64_t *survivors = tuning->at[r].survivors, *candidates = tuning->at[r].candidates;
@@ -222,7 +222,7 @@ static uint64_t rows_to_rank(uint64_t n_items) {
 thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning,
                                      thr_error *err) {
     thr_context *context = index->context;
-    const uint64_t n_items = index->target.n_rows;
+    const uint64_t n_items = index->corpus.n_rows;
     tuner t = {.index = index, .queries = queries, .err = err, .embedder.context = context};
     t.embedder.tower = index->manifest.model.n_inputs != 0 ? index->model.tower : NULL;
     thr_status status = THR_OK;

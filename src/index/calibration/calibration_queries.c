@@ -18,11 +18,11 @@ static const double MOST_PRODUCTS = 4e10;
 enum { FEWEST_QUERIES = 100, EACH_QUERY_ITEMS = 8 };
 
 static uint64_t affordable(const thr_index *index, uint64_t wanted) {
-    const double each = (double)index->target.n_rows * index->exact.quantiser->n_dims;
+    const double each = (double)index->corpus.n_rows * index->exact.quantiser->n_dims;
     uint64_t n = (uint64_t)(MOST_PRODUCTS / each);
     n = n < FEWEST_QUERIES ? FEWEST_QUERIES : n;
     n = n < wanted ? n : wanted;
-    return n < index->target.n_rows / EACH_QUERY_ITEMS ? n : index->target.n_rows / EACH_QUERY_ITEMS;
+    return n < index->corpus.n_rows / EACH_QUERY_ITEMS ? n : index->corpus.n_rows / EACH_QUERY_ITEMS;
 }
 
 /* A random row from the i-th of n equal ranges of all rows. */
@@ -41,12 +41,12 @@ thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, c
     thr_status status = THR_OK;
     if (!kept && n > sample->n_rows)
         n = sample->n_rows;
-    if (index->target.n_rows < THR_TUNE_LEAST_ITEMS || n < THR_TUNE_LEAST_QUERIES)
+    if (index->corpus.n_rows < THR_TUNE_LEAST_ITEMS || n < THR_TUNE_LEAST_QUERIES)
         return THR_OK;
     THR_TRY_OUT(thr_alloc(index->context, (size_t)n, sizeof *rows, &rows, "calibration", err));
     THR_TRY_OUT(thr_alloc(index->context, (size_t)n, n_dims * sizeof *vectors, &vectors, "calibration", err));
     for (uint64_t i = 0; i < n; i++) {
-        const uint64_t at = pick(kept ? index->target.n_rows : sample->n_rows, n, i, &rng);
+        const uint64_t at = pick(kept ? index->corpus.n_rows : sample->n_rows, n, i, &rng);
         rows[i] = kept ? at : sample_rows[at];
         if (kept)
             thr_index_row_vector(index, at, vectors + i * n_dims);
@@ -104,10 +104,10 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds a model's codes, all of which a search reads: there is nothing to calibrate",
                         index->manifest_path);
-    if (index->target.n_rows < THR_TUNE_LEAST_ITEMS)
+    if (index->corpus.n_rows < THR_TUNE_LEAST_ITEMS)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: an index of %" PRIu64 " items is searched exactly, there is nothing to calibrate",
-                        index->manifest_path, index->target.n_rows);
+                        index->manifest_path, index->corpus.n_rows);
     if (index->live.words != NULL)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: has rows of removed items, which a calibration cannot skip: %s",
                         index->manifest_path,

@@ -14,7 +14,7 @@ static const double SCAN_RATE = 25e9; /* bytes of codes per second that a CPU is
 static thr_status copy_codes(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     const thr_index *index = object;
     thr_store *store;
-    const thr_status status = thr_store_create(index->context, devices, &index->target, &store, err);
+    const thr_status status = thr_store_create(index->context, devices, &index->corpus, &store, err);
     *copy = store;
     return status;
 }
@@ -70,7 +70,7 @@ static thr_status get_codes(fused *f, const thr_devices *devices, thr_error *err
     first.n = 1;
     if (devices->n > 1) {
         f->own_codes = true;
-        return thr_store_create(f->index->context, &first, &f->index->target, &f->codes, err);
+        return thr_store_create(f->index->context, &first, &f->index->corpus, &f->codes, err);
     }
     use.forced = true;
     THR_TRY(thr_device_enter(&f->index->codes, &use, &f->codes, err));
@@ -126,26 +126,26 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
                           const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err) {
     thr_error why = {.status = THR_OK};
-    thr_scan_target target = index->target;
+    thr_scan_corpus corpus = index->corpus;
     bool done = false;
-    target.hits = hits;
+    corpus.hits = hits;
     if (!options->exact)
-        THR_TRY(enter(index, queries->n_rows, options, hits, &target.store, err));
-    if (target.store != NULL) {
+        THR_TRY(enter(index, queries->n_rows, options, hits, &corpus.store, err));
+    if (corpus.store != NULL) {
         /*
          * The CPU must search if the codes are not all resident, or if a value is not finite, which need not be in an
          * answer.
          */
-        bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(target.store);
+        bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(corpus.store);
         thr_status status = THR_OK;
         if (!left_to_cpu)
-            status = thr_store_search(scan, &target, queries, options, answers, &why);
+            status = thr_store_search(scan, &corpus, queries, options, answers, &why);
         left_to_cpu = left_to_cpu || (hits != NULL && status == THR_ERANGE);
         THR_TRY(thr_device_leave(hits == NULL ? &index->codes : &index->fused, left_to_cpu ? THR_OK : status, &why,
                                  &done, err));
         if (done && !left_to_cpu)
             return THR_OK;
-        target.store = NULL;
+        corpus.store = NULL;
     }
-    return thr_scan_search(scan, &target, queries, options, answers, err);
+    return thr_scan_search(scan, &corpus, queries, options, answers, err);
 }

@@ -119,7 +119,7 @@ static thr_status make_snapshot(const thr_index *index, thr_index **newer, thr_e
                         .mapped = root->mapped,
                         .cells = root->cells,
                         .segments = root->segments,
-                        .target = root->target,
+                        .corpus = root->corpus,
                         .exact = root->exact,
                         .live = root->live,
                         .model = root->model,

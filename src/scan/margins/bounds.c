@@ -23,7 +23,7 @@
  * without a centre h = t, so the cosine of the angle is at least h / (|p| max|r|).
  *
  * Rounding. Factors and offsets are bfloat16 in leads and narrow records, each with a relative error e of at most 2^-8.
- * The target's errors are those of codes with the factors as stored, (1 + e) x, with
+ * The corpus's errors are those of codes with the factors as stored, (1 + e) x, with
  *
  *   |(1 + e) x - r|^2 = (1 + 2 e) |x - r|^2 + e^2 |x|^2,
  *
@@ -45,40 +45,40 @@ static const double UNIT = 0x1p-24;
 static const double SMALLEST = 0x1p-140; /* products underflow float32 below this, per dimension */
 static const double ROTATING = 96;
 
-static double dims(const thr_scan_target *target) {
-    return (double)target->quantiser->n_dims;
+static double dims(const thr_scan_corpus *corpus) {
+    return (double)corpus->quantiser->n_dims;
 }
 
 /* Relative rounding error of a sum of n_dims products. */
-static double summing(const thr_scan_target *target) {
-    return (dims(target) / 16 + 16) * UNIT;
+static double summing(const thr_scan_corpus *corpus) {
+    return (dims(corpus) / 16 + 16) * UNIT;
 }
 
 /* Relative rounding error of all operations on a query, a row and their product. */
-static double arithmetic(const thr_scan_target *target) {
-    return (dims(target) / 16 + 128) * 4 * UNIT;
+static double arithmetic(const thr_scan_corpus *corpus) {
+    return (dims(corpus) / 16 + 128) * 4 * UNIT;
 }
 
-double thr_scan_longest_residual(const thr_scan_target *target) {
-    const thr_code_errors *errors = &target->errors;
-    const double length = thr_is_nested(target) ? fmin((double)errors->lead_length, (double)errors->full_length)
+double thr_scan_longest_residual(const thr_scan_corpus *corpus) {
+    const thr_code_errors *errors = &corpus->errors;
+    const double length = thr_is_nested(corpus) ? fmin((double)errors->lead_length, (double)errors->full_length)
                                                 : (double)errors->full_length;
-    return length * STORED * (1 + arithmetic(target));
+    return length * STORED * (1 + arithmetic(corpus));
 }
 
-static double centre_length(const thr_scan_target *target, const thr_kernels *kernels) {
-    const thr_quantiser *quantiser = target->quantiser;
+static double centre_length(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
+    const thr_quantiser *quantiser = corpus->quantiser;
     return quantiser->centre == NULL ? 0 : sqrt(kernels->sum_squares(quantiser->centre, quantiser->n_dims));
 }
 
 /* ------------------------------------------------------------------------------------------------ kept vectors */
 
 /* The largest stored inverse norm; rows of norm 0 have 0. */
-static double largest_inverse_norm(const thr_scan_target *target) {
+static double largest_inverse_norm(const thr_scan_corpus *corpus) {
     float largest = 0;
-    for (size_t s = 0; s < target->n_segments; s++)
-        for (uint32_t i = 0; i < target->segments[s].n_items; i++)
-            largest = fmaxf(largest, target->segments[s].inverse_norms[i]);
+    for (size_t s = 0; s < corpus->n_segments; s++)
+        for (uint32_t i = 0; i < corpus->segments[s].n_items; i++)
+            largest = fmaxf(largest, corpus->segments[s].inverse_norms[i]);
     return (double)largest;
 }
 
@@ -87,11 +87,11 @@ static double largest_inverse_norm(const thr_scan_target *target) {
  * 127th of the largest value. Cosine: two directions differ by at most twice the distance over the length of either
  * vector.
  */
-double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels) {
-    const double root = sqrt(dims(target));
-    const bool unit = target->metric == THR_METRIC_COSINE;
-    const double longest = unit ? 1 : centre_length(target, kernels) + thr_scan_longest_residual(target);
-    switch (target->keep) {
+double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
+    const double root = sqrt(dims(corpus));
+    const bool unit = corpus->metric == THR_METRIC_COSINE;
+    const double longest = unit ? 1 : centre_length(corpus, kernels) + thr_scan_longest_residual(corpus);
+    switch (corpus->keep) {
     case THR_DTYPE_F32:
         return 0;
     case THR_DTYPE_I8:
@@ -99,7 +99,7 @@ double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *ker
     case THR_DTYPE_F16: {
         if (!unit)
             return 0x1p-11 * longest + root * 0x1p-25;
-        const double lost = root * 0x1p-25 * largest_inverse_norm(target);
+        const double lost = root * 0x1p-25 * largest_inverse_norm(corpus);
         return lost < 0.25 ? 2 * (0x1p-11 + 1.5 * lost) : (double)INFINITY;
     }
     default:
@@ -122,7 +122,7 @@ static int rest_at(const thr_scan_query *query, uint32_t dim) {
 
 /* |p - length b / |b||: the distance of p from its code b, scaled to the given length. */
 static double distance_to_code(const thr_scan_query *query, const float *part, double length, integer_at *at) {
-    const uint32_t n_dims = query->target->quantiser->n_dims;
+    const uint32_t n_dims = query->corpus->quantiser->n_dims;
     double square = 0, sum = 0;
     for (uint32_t d = 0; d < n_dims; d++)
         square += (double)at(query, d) * at(query, d);
@@ -135,21 +135,21 @@ static double distance_to_code(const thr_scan_query *query, const float *part, d
 }
 
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
-    const thr_scan_target *target = query->target;
-    query->errors = (thr_query_errors){.size = target->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
-                                       .centre = centre_length(target, query->kernels),
+    const thr_scan_corpus *corpus = query->corpus;
+    query->errors = (thr_query_errors){.size = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
+                                       .centre = centre_length(corpus, query->kernels),
                                        .length = length,
                                        .code = distance_to_code(query, part, length, code_at)};
-    if (thr_is_nested(target))
+    if (thr_is_nested(corpus))
         query->errors.rest = distance_to_code(query, part, length, rest_at);
 }
 
 double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error) {
-    const thr_scan_target *target = query->target;
+    const thr_scan_corpus *corpus = query->corpus;
     const thr_query_errors *e = &query->errors;
-    const double rounding = summing(target), lost = dims(target) * SMALLEST;
-    const double longest = e->centre + thr_scan_longest_residual(target) + kept_error;
-    switch (target->metric) {
+    const double rounding = summing(corpus), lost = dims(corpus) * SMALLEST;
+    const double longest = e->centre + thr_scan_longest_residual(corpus) + kept_error;
+    switch (corpus->metric) {
     case THR_METRIC_COSINE:
         return score - 2 * rounding - kept_error;
     case THR_METRIC_IP:
@@ -167,17 +167,17 @@ double thr_scan_true_score(const thr_scan_query *query, double score, double kep
  */
 static double sum_of_sizes(const thr_scan_query *query, double code_length) {
     const thr_query_errors *e = &query->errors;
-    const double residual = thr_scan_longest_residual(query->target);
-    if (query->target->metric == THR_METRIC_L2)
+    const double residual = thr_scan_longest_residual(query->corpus);
+    if (query->corpus->metric == THR_METRIC_L2)
         return 2 * e->length * code_length + residual * residual + e->length * e->length;
     return (e->length + e->size) * (code_length + e->centre) + fabs((double)query->weight) * residual;
 }
 
 double thr_scan_largest_offset(const thr_scan_query *query) {
-    const double residual = thr_scan_longest_residual(query->target);
-    if (query->target->metric == THR_METRIC_L2)
+    const double residual = thr_scan_longest_residual(query->corpus);
+    if (query->corpus->metric == THR_METRIC_L2)
         return residual * residual;
-    return query->target->quantiser->centre != NULL ? fabs((double)query->weight) * residual : 0;
+    return query->corpus->quantiser->centre != NULL ? fabs((double)query->weight) * residual : 0;
 }
 
 /*
@@ -202,27 +202,27 @@ static double least_centred_quotient(const thr_scan_query *query, double score, 
 }
 
 double thr_scan_residual_sine(const thr_scan_query *query, double score) {
-    const thr_scan_target *target = query->target;
-    const double length = query->errors.length, residual = thr_scan_longest_residual(target);
+    const thr_scan_corpus *corpus = query->corpus;
+    const double length = query->errors.length, residual = thr_scan_longest_residual(corpus);
     if (!(length > 0 && residual > 0))
         return 1;
-    if (target->metric == THR_METRIC_L2)
+    if (corpus->metric == THR_METRIC_L2)
         return fmin(1, sqrt(fmax(-score, 0)) / length * (1 + 4 * UNIT) + 4 * UNIT);
-    const double slack = arithmetic(target) * sum_of_sizes(query, residual), product = score - slack;
+    const double slack = arithmetic(corpus) * sum_of_sizes(query, residual), product = score - slack;
     double quotient = (product - (double)query->bias - thr_scan_largest_offset(query)) / residual;
-    if (target->metric == THR_METRIC_COSINE && target->quantiser->centre != NULL)
+    if (corpus->metric == THR_METRIC_COSINE && corpus->quantiser->centre != NULL)
         quotient = fmax(quotient, least_centred_quotient(query, product, slack));
     const double cosine = fmin(1, fmax(0, quotient / length));
     return sqrt(1 - cosine * cosine);
 }
 
 double thr_scan_to_collector(const thr_scan_query *query, double score) {
-    return (score - (double)query->bias) / (thr_has_factors(query->target) ? 1 : (double)query->code.gain);
+    return (score - (double)query->bias) / (thr_has_factors(query->corpus) ? 1 : (double)query->code.gain);
 }
 
 /* An upper bound of |x - r|, including the rounding errors of the measured error and length. */
-static double code_distance(const thr_scan_target *target, double error, double length) {
-    const double rounding = summing(target) + (target->quantiser->rotation != NULL ? ROTATING * UNIT : 0);
+static double code_distance(const thr_scan_corpus *corpus, double error, double length) {
+    const double rounding = summing(corpus) + (corpus->quantiser->rotation != NULL ? ROTATING * UNIT : 0);
     return STORED * sqrt(error * error + 8 * rounding * length * length) + SHORTEST;
 }
 
@@ -233,36 +233,36 @@ static double code_distance(const thr_scan_target *target, double error, double 
  */
 static double least_estimate(const thr_scan_query *query, double score, double length, double error, double code_length,
                              double code_error, double relative) {
-    const thr_scan_target *target = query->target;
+    const thr_scan_corpus *corpus = query->corpus;
     /* Flat cosine codes give no estimate for rows without direction, whose score is 0. */
-    if (!(length > 0) || !isfinite(score) || (!thr_has_factors(target) && score <= 0))
+    if (!(length > 0) || !isfinite(score) || (!thr_has_factors(corpus) && score <= 0))
         return (double)-INFINITY;
-    const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
-    const double product = code_distance(target, error, length) * p * thr_scan_residual_sine(query, score) +
+    const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
+    const double product = code_distance(corpus, error, length) * p * thr_scan_residual_sine(query, score) +
                            code_error + relative * (length * p + code_error);
-    const double slack = arithmetic(target) * (sum_of_sizes(query, code_length) + fabs(score));
+    const double slack = arithmetic(corpus) * (sum_of_sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
     /* Codes without factors are divided by their own length |b| = |x| / factor; |x| is at least |r|, which is 1. */
-    const double divisor = !thr_has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
+    const double divisor = !thr_has_factors(corpus) && least > 0 ? length * (1 + arithmetic(corpus)) : 1;
     return thr_scan_to_collector(query, least / divisor);
 }
 
 double thr_scan_least_screened(const thr_scan_query *query, float score, double kept_error) {
-    const thr_code_errors *errors = &query->target->errors;
+    const thr_code_errors *errors = &query->corpus->errors;
     const double truth = thr_scan_true_score(query, (double)score, kept_error);
-    const bool nested = thr_is_nested(query->target);
+    const bool nested = thr_is_nested(query->corpus);
     const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
     const double error = (double)(nested ? errors->lead_error : errors->full_error);
     return least_estimate(query, truth, length, error, length, length * query->errors.code, nested ? BFLOAT16 : 0);
 }
 
-double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidate *items, size_t n) {
-    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
-                                                       target->lead, target->segments->lead_offsets);
+double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidate *items, size_t n) {
+    const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
+                                                       corpus->lead, corpus->segments->lead_offsets);
     const size_t size = thr_record_size(shape);
     float largest = 0;
     for (size_t i = 0; i < n; i++) {
-        const thr_segment *segment = thr_scan_segment_of(target, items[i].row);
+        const thr_segment *segment = thr_scan_segment_of(corpus, items[i].row);
         float factor, offset;
         thr_code_record_read_head(shape, segment->records + (items[i].row - segment->first_row) * size, &factor,
                                   &offset);
@@ -272,13 +272,13 @@ double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidat
 }
 
 double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
-    const thr_scan_target *target = query->target;
-    const thr_code_errors *errors = &target->errors;
-    const uint32_t n_rest = target->quantiser->item_bits - target->lead;
-    const double unit = largest_factor * sqrt(dims(target)), top = (double)(1u << n_rest);
+    const thr_scan_corpus *corpus = query->corpus;
+    const thr_code_errors *errors = &corpus->errors;
+    const uint32_t n_rest = corpus->quantiser->item_bits - corpus->lead;
+    const double unit = largest_factor * sqrt(dims(corpus)), top = (double)(1u << n_rest);
     const double length = STORED * (double)errors->full_length, rest = unit * (top - 1);
-    const double lead = fmin(unit * top * (double)((1u << target->lead) - 1), length + rest);
+    const double lead = fmin(unit * top * (double)((1u << corpus->lead) - 1), length + rest);
     return least_estimate(
         query, thr_scan_true_score(query, (double)score, kept_error), length, (double)errors->full_error, lead + rest,
-        lead * query->errors.code + rest * query->errors.rest, target->quantiser->item_bits > 4 ? 0 : BFLOAT16);
+        lead * query->errors.code + rest * query->errors.rest, corpus->quantiser->item_bits > 4 ? 0 : BFLOAT16);
 }

@@ -14,7 +14,7 @@
  * An upper bound of the distance between a kept vector and the vector that was encoded (for cosine: between the two
  * scaled to length 1); infinity if no bound is known. Cost: for cosine and float16 a pass over the inverse norms.
  */
-double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels);
+double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels);
 
 /* Fill in query->errors, once query's codes are made. part is the coded part p of the query, length its length. */
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length);
@@ -29,7 +29,7 @@ double thr_scan_least_screened(const thr_scan_query *query, float score, double 
 double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor);
 
 /* The largest factor in the records of n items. */
-double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidate *items, size_t n);
+double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidate *items, size_t n);
 
 /* ------------------------------------------------------------------------------------------------ their parts */
 
@@ -37,7 +37,7 @@ double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidat
 double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error);
 
 /* Upper bounds over all items: the length of a residual; the part of an estimate that comes from the item's offset. */
-double thr_scan_longest_residual(const thr_scan_target *target);
+double thr_scan_longest_residual(const thr_scan_corpus *corpus);
 double thr_scan_largest_offset(const thr_scan_query *query);
 
 /* An upper bound of the sine of the angle between p and the residual of an item whose true score is at least score. */

@@ -16,7 +16,7 @@ void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *it
 }
 
 void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
-    out->factor = thr_scan_largest_factor(job->target, items, n);
+    out->factor = thr_scan_largest_factor(job->corpus, items, n);
 }
 
 void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out) {

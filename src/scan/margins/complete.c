@@ -75,11 +75,11 @@ static double miss_of(const thr_job *job, double share) {
  * less among the rows near a query.
  */
 static double mean_factor(const thr_job *job, const thr_candidate *best, size_t n,
-                          double (*factor)(const thr_scan_target *, uint64_t)) {
+                          double (*factor)(const thr_scan_corpus *, uint64_t)) {
     const size_t used = n < MOST_FACTORS ? n : MOST_FACTORS;
     double sum = 0;
     for (size_t i = 0; i < used; i++)
-        sum += factor(job->target, best[(2 * i + 1) * n / (2 * used)].row);
+        sum += factor(job->corpus, best[(2 * i + 1) * n / (2 * used)].row);
     return used == 0 ? 0 : sum / (double)used;
 }
 
@@ -95,7 +95,7 @@ static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_
 /* Refine the best few rows, then all rows that can still be among the best k. */
 static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;
-    const bool nested = thr_is_nested(job->target), bounded = thr_answer_is_bounded(job, query);
+    const bool nested = thr_is_nested(job->corpus), bounded = thr_answer_is_bounded(job, query);
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n, first = first_rows(job, n);
     size_t kept = first;
@@ -115,7 +115,7 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, t
     const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
     for (size_t i = first; i < n && margin->noise.known; i++)
         if ((double)items[i].score >= least &&
-            (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->target, items[i].row) >= least))
+            (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->corpus, items[i].row) >= least))
             items[kept++] = items[i];
     thr_scan_refine(query, lane, items + first, kept - first);
     lane->collector.n = kept;
@@ -137,7 +137,7 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
     const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     radius->screen_z = thr_scan_margin_z(best, reach, noise * factor, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
-    if (thr_is_nested(job->target))
+    if (thr_is_nested(job->corpus))
         radius->rescore_z = rescore_z(job, margin, best, reach);
 }
 

@@ -12,16 +12,16 @@ static const double ROUNDING = 0x1p-20;  /* relative, of the terms of an estimat
 static const double SMALLEST = 0x1p-120; /* products underflow float32 below this */
 
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
-    const thr_scan_target *target = job->target;
-    const bool nested = thr_is_nested(target);
+    const thr_scan_corpus *corpus = job->corpus;
+    const bool nested = thr_is_nested(corpus);
     thr_scan_query screen = *query, rescoring = *query;
     *margin = (thr_margin){.screen = *query, .rescoring = *query};
-    if (!thr_has_factors(target))
+    if (!thr_has_factors(corpus))
         return false;
     if (!thr_scan_unbias_screen(&screen))
         return false;
     /* Without vectors the biased estimates of the rescoring are the answer, so they are not changed. */
-    if (nested && target->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
+    if (nested && corpus->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
     const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
     if (noise.known)
@@ -86,7 +86,7 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
 
 float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row) {
     const float least = thr_select_answers_least(job->answers, row);
-    if (least == -INFINITY || job->target->hits != NULL)
+    if (least == -INFINITY || job->corpus->hits != NULL)
         return -INFINITY;
     if (job->exact)
         return least;

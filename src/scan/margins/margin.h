@@ -72,7 +72,7 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 double thr_scan_margin_threshold(const thr_scan_query *query, float least_score);
 
 /*
- * Reduce the radius's margins, given the best rows of the job's target so far: rows far above the least score are
+ * Reduce the radius's margins, given the best rows of the job's corpus so far: rows far above the least score are
  * hardly ever dropped. On entry radius has the job's margins.
  */
 void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
@@ -86,7 +86,7 @@ float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, con
 
 /*
  * In scan.c: find the answer to one query, a matrix of one row, as thr_scan_search does, on one lane with capacity for
- * the job. *margin receives the query's margins; it borrows the lane's memory, and the job's target and filter.
+ * the job. *margin receives the query's margins; it borrows the lane's memory, and the job's corpus and filter.
  * THR_ENOMEM; and what the hits callbacks return.
  */
 thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_lane *lane, thr_margin *margin,

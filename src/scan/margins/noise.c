@@ -70,18 +70,18 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query) {
     return lead >= LEAST_COSINE && rest >= LEAST_COSINE;
 }
 
-double thr_scan_screen_factor(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_scan_segment_of(target, row);
+double thr_scan_screen_factor(const thr_scan_corpus *corpus, uint64_t row) {
+    const thr_segment *segment = thr_scan_segment_of(corpus, row);
     const uint64_t item = row - segment->first_row;
     if (segment->records == NULL)
         return (double)segment->factors[item];
     return (double)thr_bf16_to_f32(segment->leads[segment->lead_offsets ? 2 * item : item]);
 }
 
-double thr_scan_record_factor(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_scan_segment_of(target, row);
-    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
-                                                       target->lead, segment->lead_offsets);
+double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row) {
+    const thr_segment *segment = thr_scan_segment_of(corpus, row);
+    const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
+                                                       corpus->lead, segment->lead_offsets);
     float factor, offset;
     thr_code_record_read_head(shape, segment->records + (row - segment->first_row) * thr_record_size(shape), &factor,
                               &offset);
@@ -112,7 +112,7 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
 
 /* The mean |b|^2 over the codes of the first block. */
 static double mean_square(const thr_scan_query *query) {
-    const thr_segment *segment = query->target->segments;
+    const thr_segment *segment = query->corpus->segments;
     const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
     uint32_t squares[THR_BLOCK_ITEMS];
     double sum = 0;
@@ -126,7 +126,7 @@ static double mean_square(const thr_scan_query *query) {
 static double query_noise(const thr_scan_query *screen) {
     const thr_query_errors *e = &screen->errors;
     const double cosine = cosine_of(e->length, e->code), tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
-    const double times = screen->target->metric == THR_METRIC_L2 ? 2 : 1;
+    const double times = screen->corpus->metric == THR_METRIC_L2 ? 2 : 1;
     return times * e->length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
 }
 
@@ -148,8 +148,8 @@ static double standard_error(const float *errors, size_t n) {
 
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane) {
-    const thr_scan_target *target = job->target;
-    const bool nested = thr_is_nested(target), vectors = target->keep != THR_DTYPE_NONE;
+    const thr_scan_corpus *corpus = job->corpus;
+    const bool nested = thr_is_nested(corpus), vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
     size_t n = take_sample(job, screen, lane), used = 0;
@@ -163,8 +163,8 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
     if (vectors)
         thr_scan_refine(screen, lane, items, n);
     for (size_t i = 0; i < n; i++) {
-        const double factor = thr_scan_screen_factor(target, items[i].row);
-        const double record = nested ? thr_scan_record_factor(target, items[i].row) : factor;
+        const double factor = thr_scan_screen_factor(corpus, items[i].row);
+        const double record = nested ? thr_scan_record_factor(corpus, items[i].row) : factor;
         const double score = (double)(vectors ? items[i].score : rescored[i]);
         if (!(factor > 0 && record > 0))
             continue; /* a residual of length 0 has no error */

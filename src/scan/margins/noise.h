@@ -36,8 +36,8 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
                                  thr_lane *lane);
 
 /* The factor by which the screen multiplies a row, and the one in its record, by which the rescoring does. */
-double thr_scan_screen_factor(const thr_scan_target *target, uint64_t row);
-double thr_scan_record_factor(const thr_scan_target *target, uint64_t row);
+double thr_scan_screen_factor(const thr_scan_corpus *corpus, uint64_t row);
+double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row);
 
 /* The z that a standard normal number exceeds with this probability, in (0, 0.5]. */
 double thr_scan_normal_quantile(double probability);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* corpus.c - reading two texts side by side; pairs that cannot be learned from are skipped. */
-#include "align/corpus.h"
+/* parallel_text.c - reading two texts side by side; pairs that cannot be learned from are skipped. */
+#include "align/parallel_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static thr_status add_line(thr_context *context, thr_align_side *side, const spl
     return THR_OK;
 }
 
-static thr_status add_pair(thr_context *context, const split_line lines[2], thr_align_corpus *c, thr_error *err) {
+static thr_status add_pair(thr_context *context, const split_line lines[2], thr_align_text *c, thr_error *err) {
     for (int i = 0; i < 2; i++)
         if (lines[i].n_words == 0 || lines[i].n_words > THR_ALIGN_MOST_WORDS) {
             c->n_skipped++;
@@ -64,8 +64,8 @@ static thr_status add_pair(thr_context *context, const split_line lines[2], thr_
 }
 
 /* Read until both texts end. lines: scratch. */
-static thr_status read_pairs(thr_context *context, thr_reader *const readers[2], split_line lines[2],
-                             thr_align_corpus *c, thr_error *err) {
+static thr_status read_pairs(thr_context *context, thr_reader *const readers[2], split_line lines[2], thr_align_text *c,
+                             thr_error *err) {
     for (uint64_t n = 0;; n++) {
         const char *line[2];
         for (int i = 0; i < 2; i++) {
@@ -84,8 +84,8 @@ static thr_status read_pairs(thr_context *context, thr_reader *const readers[2],
     }
 }
 
-thr_status thr_align_corpus_read(thr_context *context, const char *source, const char *target, thr_align_corpus *c,
-                                 thr_error *err) {
+thr_status thr_align_text_read(thr_context *context, const char *source, const char *target, thr_align_text *c,
+                               thr_error *err) {
     thr_reader *readers[2] = {NULL, NULL};
     split_line lines[2] = {{.text = NULL}, {.text = NULL}};
     thr_align_side *const sides[2] = {&c->source, &c->target};
@@ -109,12 +109,12 @@ out:
     return status;
 }
 
-void thr_align_corpus_free(thr_context *context, thr_align_corpus *c) {
+void thr_align_text_free(thr_context *context, thr_align_text *c) {
     thr_align_side *const sides[2] = {&c->source, &c->target};
     for (int i = 0; i < 2; i++) {
         thr_dictionary_free(context, &sides[i]->dictionary);
         thr_release(context, sides[i]->words);
         thr_release(context, sides[i]->starts);
     }
-    *c = (thr_align_corpus){.n_pairs = 0};
+    *c = (thr_align_text){.n_pairs = 0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* corpus.h - parallel text as numbers of words. */
-#ifndef THR_ALIGN_CORPUS_H
-#define THR_ALIGN_CORPUS_H
+/* parallel_text.h - parallel text as numbers of words. */
+#ifndef THR_ALIGN_PARALLEL_TEXT_H
+#define THR_ALIGN_PARALLEL_TEXT_H
 
 #include <thresher/matrix.h>
 
@@ -18,14 +18,14 @@ typedef struct thr_align_side {
 } thr_align_side;
 
 /* Starts zeroed. On the source side word 0 is the empty word, which each sentence begins with (IBM's NULL). */
-typedef struct thr_align_corpus {
+typedef struct thr_align_text {
     uint64_t n_pairs, n_skipped;
     thr_align_side source, target;
-} thr_align_corpus;
+} thr_align_text;
 
-/* Read two texts (thr_align_train). *corpus starts zeroed; the caller frees it, also after an error. */
-thr_status thr_align_corpus_read(thr_context *context, const char *source, const char *target, thr_align_corpus *corpus,
-                                 thr_error *err);
-void thr_align_corpus_free(thr_context *context, thr_align_corpus *corpus);
+/* Read two texts (thr_align_train). *text starts zeroed; the caller frees it, also after an error. */
+thr_status thr_align_text_read(thr_context *context, const char *source, const char *target, thr_align_text *text,
+                               thr_error *err);
+void thr_align_text_free(thr_context *context, thr_align_text *text);
 
 #endif
