@@ -5,9 +5,12 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { GATHER_TRIES = 64 };
 
 void thr_index_writer_options_init(thr_index_writer_options *options) {
     *options = (thr_index_writer_options){.size = sizeof *options};
@@ -85,6 +88,24 @@ void thr_index_writer_free(thr_index_writer *writer) {
 
 /* ------------------------------------------------------------------------------------------------ the queue */
 
+/*
+ * Take the list, with the mutex held. Threads that shared the last flush may be about to call again: let them run, if
+ * there is a CPU's time for them.
+ */
+static thr_write *take_all(thr_index_writer *w) {
+    for (int i = 0; i < GATHER_TRIES && w->n_waiting < w->n_last; i++) {
+        (void)pthread_mutex_unlock(&w->mutex);
+        (void)sched_yield();
+        (void)pthread_mutex_lock(&w->mutex);
+    }
+    thr_write *first = w->first;
+    w->first = NULL;
+    w->last = &w->first;
+    w->n_last = w->n_waiting;
+    w->n_waiting = 0;
+    return first;
+}
+
 /* Do a write, with those of others: as the thread at work, or by waiting for it. */
 static thr_status run(thr_index_writer *w, thr_write *write, thr_index_change *change, thr_error *err) {
     if (w->lock.owner != getpid())
@@ -93,15 +114,14 @@ static thr_status run(thr_index_writer *w, thr_write *write, thr_index_change *c
     (void)pthread_mutex_lock(&w->mutex);
     *w->last = write;
     w->last = &write->next;
+    w->n_waiting++;
     while (!write->done) {
         if (w->busy) {
             (void)pthread_cond_wait(&w->changed, &w->mutex);
             continue;
         }
-        thr_write *first = w->first;
-        w->first = NULL;
-        w->last = &w->first;
         w->busy = true;
+        thr_write *first = take_all(w);
         (void)pthread_mutex_unlock(&w->mutex);
         thr_index_writer_work(w, first);
         (void)pthread_mutex_lock(&w->mutex);

@@ -3,7 +3,8 @@
  * writer.h - an open writer, and the calls that wait for it.
  *
  * One thread at a time is at work: it takes all calls that wait, puts those that are small into one frame of the
- * journal, and flushes it. So calls that come during a flush share the next one.
+ * journal, and flushes it. So calls that come during a flush share the next one. It waits a moment for as many calls as
+ * the last flush had, since threads that were woken together call again at about the same time.
  */
 #ifndef THR_INDEX_CHANGE_WRITER_H
 #define THR_INDEX_CHANGE_WRITER_H
@@ -42,10 +43,11 @@ struct thr_index_writer {
     uint32_t n_dims;
     bool has_names;
 
-    pthread_mutex_t mutex; /* for these four */
+    pthread_mutex_t mutex; /* for those up to n_last */
     pthread_cond_t changed;
     bool busy;
     thr_write *first, **last;
+    uint32_t n_waiting, n_last; /* calls in the list; those of the last group */
 
     /* of the thread at work */
     thr_index *index;    /* shows the newest state; NULL: open it again */
