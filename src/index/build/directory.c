@@ -213,7 +213,8 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
 /* A duplicate of the descriptor has the same lock, which lasts until both are closed. */
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err) {
     survey found;
-    *dir = (thr_build_dir){.context = held->context, .path = held->path, .fd = -1};
+    *dir = (thr_build_dir){
+        .context = held->context, .path = held->path, .fd = -1, .spares = held->spares, .spared = held->spared};
     dir->fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 0);
     if (dir->fd < 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
@@ -257,7 +258,7 @@ thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **pat
 
 typedef struct sweep {
     const thr_manifest *keep; /* NULL: delete all files of this build, and only these */
-    uint32_t build;
+    const thr_build_dir *dir;
 } sweep;
 
 static bool is_listed(const thr_manifest *manifest, const own_name *own) {
@@ -285,10 +286,10 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
 static bool sweep_one(void *arg, int dir_fd, const char *name) {
     const sweep *s = arg;
     own_name own;
-    if (!is_ours(name, &own))
+    if (!is_ours(name, &own) || (s->dir->spares && own.kind != LIST && own.build == s->dir->spared))
         return true;
     bool doomed =
-        s->keep == NULL ? own.kind != LIST && own.build == s->build : own.temporary || !is_listed(s->keep, &own);
+        s->keep == NULL ? own.kind != LIST && own.build == s->dir->build : own.temporary || !is_listed(s->keep, &own);
     if (doomed)
         (void)unlinkat(dir_fd, name, 0);
     return true;
@@ -316,7 +317,7 @@ thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *m
     status = thr_out_publish(&out, err);
     dir->committed = status == THR_OK || holds(path, text, size);
     if (status == THR_OK) {
-        sweep old = {.keep = manifest, .build = dir->build};
+        sweep old = {.keep = manifest, .dir = dir};
         (void)visit_all(dir, sweep_one, &old, NULL);
     }
 out:
@@ -328,7 +329,7 @@ out:
 
 void thr_index_build_dir_close(thr_build_dir *dir) {
     if (dir->fd >= 0 && !dir->committed) {
-        sweep ours = {.keep = NULL, .build = dir->build};
+        sweep ours = {.keep = NULL, .dir = dir};
         (void)visit_all(dir, sweep_one, &ours, NULL);
     }
     if (dir->made && !dir->committed)

@@ -18,6 +18,8 @@ typedef struct thr_build_dir {
     bool made;      /* by this build */
     bool committed; /* the new MANIFEST is in place */
     uint32_t build; /* part of the names of this build's files */
+    bool spares;    /* publish leaves the files of another build, which runs */
+    uint32_t spared;
 } thr_build_dir;
 
 /*
@@ -56,7 +58,7 @@ thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, 
 /* The path of this build's journal. */
 thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err);
 
-/* Write and publish the manifest, then delete all files of builds that it does not name. */
+/* Write and publish the manifest, then delete all files of builds that it does not name, but those of a spared one. */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 
 /* Unlock the directory. Unless the build was published, delete its files, and the directory if the build created it. */

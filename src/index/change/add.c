@@ -147,7 +147,7 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
         status = add(&a, change, err);
     thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
-    if (status == THR_OK)
-        thr_index_maintain(context, dir, held);
+    if (status == THR_OK && held == NULL)
+        thr_index_maintain(context, dir, NULL);
     return status;
 }

@@ -18,8 +18,8 @@ typedef struct thr_addition {
 } thr_addition;
 
 /*
- * Add all rows in one commit, then maintain the segments. held: the lock if the caller has it already, or NULL. Returns
- * as thr_index_add.
+ * Add all rows in one commit. held: the lock if the caller has it already, or NULL; then the segments are maintained.
+ * Returns as thr_index_add.
  */
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);

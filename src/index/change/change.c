@@ -59,6 +59,21 @@ thr_status thr_index_commit_begin(thr_context *context, const char *dir, const t
     return THR_OK;
 }
 
+thr_status thr_index_commit_beside_journal(thr_commit *c, thr_error *err) {
+    const thr_index *root = c->index->root;
+    thr_manifest *m = &c->manifest;
+    THR_TRY(thr_index_commit_resize_live(c, root->n_segment_rows, err));
+    if (root->live.path != NULL) {
+        memcpy(c->live, root->live.map.data, root->live.map.size);
+    } else {
+        memset(c->live, 0, thr_bitmap_words(m->n_rows) * sizeof *c->live);
+        thr_index_live_fill(m, c->live);
+    }
+    m->n_commits = root->n_base_commits + 1;
+    c->beside = true;
+    return THR_OK;
+}
+
 thr_status thr_index_commit_resize_live(thr_commit *c, uint64_t n_rows, thr_error *err) {
     const size_t n_words = thr_bitmap_words(n_rows), n_old = c->live == NULL ? 0 : thr_bitmap_words(c->manifest.n_rows);
     uint64_t *live = NULL;
@@ -105,7 +120,7 @@ static bool has_ids(const thr_manifest *m) {
 
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
-    assert(c->folded || !thr_index_snapshot_has_changes(c->index));
+    assert(c->folded || c->beside || !thr_index_snapshot_has_changes(c->index));
     m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* what was copied from its files is right */
     if (c->learned)

@@ -23,6 +23,7 @@ typedef struct thr_commit {
     uint64_t *live;        /* a bit a row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the manifest's quantiser is the commit's own */
     bool folded;
+    bool beside;                 /* of thr_index_commit_beside_journal */
     uint64_t n_carried, n_calls; /* items and calls of the journal that new_journal wrote */
 } thr_commit;
 
@@ -75,15 +76,39 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
                                         const thr_journal_call *second, thr_error *err);
 
 /*
- * In flush.c: fold in a commit of its own, with a new journal if journal is true, then maintain the segments. Does
- * nothing if the journal has no changes, or if it would only be carried over.
+ * In flush.c: fold in a commit of its own, with a new journal if journal is true. Without a held lock, then maintain
+ * the segments; its holder does so itself, here and after the functions below. Does nothing if the journal has no
+ * changes, or if it would only be carried over.
  */
 thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
                            thr_error *err);
 
+/*
+ * Make a commit that changes segments only: its live rows are those before the journal's calls, and the journal goes
+ * on. THR_ENOMEM.
+ */
+thr_status thr_index_commit_beside_journal(thr_commit *commit, thr_error *err);
+
 /* Publish. manifest.n_items and n_rows are computed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
 void thr_index_commit_end(thr_commit *commit);
+
+/* New segments, which have the items of these rows, in their order. */
+typedef struct thr_rewritten {
+    thr_manifest written; /* has the segments */
+    uint64_t *rows, n_rows;
+} thr_rewritten;
+
+/*
+ * In rewrite.c: write the live items of segments [first, end) to as few as possible. Free *made whatever this returns.
+ */
+thr_status thr_index_commit_write_run(thr_commit *commit, uint32_t first, uint32_t end, thr_rewritten *made,
+                                      thr_error *err);
+void thr_index_rewritten_free(thr_context *context, thr_rewritten *made);
+
+/* In rewrite.c: put these in the place of segments [first, end). Items that are no longer live are not live there. */
+thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t end, const thr_rewritten *made,
+                                    thr_error *err);
 
 /*
  * In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. Codes and
@@ -116,8 +141,8 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * In maintain.c: write segments again where merge_policy.h requires it, a commit each. Errors are ignored: the next
- * change tries again.
+ * In maintain.c: write segments again where merge_policy.h requires it (merge.h), a commit each. Errors are ignored:
+ * the next change tries again.
  */
 void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held);
 

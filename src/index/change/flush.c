@@ -36,7 +36,7 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
     if (status == THR_OK)
         status = flush(&commit, journal, &done, err);
     thr_index_commit_end(&commit);
-    if (status == THR_OK && done)
-        thr_index_maintain(context, dir, held);
+    if (status == THR_OK && done && held == NULL)
+        thr_index_maintain(context, dir, NULL);
     return status;
 }

@@ -201,9 +201,7 @@ out:
     return status;
 }
 
-/* A write that is a commit of its own. */
-static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
-    thr_index_writer_close_index(w);
+static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error *err) {
     switch (write->kind) {
     case THR_WRITE_ADD:
         return add_segment(w, write, err);
@@ -216,6 +214,14 @@ static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_erro
         return thr_index_compact_held(w->context, w->dir, &w->lock, write->kind == THR_WRITE_RECODE, &write->change,
                                       err);
     }
+}
+
+/* A write that is a commit of its own. */
+static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
+    thr_index_writer_close_index(w);
+    THR_TRY(commit_alone(w, write, err));
+    thr_index_writer_committed(w);
+    return THR_OK;
 }
 
 /* Whether a write fits into the journal. */
@@ -231,6 +237,16 @@ static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *wr
     const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / LARGE_WRITE_DIVISOR
                        : write->kind == THR_WRITE_REMOVE ? write->n_removed <= MOST_REMOVED
                                                          : false;
+    if (write->kind == THR_WRITE_MERGE_BEGIN || write->kind == THR_WRITE_MERGE_END) {
+        commit_frame(w, first);
+        if (write->kind == THR_WRITE_MERGE_BEGIN) {
+            thr_index_writer_begin_merge(w);
+        } else {
+            thr_index_writer_close_index(w);
+            thr_index_writer_end_merge(w);
+        }
+        return THR_OK;
+    }
     if (w->codes_only || !small) {
         commit_frame(w, first);
         return write_directly(w, write, err);
@@ -240,6 +256,7 @@ static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *wr
         commit_frame(w, first);
         thr_index_writer_close_index(w);
         THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
+        thr_index_writer_committed(w);
         THR_TRY(be_ready(w, err));
     }
     if (!fits(w, write))

@@ -5,12 +5,8 @@
 #include "base/error.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { GATHER_TRIES = 64 };
 
 void thr_index_writer_options_init(thr_index_writer_options *options) {
     *options = (thr_index_writer_options){.size = sizeof *options};
@@ -50,6 +46,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_writer_options, journal_rows),
                              "thr_index_writer_options", err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *w, &w, "a writer", err));
+    w->merge_in_calls = complete.merge_in_calls;
     w->context = w->frame.context = w->journal.context = thr_context_retain(context);
     w->lock.fd = w->journal.fd = -1;
     w->last = &w->first;
@@ -62,6 +59,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     THR_TRY_OUT(look_at_index(w, complete.journal_rows, err));
     THR_TRY_OUT(thr_grow(context, &w->frame.bytes, &w->frame.capacity, THR_FRAME_HEADER, 1, "the journal", err));
     thr_index_frame_begin(&w->frame);
+    thr_index_writer_start_merger(w);
     *writer = w;
     w = NULL;
 out:
@@ -73,6 +71,7 @@ void thr_index_writer_free(thr_index_writer *writer) {
     if (writer == NULL)
         return;
     thr_context *context = writer->context;
+    thr_index_writer_join_merger(writer);
     thr_index_writer_close_index(writer);
     writer->lock.context = context;
     thr_index_build_dir_close(&writer->lock);
@@ -84,58 +83,6 @@ void thr_index_writer_free(thr_index_writer *writer) {
     thr_release(context, writer->dir);
     thr_release(context, writer);
     thr_context_free(context);
-}
-
-/* ------------------------------------------------------------------------------------------------ the queue */
-
-/*
- * Take the list, with the mutex held. Threads that shared the last flush may be about to call again: let them run, if
- * there is a CPU's time for them.
- */
-static thr_write *take_all(thr_index_writer *w) {
-    for (int i = 0; i < GATHER_TRIES && w->n_waiting < w->n_last; i++) {
-        (void)pthread_mutex_unlock(&w->mutex);
-        (void)sched_yield();
-        (void)pthread_mutex_lock(&w->mutex);
-    }
-    thr_write *first = w->first;
-    w->first = NULL;
-    w->last = &w->first;
-    w->n_last = w->n_waiting;
-    w->n_waiting = 0;
-    return first;
-}
-
-/* Do a write, with those of others: as the thread at work, or by waiting for it. */
-static thr_status run(thr_index_writer *w, thr_write *write, thr_index_change *change, thr_error *err) {
-    if (w->lock.owner != getpid())
-        return thr_fail(err, THR_EINVAL,
-                        "%s: the writer belongs to the process that opened it: open one in this process", w->dir);
-    (void)pthread_mutex_lock(&w->mutex);
-    *w->last = write;
-    w->last = &write->next;
-    w->n_waiting++;
-    while (!write->done) {
-        if (w->busy) {
-            (void)pthread_cond_wait(&w->changed, &w->mutex);
-            continue;
-        }
-        w->busy = true;
-        thr_write *first = take_all(w);
-        (void)pthread_mutex_unlock(&w->mutex);
-        thr_index_writer_work(w, first);
-        (void)pthread_mutex_lock(&w->mutex);
-        for (thr_write *done = first, *next; done != NULL; done = next) {
-            next = done->next;
-            done->done = true;
-        }
-        w->busy = false;
-        (void)pthread_cond_broadcast(&w->changed);
-    }
-    (void)pthread_mutex_unlock(&w->mutex);
-    if (change != NULL)
-        *change = write->status == THR_OK ? write->change : (thr_index_change){0};
-    return thr_pass_on(write->status, &write->error, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ calls */
@@ -182,7 +129,7 @@ static thr_status add_rows(thr_index_writer *w, const thr_matrix *rows, thr_writ
     THR_TRY(thr_alloc(w->context, (size_t)rows->n_rows, w->n_dims * sizeof(float), owned, "rows", err));
     THR_TRY(thr_matrix_to_f32(rows, 0, rows->n_rows, *owned));
     write->vectors = *owned;
-    return run(w, write, change, err);
+    return thr_index_writer_run(w, write, change, err);
 }
 
 static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
@@ -217,21 +164,21 @@ thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids
     if (writer == NULL || (ids == NULL && n_ids > 0))
         return thr_fail(err, THR_EINVAL, "removing items needs a writer and ids");
     thr_write write = {.kind = THR_WRITE_REMOVE, .removed = ids, .n_removed = n_ids};
-    return run(writer, &write, change, err);
+    return thr_index_writer_run(writer, &write, change, err);
 }
 
 thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err) {
     if (writer == NULL)
         return thr_fail(err, THR_EINVAL, "a flush needs a writer");
     thr_write write = {.kind = THR_WRITE_FLUSH};
-    return run(writer, &write, NULL, err);
+    return thr_index_writer_run(writer, &write, NULL, err);
 }
 
 static thr_status compact(thr_index_writer *writer, bool recode, thr_index_change *change, thr_error *err) {
     if (writer == NULL)
         return thr_fail(err, THR_EINVAL, "compacting an index needs a writer");
     thr_write write = {.kind = recode ? THR_WRITE_RECODE : THR_WRITE_COMPACT};
-    return run(writer, &write, change, err);
+    return thr_index_writer_run(writer, &write, change, err);
 }
 
 thr_status thr_index_writer_compact(thr_index_writer *writer, thr_index_change *change, thr_error *err) {

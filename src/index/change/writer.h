@@ -11,14 +11,22 @@
 
 #include "index/build/directory.h"
 #include "index/build/ids.h"
-#include "index/impl.h"
+#include "index/change/merge.h"
 #include "index/journal/journal.h"
 
 #include <pthread.h>
 #include <thresher/index_writer.h>
 
 typedef struct thr_write {
-    enum { THR_WRITE_ADD, THR_WRITE_REMOVE, THR_WRITE_FLUSH, THR_WRITE_COMPACT, THR_WRITE_RECODE } kind;
+    enum {
+        THR_WRITE_ADD,
+        THR_WRITE_REMOVE,
+        THR_WRITE_FLUSH,
+        THR_WRITE_COMPACT,
+        THR_WRITE_RECODE,
+        THR_WRITE_MERGE_BEGIN,
+        THR_WRITE_MERGE_END
+    } kind;
     bool replace;
     const float *vectors; /* of n rows to add */
     uint64_t n;
@@ -43,11 +51,19 @@ struct thr_index_writer {
     uint32_t n_dims;
     bool has_names;
 
-    pthread_mutex_t mutex; /* for those up to n_last */
+    pthread_mutex_t mutex; /* for those up to n_since */
     pthread_cond_t changed;
     bool busy;
     thr_write *first, **last;
     uint32_t n_waiting, n_last; /* calls in the list; those of the last group */
+    bool merge_due, merging, closing;
+    uint32_t n_since; /* commits since the merge that runs began */
+
+    bool merge_in_calls; /* no thread merges segments; the calls that make them do */
+    bool has_merger;
+    pthread_t merger;
+    thr_merge merge;         /* of the merger between begin and end, else of the thread at work */
+    thr_status merge_status; /* of its write */
 
     /* of the thread at work */
     thr_index *index;    /* shows the newest state; NULL: open it again */
@@ -59,6 +75,23 @@ struct thr_index_writer {
 
 /* In journal_writes.c: do all the writes of a list, in order, and set their status, error and change. */
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
+
+/* In merge_turns.c: after a commit, let the merger look for segments to write again, or do that here without one. */
+void thr_index_writer_committed(thr_index_writer *writer);
+
+/* Do the beginning or the end of a merge, as the thread at work; for the end, with the index closed. */
+void thr_index_writer_begin_merge(thr_index_writer *writer);
+void thr_index_writer_end_merge(thr_index_writer *writer);
+
+/* Wait, with the mutex held, while too many segments wait for the merger. */
+void thr_index_writer_wait_for_merger(thr_index_writer *writer);
+
+/* In merger.c: start the merger, which waits; and end it when it has no more to do. */
+void thr_index_writer_start_merger(thr_index_writer *writer);
+void thr_index_writer_join_merger(thr_index_writer *writer);
+
+/* In queue.c: do a write, with those of others: as the thread at work, or by waiting for it. */
+thr_status thr_index_writer_run(thr_index_writer *writer, thr_write *write, thr_index_change *change, thr_error *err);
 
 /* Forget the index that is open. */
 void thr_index_writer_close_index(thr_index_writer *writer);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge.c - writes a run of segments again beside other commits. */
+#include "index/change/merge.h"
+
+#include "base/error.h"
+#include "index/change/merge_policy.h"
+#include "select/bitmap.h"
+
+/* ------------------------------------------------------------------------------------------------ begin */
+
+static thr_status choose(thr_merge *merge, thr_error *err) {
+    const thr_commit *c = &merge->commit;
+    const thr_manifest *m = &c->manifest;
+    thr_segment_size *sizes = NULL;
+    uint64_t row = 0;
+    if (m->n_segments == 0)
+        return THR_OK;
+    THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const uint32_t n = m->segments[i].n_items;
+        sizes[i] = (thr_segment_size){n, (uint32_t)thr_select_bitmap_count_range(c->live, row, row + n)};
+        row += thr_padded_items(n);
+    }
+    merge->any = thr_index_merge_choose(sizes, m->n_segments, &merge->first, &merge->end);
+    thr_release(c->context, sizes);
+    return THR_OK;
+}
+
+thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
+                                 thr_error *err) {
+    *merge = (thr_merge){.any = false};
+    thr_status status = thr_index_commit_begin(context, dir, held, &merge->commit, err);
+    if (status == THR_OK)
+        status = thr_index_commit_beside_journal(&merge->commit, err);
+    if (status == THR_OK)
+        status = choose(merge, err);
+    if (!merge->any)
+        thr_index_commit_end(&merge->commit);
+    return status;
+}
+
+thr_status thr_index_merge_write(thr_merge *merge, thr_error *err) {
+    THR_TRY(thr_index_commit_write_run(&merge->commit, merge->first, merge->end, &merge->made, err));
+    return thr_index_check_after(merge->commit.index, THR_OK, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ install */
+
+/* Whether the segments up to the end of the run are still the same, so that their rows are, too. */
+static bool is_there(const thr_merge *merge, const thr_manifest *now) {
+    const thr_manifest *then = &merge->commit.index->manifest;
+    for (uint32_t i = 0; i < merge->end; i++)
+        if (i >= now->n_segments || now->segments[i].number != then->segments[i].number ||
+            now->segments[i].build != then->segments[i].build)
+            return false;
+    return true;
+}
+
+thr_status thr_index_merge_install(thr_merge *merge, thr_error *err) {
+    thr_commit now;
+    thr_status status =
+        thr_index_commit_begin(merge->commit.context, merge->commit.dir.path, &merge->commit.dir, &now, err);
+    if (status == THR_OK)
+        status = thr_index_commit_beside_journal(&now, err);
+    if (status == THR_OK && is_there(merge, &now.index->manifest)) {
+        status = thr_index_commit_replace(&now, merge->first, merge->end, &merge->made, err);
+        if (status == THR_OK)
+            status = thr_index_commit_publish(&now, err);
+        merge->commit.dir.committed = now.dir.committed;
+    }
+    thr_index_commit_end(&now);
+    return status;
+}
+
+void thr_index_merge_end(thr_merge *merge) {
+    if (!merge->any)
+        return;
+    thr_index_rewritten_free(merge->commit.context, &merge->made);
+    thr_index_commit_end(&merge->commit);
+    merge->any = false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge.h - writes a run of segments again in three steps, so that other commits can be made during the second, which
+ * takes long: begin chooses the run, write makes the new segments, install publishes them in a commit of its own.
+ *
+ * A journal goes on: its calls name items by ids, which stay. Removals that were committed meanwhile are removed from
+ * the new segments, too.
+ */
+#ifndef THR_INDEX_CHANGE_MERGE_H
+#define THR_INDEX_CHANGE_MERGE_H
+
+#include "index/change/change.h"
+
+typedef struct thr_merge {
+    thr_commit commit; /* of which the run is; never published. Its directory has the new files */
+    uint32_t first, end;
+    thr_rewritten made;
+    bool any; /* there is a run, and end has not been called */
+} thr_merge;
+
+/*
+ * Choose a run by merge_policy.h; merge->any is false if there is none, or after an error. held as for
+ * thr_index_commit_begin. Until the end, other commits must leave the files of merge->commit.dir.build.
+ */
+thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
+                                 thr_error *err);
+
+/* Write the new segments. THR_ENOSPACE; THR_EIO; THR_ENOMEM; THR_ECHANGED. */
+thr_status thr_index_merge_write(thr_merge *merge, thr_error *err);
+
+/* Publish them, unless another commit has replaced the run meanwhile. Returns as thr_index_commit_publish. */
+thr_status thr_index_merge_install(thr_merge *merge, thr_error *err);
+
+/* Delete the new segments unless they were installed. */
+void thr_index_merge_end(thr_merge *merge);
+
+#endif
