@@ -492,7 +492,6 @@ class DualLog(unittest.TestCase):
         self.assertEqual(batch["levels"].tolist(), [[0, 0, 1], [0, 1, 2], [0, 0, 0]])
         each = dual_log.Batches(log, distinct=False).make(np.array([0, 1, 2]))
         self.assertEqual(len(each["items"]["offsets"]), 9 * 2)
-        self.assertFalse(log.ties_all_but_the_best())
 
     def test_hits_are_those_of_a_loop(self):
         batch = dual_log.Batches(self.log()).make(np.array([1, 0]))

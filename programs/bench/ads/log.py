@@ -154,9 +154,6 @@ class Log:
         self.match_ads = ad % n_ads
         self.match_words = order[place] - self.history.offsets[ad // n_ads]
 
-    def ties_all_but_the_best(self):
-        return bool((self.levels[:, 1:] == 1).all())
-
 
 def spread(offsets, chosen):
     """The starts of the lists of those numbers, concatenated, and their lengths."""

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 
-from bench.shared.common import END, DOCUMENT, called, load, parser_of, publish, save, spread, table
+from bench.shared.common import called, load, parser_of, publish, save, spread, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -83,20 +83,23 @@ def lists(arguments, items):
     return json.loads(called(arguments.thresher, "hits", "build", items, "-o", hits, "--force", "--json", "--quiet"))
 
 
+def measure_once(arguments, results, key, log, flags, seed):
+    """A training, unless it is kept."""
+    if key not in results["measured"] or arguments.again:
+        results["measured"][key] = train(arguments, log, flags, seed)
+        save(results_path(arguments), results)
+        print(f"{key}: {results['measured'][key]}", file=sys.stderr)
+
+
 def measure(arguments, results):
     for name in arguments.sets:
         log = make_log(arguments, name)
         items = os.path.join(log, "items.tsv")
         results["lists"][name] = lists(arguments, items)
         results["lists"][name + ", categories and brands"] = lists(arguments, without_numbers(arguments, items))
-        for seed in range(1, 1 if arguments.lists else arguments.seeds + 1):
+        for seed in range(1, arguments.seeds + 1):
             for model, flags in MODELS.items():
-                key = f"{name} {seed} {model}"
-                if key in results["measured"] and not arguments.again:
-                    continue
-                results["measured"][key] = train(arguments, log, flags, seed)
-                save(results_path(arguments), results)
-                print(f"{key}: GAUC {results['measured'][key]['gauc']:.4f}", file=sys.stderr)
+                measure_once(arguments, results, f"{name} {seed} {model}", log, flags, seed)
 
 
 # ---------------------------------------------------------------------------------------------------- report
@@ -175,10 +178,7 @@ def measure_values(arguments, results):
     for seed in range(1, arguments.seeds + 1):
         for name, (thin, flags) in VALUES.items():
             key = f"{arguments.sets[0]} values {seed} {name}"
-            if key not in results["measured"] or arguments.again:
-                results["measured"][key] = train(arguments, logs[thin], [*SMALL, *flags], seed)
-                save(results_path(arguments), results)
-                print(f"{key}: {results['measured'][key]['value_recall_at_5']:.4f}", file=sys.stderr)
+            measure_once(arguments, results, key, logs[thin], [*SMALL, *flags], seed)
 
 
 def values_text(arguments, results):
@@ -212,9 +212,6 @@ def values_text(arguments, results):
     ])  # fmt: skip
 
 
-LISTS = "### Posting lists of the items\n\n"
-
-
 def lists_text(results):
     rows = [
         [name, f"{l['n_items']:,}", f"{l['n_features']:,}", f"{l['n_postings']:,}", f"{l['bytes_per_posting']:.2f}",
@@ -222,7 +219,7 @@ def lists_text(results):
         for name, l in results["lists"].items()
     ]
     columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
-    return LISTS + table(columns, rows)
+    return "### Posting lists of the items\n\n" + table(columns, rows)
 
 
 # ---------------------------------------------------------------------------------------------------- all
@@ -241,7 +238,6 @@ def main():
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
     parser.add_argument("--peers", action="store_true", help="instead, training beside PyTorch on the first set")
     parser.add_argument("--values", action="store_true", help="instead, eq. 6 on a log on which value can be gained")
-    parser.add_argument("--lists", action="store_true", help="only the posting lists of the items: no training")
     arguments = parser.parse_args()
     if not os.path.isdir(os.path.join(arguments.data, "ads")):
         sys.exit(f"{arguments.data}: holds no ads/amazon_s3rec and ads/ipinyou: name the directory with --data")
@@ -260,15 +256,7 @@ def main():
         return
     measure(arguments, results)
     save(results_path(arguments), results)
-    words = lists_text(results) if arguments.lists else text(arguments, results)
-    if not (arguments.lists and arguments.docs):
-        publish(words, mark_of(arguments), arguments.docs)
-        return
-    with open(DOCUMENT) as file:
-        before, _, after = file.read().partition(LISTS)
-    with open(DOCUMENT, "w") as file:
-        file.write(f"{before}{words}\n{END}{after.split(END, 1)[1]}")
-    print(f"Written: {DOCUMENT}")
+    publish(text(arguments, results), mark_of(arguments), arguments.docs)
 
 
 if __name__ == "__main__":

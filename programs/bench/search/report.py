@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `bench search`: Markdown tables for docs/benchmarks.md, and plots beside it.
-
-usage: report.py [RESULTS.json]     print the tables
-"""
-
-import json
-import sys
+"""The report of `bench search`: Markdown tables for docs/benchmarks.md, and plots beside it."""
 
 from bench.shared import svg
 from bench.shared.common import left_out, publish, table
@@ -188,8 +182,3 @@ def write_docs(results, cells=False):
         with open(f"docs/{name}", "w") as file:
             file.write(picture)
     print(f"Written: {', '.join(f'docs/{name}' for name in drawn)}")
-
-
-if __name__ == "__main__":
-    with open(sys.argv[1] if len(sys.argv) > 1 else "build/bench/search.json") as file:
-        print(text(json.load(file)))

@@ -17,6 +17,7 @@ from bench.tower.sets import ALL, LEAST_LABEL, part_path
 
 FLOATS = 32
 QUICK_EPOCHS, N_EPOCHS, WORD_DROPOUT = 2, 40, 0.25  # the last two where all data sets are learned from together
+PATIENCE, GAMMA, RATE, FLOAT_SHARE, VALID_SHARE = 10, 10.0, 0.002, 0.5, 0.02
 FORMAT = 3  # of the records: their names and what they mean
 TARGET_LIFT, TARGET_LIFT_SETS, TARGET_ORDER = 80, 2, 4
 TABLES = ("2", "4", "5", "6", "codes")
@@ -79,19 +80,18 @@ CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
 
 
 def options_of(arguments, data):
-    """Of a training on one data set, or on all (None): the set's own where nothing else was asked for."""
+    """Of a training on one data set, or on all (None)."""
     given = arguments.epochs or (QUICK_EPOCHS if arguments.quick else None)
-    dropout = arguments.word_dropout
     return {
         "n_epochs": given or (data.n_epochs if data else N_EPOCHS),
-        "word_dropout": dropout if dropout is not None else data.word_dropout if data else WORD_DROPOUT,
-        "patience": arguments.patience,
+        "word_dropout": data.word_dropout if data else WORD_DROPOUT,
+        "patience": PATIENCE,
         "batch": arguments.batch,
-        "n_negatives": arguments.negatives or arguments.batch - 1,
-        "gamma": arguments.gamma,
-        "rate": arguments.rate,
-        "float_share": arguments.float_share,
-        "valid_share": arguments.valid_share,
+        "n_negatives": arguments.batch - 1,
+        "gamma": GAMMA,
+        "rate": RATE,
+        "float_share": FLOAT_SHARE,
+        "valid_share": VALID_SHARE,
         "shared_words": arguments.words == "shared",
     }
 
