@@ -158,6 +158,30 @@ class SameBits(Case):
             self.assertEqual(many.name(int(found[0])), "n0" if found[0] == 0 else "n150")
             self.assertEqual([many.name(0), many.name(100), many.name(N)], ["n0", "n100", None])
 
+    def test_features(self) -> None:
+        x, rng = shifted(1200), np.random.default_rng(8)
+        rows = [sorted(rng.choice(40, 3, replace=False).tolist()) for _ in range(1200)]
+        ids = rng.permutation(9000)[:1200]
+        with thresher.Index.build(self.path("one"), x, ids=ids, features=rows) as one:
+            for cuts in ([], [500], [9, 10, 400, 900]):
+                own = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, 1200])]
+                parts = list(zip(np.split(x, cuts), np.split(ids, cuts)))
+                with shards.build(self.path("many"), parts, features=own, replace=True) as many:
+                    weights = [{int(f): float(w) for f, w in zip(rng.choice(40, 4), rng.random(4))} for _ in range(15)]
+                    for options in ({}, {"value": "sigmoid"}, {"target": "3 OR 17"}, {"filter": np.arange(0, 1200, 3)}):
+                        found = [
+                            i.search(x[:15], K, exact=True, features=weights, certified=True, **options)
+                            for i in (one, many)
+                        ]
+                        self.same(*found)
+                    self.same(
+                        one.search(x[3], K, exact=True, features=weights[0]),
+                        many.search(x[3], K, exact=True, features=weights[0]),
+                    )
+        with self.assertRaisesRegex(ValueError, "1 are given for 2 parts"):
+            shards.build(self.path("none"), [x, x], features=[rows])
+        self.assertFalse(os.path.exists(self.path("none")))
+
     def test_texts_are_encoded_by_the_model(self) -> None:
         texts = [f"word{i % 50} number{i}" for i in range(300)]
         for item_bits in (2, 32):
@@ -332,6 +356,13 @@ class Damaged(Case):
         self.edit(lambda d: d["shards"].pop(1))
         self.refused(thresher.FormatError, "leave a gap: a shard is missing")
 
+    def test_a_shard_whose_name_is_no_directory(self) -> None:
+        open(os.path.join(self.path(), "file"), "w").close()
+        os.symlink("link", os.path.join(self.path(), "link"))
+        for name in ("file", "link", "shards.json", "a" * 300):
+            self.edit(lambda d, name=name: d["shards"][1].update(directory=name))
+            self.refused(thresher.FormatError, "shard 1 of the collection cannot be opened")
+
     def test_a_shard_twice(self) -> None:
         self.edit(lambda d: d["shards"].append(d["shards"][0]))
         self.refused(thresher.FormatError, "which is shard 0 already")
@@ -503,6 +534,24 @@ class Changes(Case):
         shards.compact(self.path("many"))
         with shards.open(self.path("many")) as many:
             self.assertEqual(many.name(int(many.search(x[451], 1, exact=True)[0][0])), "item 451")
+
+    def test_items_with_features(self) -> None:
+        x, rows = shifted(300), [[i % 7, 10 + i % 3] for i in range(300)]
+        parts = [(x[:150], np.arange(150)), (x[150:250], np.arange(150, 250))]
+        shards.build(self.path("many"), parts, features=[rows[:150], rows[150:250]]).close()
+        with self.assertRaisesRegex(ValueError, "has features"):
+            shards.add(self.path("many"), x[250:], ids=np.arange(250, 300))
+        shards.add(self.path("many"), x[250:], ids=np.arange(250, 300), features=rows[250:])
+        shards.remove(self.path("many"), np.arange(140, 160))
+        with self.assertRaisesRegex(thresher.UnsupportedError, "with features are not joined"):
+            shards.compact(self.path("many"))
+        left = np.setdiff1d(np.arange(300), np.arange(140, 160))
+        weights = [{3: 0.5, 11: 0.25}] * 20
+        with shards.open(self.path("many")) as many, thresher.Index.build(
+            self.path("one"), x[left], ids=left, features=[rows[i] for i in left]
+        ) as one:
+            for a, b in zip(*(i.search(x[:20], K, exact=True, features=weights) for i in (one, many))):
+                np.testing.assert_array_equal(a, b)
 
     def test_what_does_not_fit_leaves_the_collection(self) -> None:
         x = shifted(300)

@@ -28,8 +28,6 @@ class Actors:
     """
     make(slot, worker) submits a slot's actor; lost(slot) is the error when no worker takes it within patience seconds.
     An actor's methods return exceptions of their own work; one that they raise counts as the loss of the worker.
-
-    The client calls workers directly, unless it was created with direct_to_workers=False, or cannot reach one.
     """
 
     def __init__(
@@ -43,8 +41,6 @@ class Actors:
         self.slots: Sequence[Any] = []
         if default_client() is not client:
             raise ValueError("client: actors need Dask's current client, the one that was created last")
-        if client.direct_to_workers is None:
-            client.direct_to_workers = True
 
     def alive(self) -> list[str]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"])
@@ -64,13 +60,7 @@ class Actors:
             raise OSError("no worker is left")
         slot.worker = min(load, key=lambda name: load[name])
         made = self._wait(slot, self._make(slot, slot.worker))
-        try:
-            self._wait(slot, made.ready())
-        except OSError:
-            if slot.worker not in self.alive() or not self.client.direct_to_workers:
-                raise
-            self.client.direct_to_workers = False
-            self._wait(slot, made.ready())
+        self._wait(slot, made.ready())
         slot.actor = made
 
     def _wait(self, slot: Slot, future: Any) -> Any:

@@ -157,7 +157,7 @@ class _Holder:
     """On a worker, as an actor: neighbouring shards, open."""
 
     def __init__(self, path: str, manifest: Manifest, numbers: list[int]) -> None:
-        self._shards = [manifest.shards[number] for number in numbers]
+        self._manifest, self._shards = manifest, [manifest.shards[number] for number in numbers]
         self._first_row = self._shards[0].first_row
         threads = get_worker().state.nthreads
         self._indexes = [open_shard(path, manifest, number, threads, None) for number in numbers]
@@ -182,7 +182,8 @@ class _Holder:
 
     def _parts(self, allowed: Filter | None) -> Iterator[Any]:
         for shard, index in zip(self._shards, self._indexes):
-            yield index, shard.first_row, filter_part(allowed, shard.first_row - self._first_row, shard.n_items)
+            part = filter_part(allowed, shard.first_row - self._first_row, shard.n_items)
+            yield index, self._manifest.first_id(shard), part
 
 
 def groups_of(sizes: Sequence[int], n_groups: int) -> list[list[int]]:
@@ -307,6 +308,8 @@ class DaskShards(Searcher):
         if unsure and sure is not None:
             again = np.flatnonzero(~sure)
             options["least_scores"] = best.least_scores[again]
+            if "features" in options:
+                options["features"] = [options["features"][i] for i in again]
             proven = [answer for _, answer in self._ask((False, rows[again], k, options), allowed, missing, unsure)]
             sure[again] = np.logical_and.reduce([flags for _, _, flags in proven]) if len(proven) == len(unsure) else False
         return ids, scores, sure

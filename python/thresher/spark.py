@@ -295,7 +295,7 @@ def search(
                 shard = manifest.shards[number]
                 with open_shard(place, manifest, int(number), 1, None) as index:
                     ids, scores, _ = search_part(
-                        index, shard.first_row, _vectors_of(some.column(1), "queries"), k, **options
+                        index, manifest.first_id(shard), _vectors_of(some.column(1), "queries"), k, **options
                     )
                 at, items, values, ranks = _rows_found(ids, scores)
                 where = np.full(len(at), number, np.int32)

@@ -117,6 +117,7 @@ def build_by(
     common: dict[str, Any],
     quantiser_options: dict[str, Any],
     sample_rows: int,
+    features: Sequence[Any] | None = None,
 ) -> None:
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
@@ -138,6 +139,8 @@ def build_by(
         first_row = 0
         for number, n in enumerate(sizes):
             options = {**common, "quantiser_from": quantiser if learned else None, "first_row": first_row}
+            if features is not None:
+                options["features"] = features[number]
             if n:
                 calls.append((parts[number], number, directory, n, options))
             first_row += n
@@ -172,6 +175,7 @@ def build(
     calibration_queries: int | None = None,
     tune: Any = None,
     model: Model | None = None,
+    features: Sequence[Any] | None = None,
     replace: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -187,6 +191,7 @@ def build(
     calibration_queries   items of a shard that calibrate it, as for Index.build
     model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
                   queries may be texts
+    features      the features of the items of each part, as for Index.build, in a sequence as long as parts
     tune          queries [m, n_dims] that calibrate every shard instead
     replace       replace a collection that is there, at the moment the new one is complete
     progress      called with ("build", items done, all items); returns False to stop the build
@@ -227,5 +232,8 @@ def build(
         except BaseException:
             _forget(directory)
             raise
-        build_by(run, directory, listed, common, quantiser_options, sample_rows)
+        if features is not None and len(features) != len(listed):
+            _forget(directory)
+            raise ValueError(f"features: {len(features)} are given for {len(listed)} parts: give one for each")
+        build_by(run, directory, listed, common, quantiser_options, sample_rows, features)
     return Shards(directory, threads=threads)

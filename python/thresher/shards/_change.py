@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Change a collection: add a shard, remove items, join small shards. A change makes new shards and publishes them with the
-unchanged ones by one rename, as a build does. Readers see all of it or nothing; open collections go on with the old shards.
+Change a collection: add a shard, remove items, join small shards.
+
+A change makes new shards and publishes them with the unchanged ones by one rename, as a build does. Readers see all of
+it or nothing; open collections go on with the old shards.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **
     """build_part() with the quantiser and model of the collection."""
     first = os.path.join(directory, manifest.shards[0].directory)
     with Index(first) as index:
-        model = index.model
+        model, with_features = index.model, index.hits is not None
+        if with_features != (options.get("features") is not None):
+            raise ValueError(f"{directory}: has {'' if with_features else 'no '}features: give the same kind of items")
         return build_part(
             directory,
             number,
@@ -69,6 +73,7 @@ def add(
     vectors: Any,
     *,
     ids: Any = None,
+    features: Any = None,
     calibration_queries: int | None = None,
     tune: Any = None,
     threads: int | None = None,
@@ -80,6 +85,7 @@ def add(
     vectors   [n, n_dims], n at least 1, as for build
     ids       distinct integers [n] that no item of the collection has, or names; None in a collection without ids: rows
               are counted on
+    features  of the items, in a collection with features, as for Index.build
     the others   as for build
 
     Raises as build; ArgumentError for an id that is there; FormatError or FileMissingError for no collection.
@@ -97,6 +103,7 @@ def add(
             vectors,
             first_row=manifest.n_items,
             ids=ids,
+            features=features,
             calibration_queries=calibration_queries,
             tune=tune,
             threads=threads,
@@ -114,7 +121,7 @@ def _without(directory: str, number: int, shard: Shard, ids: Any) -> Shard:
         index.remove(ids=ids)
         index.compact()
     with Index(target) as index:
-        return described(index, name, shard.first_row)
+        return described(index, name, 0)  # without ids of its own, ids are its rows
 
 
 def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") -> Manifest:
@@ -169,6 +176,8 @@ def _joined(directory: str, manifest: Manifest, run: Sequence[int], threads: int
     vectors, ids, names = [], [], []
     for number in run:
         with Index(os.path.join(directory, manifest.shards[number].directory)) as index:
+            if index.hits is not None:
+                raise _errors.UnsupportedError(f"{index.path}: shards with features are not joined", "EUNSUPPORTED")
             own = ids_of(index)
             vectors.append(np.stack([index.vector(int(item)) for item in own]))
             ids.append(own)
@@ -186,7 +195,8 @@ def compact(
     Join neighbouring shards that hold fewer than least_items items, in the memory of one joined shard; returns the new
     manifest. Rows, ids and exact scores stay.
 
-    Raises UnsupportedError for a collection that keeps no vectors, or keeps int8; FormatError or FileMissingError.
+    Raises UnsupportedError for a collection that keeps no vectors, keeps int8, or has features; FormatError or
+    FileMissingError.
     """
     with _changing(path) as (directory, manifest):
         runs = _runs(manifest.shards, least_items)

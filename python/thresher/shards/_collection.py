@@ -41,6 +41,12 @@ def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, 
             f"{place}: shard {number} of the collection is missing: restore it or build the collection again",
             "ECORRUPT",
         ) from None
+    except OSError as raised:
+        if isinstance(raised, _errors.Error):
+            raise
+        raise _errors.FormatError(
+            f"{place}: shard {number} of the collection cannot be opened: {raised.strerror}", "ECORRUPT"
+        ) from None
     try:
         _check(place, manifest, number, shard, index, before)
     except BaseException:
@@ -132,7 +138,7 @@ class Shards(Searcher):
     def _parts(self, allowed: Filter | None) -> Iterator[tuple[Index, int, Filter | None]]:
         """Each shard's index, first row, and part of a filter."""
         for shard, index in self.opened():
-            yield index, shard.first_row, filter_part(allowed, shard.first_row, shard.n_items)
+            yield index, self.info.first_id(shard), filter_part(allowed, shard.first_row, shard.n_items)
 
     def _best(self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
         return search_parts(self._parts(allowed), rows, k, **options)
@@ -157,7 +163,7 @@ class Shards(Searcher):
         wanted = np.unique(arrays.ids(ids, "ids"))
         mask, unknown = np.zeros(self.info.n_items, np.bool_), wanted
         for shard, index in self.opened():
-            ids_here = ids_of(index, shard.first_row)
+            ids_here = ids_of(index, self.info.first_id(shard))
             mask[shard.first_row : shard.first_row + shard.n_items] = np.isin(ids_here, wanted)
             unknown = np.setdiff1d(unknown, ids_here)
         if len(unknown):

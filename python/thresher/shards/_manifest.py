@@ -50,6 +50,10 @@ class Manifest(NamedTuple):
     n_items: int
     shards: tuple[Shard, ...]
 
+    def first_id(self, shard: Shard) -> int:
+        """What is added to the ids that the index of a shard returns. An index whose ids are its rows stores none."""
+        return 0 if self.has_ids else shard.first_row
+
 
 def wrong(path: str, why: str) -> _errors.FormatError:
     return _errors.FormatError(f"{os.path.join(path, NAME)}: {why}", "ECORRUPT")

@@ -8,7 +8,7 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ def build_part(
     model: Model | None = None,
     calibration_queries: int | None = None,
     tune: Any = None,
+    features: Any = None,
     threads: int | None = None,
     what: str | None = None,
 ) -> Shard:
@@ -55,6 +56,7 @@ def build_part(
     quantiser_from  the index of build_quantiser(); None for a binary model, whose codes are stored as they are
     first_row       the rows of all parts before
     ids             distinct integers [n], of which no other part has one, or names; None: row numbers in the collection
+    features        of the items, as for Index.build
     tune            queries [m, n_dims] that every shard is calibrated by; None: some of the shard's own items
     what            the part's name in messages; None: "part NUMBER"
 
@@ -73,6 +75,7 @@ def build_part(
             model=model,
             quantiser_from=quantiser_from,
             calibration_queries=0 if tune is not None else calibration_queries,
+            features=features,
             threads=threads,
         ) as index:
             if tune is not None:
@@ -130,8 +133,8 @@ def search_part(
     """
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
     certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
-    recall, exact, n_candidates, n_survivors, extra, query_bits, least_scores, and filter over the shard's own rows
-    (filter_part).
+    recall, exact, n_candidates, n_survivors, extra, query_bits, features, value, target, least_scores, and filter over
+    the shard's own rows (filter_part).
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
@@ -165,13 +168,14 @@ def search_parts(
     certified: bool = False,
     least_scores: Any = None,
     n_read_out: Ids | None = None,
+    features: Sequence[Any] | None = None,
     **options: Any,
 ) -> Answer:
     """
     The best k items of shards (index, first_row, its part of the filter), in the order of their rows: (ids [n, k],
     scores [n, k], certified [n] or None). least_scores [n]: the k-th best scores elsewhere; items that score less may
     be left out. n_read_out [n] is filled as by Index.search, and summed over the shards. options are those of
-    search_part, without filter.
+    search_part, without filter; features are a list, one a query.
 
     A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than
     the k-th best of the shards before it. Where all that a shard found may be among the best k, it is searched again.
@@ -190,6 +194,8 @@ def search_parts(
         index, first_row, allowed = part
         n_read = np.zeros(len(rows[at]), np.uint64)
         given = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
+        if features is not None:
+            given["features"] = [features[i] for i in np.arange(len(rows))[at]]
         found = search_part(index, first_row, rows[at], wanted, **given)
         if n_read_out is not None:
             n_read_out[at] += n_read

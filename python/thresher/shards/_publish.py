@@ -65,19 +65,24 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
     if not shards:
         raise ValueError("publish: a collection needs at least one shard")
     common: dict[str, Any] = {}
+    has_ids = []
     for number, shard in enumerate(shards):
         with Index(os.path.join(directory, shard.directory)) as index:
             found = describe(index)
             if len(index) != shard.n_items or checksum_of(index.path) != shard.checksum:
                 raise _errors.FormatError(f"{index.path}: shard {number} was changed since it was built", "ECHANGED")
+        has_ids.append(found.pop("has_ids"))
         common = common or found
         for key, value in found.items():
             if key == "index_format":  # a changed shard's may be newer
                 common[key] = max(value, common[key])
             elif value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
+    for number, shard in enumerate(shards):  # of ids that are its rows, from 0, an index stores none
+        if has_ids[number] != any(has_ids) and shard.least_id != 0:
+            raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
-    manifest = Manifest(**common, n_items=n_items, shards=tuple(shards))
+    manifest = Manifest(**common, has_ids=any(has_ids), n_items=n_items, shards=tuple(shards))
     check_ranges(directory, manifest.shards, n_items)
     if manifest.has_ids:
         check_ids(directory, manifest.shards)

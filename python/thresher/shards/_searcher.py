@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._core import arrays
@@ -53,6 +53,9 @@ class Searcher:
         n_survivors: int | None = None,
         extra: float | None = None,
         query_bits: int | None = None,
+        features: Any = None,
+        value: str = "sum",
+        target: str | None = None,
     ) -> Any:
         """
         Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
@@ -64,10 +67,12 @@ class Searcher:
                       or a Filter
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one
         n_candidates, n_survivors, extra   of every shard
+        features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
+                      for queries like those of the calibration
         """
         k = whole(k, "k", 1, 2**48)
         rows, single = self._rows(queries)
-        options = {
+        options: dict[str, Any] = {
             "recall": recall,
             "exact": exact,
             "certified": certified,
@@ -76,6 +81,12 @@ class Searcher:
             "extra": extra,
             "query_bits": query_bits,
         }
+        if features is not None:
+            options["features"] = [features] if isinstance(features, Mapping) else list(features)
+            if len(options["features"]) != len(rows):
+                raise ValueError(f"features: {len(options['features'])} are given for {len(rows)} queries")
+        if features is not None or target is not None:
+            options.update(value=value, target=target)
         found: tuple[Any, ...] = self._best(rows, k, self._filter(filter), options)
         kept = found if certified else found[:2]
         return tuple(part[0] for part in kept) if single else tuple(kept)

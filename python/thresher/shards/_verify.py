@@ -27,7 +27,8 @@ def verify(
     for number in range(len(manifest.shards)):
         with open_shard(directory, manifest, number, threads, None) as index:
             index.verify(progress=progress)
-            ids, shard = ids_of(index, manifest.shards[number].first_row), manifest.shards[number]
+            shard = manifest.shards[number]
+            ids = ids_of(index, manifest.first_id(shard))
             if (int(ids.min()), int(ids.max())) != (shard.least_id, shard.greatest_id):
                 raise wrong(
                     directory, f"has wrong ids of shard {number}: they are from {ids.min()} to {ids.max()}"
