@@ -110,6 +110,7 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *
  * Returns THR_OK; what the reader returns, thr_tower_open for the model, and thr_index_open for quantiser_from; or
  *   THR_EEXIST      dir holds an index and replace is false, or dir holds other files
+ *   THR_EBUSY       another build or change is running there
  *   THR_EDIM        no rows; n_ids, the features or n_values differ from the number of rows; the rows do not have the
  *                   model's dimensions
  *   THR_ERANGE      a row has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2); err names the row
@@ -373,7 +374,7 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  *   THR_EUNSUPPORTED  the index has format 1, holds model codes (every search reads all their planes), is so small that
  *                     searches are exact, or has no vectors and queries is NULL
  *   THR_ECHANGED      the index was replaced after it was opened
- *   THR_EEXIST        a build is running in its directory
+ *   THR_EBUSY         a build or a change is running in its directory
  *   THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err);

@@ -4,7 +4,7 @@
  *
  * Every call is one commit: it writes new files, flushes them, and renames a new manifest into place. A call that fails
  * or is killed leaves the index as it was; once it has returned THR_OK the change survives a crash. One change or build
- * at a time may run in a directory; another one gets THR_EEXIST. Any number of processes may search meanwhile.
+ * at a time may run in a directory; another one gets THR_EBUSY. Any number of processes may search meanwhile.
  *
  * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
  * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes for less; these
@@ -75,7 +75,7 @@ typedef struct thr_index_change {
  *                     same for features, and numbers where features are words
  *   THR_EMISMATCH     a row is not a code of the index's model, or has another id or name in the table of features
  *   THR_EUNSUPPORTED  the index has format 1
- *   THR_EEXIST        another build or change is running there
+ *   THR_EBUSY         another build or change is running there
  *   and what thr_index_open and the reader return; THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vectors,
@@ -89,9 +89,10 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
                                     thr_index_change *change, thr_error *err);
 
 /*
- * Write all segments again, without removed items, as few files as possible; cells are made anew. Codes, vectors, ids
- * and scores stay the same. Needs disk space for a second copy, and memory for a segment's codes. Does nothing if there
- * is nothing to gain. Returns as thr_index_add.
+ * Write all segments again, without removed items, as few files as possible; cells are made anew. Vectors, ids and
+ * exact scores stay the same, and so do codes, unless thr_index_code_error shows that items have moved so far that new
+ * ones pay: then it does what thr_index_recode does. That is measured from 4,096 items on. Needs disk space for a
+ * second copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

@@ -46,7 +46,7 @@ THR_API void thr_index_create_options_init(thr_index_create_options *options);
  * first commit with at least 256 items, or when a writer's journal is full. Until then all items are in the journal and
  * are scored exactly.
  *
- * Returns THR_OK; THR_EINVAL for options out of range; THR_EEXIST, THR_ENOSPACE, THR_EIO and THR_ENOMEM as
+ * Returns THR_OK; THR_EINVAL for options out of range; THR_EEXIST, THR_EBUSY, THR_ENOSPACE, THR_EIO and THR_ENOMEM as
  * thr_index_build.
  */
 THR_API thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,
@@ -75,7 +75,7 @@ THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 /*
  * Open an index for writing. options may be NULL. The caller frees *writer.
  *
- * Returns THR_OK; THR_EEXIST while another writer, change or build is at work in dir; THR_EUNSUPPORTED for an index
+ * Returns THR_OK; THR_EBUSY while another writer, change or build is at work in dir; THR_EUNSUPPORTED for an index
  * with features or of format 1; and what thr_index_open returns.
  */
 THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,

@@ -49,7 +49,8 @@ extern "C" {
     X(-14, EDUPLICATE, "an id occurs twice")                                                                           \
     X(-15, ENOSPACE, "the disk is full")                                                                               \
     X(-16, EDEVICE, "a GPU, its driver or its library is missing or failed")                                           \
-    X(-17, EMISMATCH, "two objects do not belong together")
+    X(-17, EMISMATCH, "two objects do not belong together")                                                            \
+    X(-18, EBUSY, "another writer is at work there")
 
 typedef enum thr_status {
 #define THR_STATUS_ENUM(number, name, text) THR_##name = (number),

@@ -250,7 +250,7 @@ class Changes(Case):
         self.addCleanup(os.close, directory)
         fcntl.flock(directory, fcntl.LOCK_EX)
         for doing in (lambda: self.index.add(self.more), lambda: self.index.remove([1]), self.index.compact):
-            with self.assertRaisesRegex(thresher.ExistsError, "another writer"):
+            with self.assertRaisesRegex(thresher.BusyError, "another writer"):
                 doing()
         fcntl.flock(directory, fcntl.LOCK_UN)
         self.index.add(self.more)

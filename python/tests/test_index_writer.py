@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 from support import Case, plain_search, random_vectors
-from thresher import ExistsError, Index, IndexWriter
+from thresher import BusyError, ExistsError, Index, IndexWriter
 
 N, DIMS = 600, 16
 
@@ -91,9 +91,9 @@ class Writers(Case):
 
     def test_wrong_input(self) -> None:
         with self.index.writer() as writer:
-            with self.assertRaises(ExistsError):
+            with self.assertRaises(BusyError):
                 IndexWriter(self.path())
-            with self.assertRaises(ExistsError):
+            with self.assertRaises(BusyError):
                 self.index.add(self.vectors)
             with self.assertRaisesRegex(ValueError, "8 dimensions"):
                 writer.add(random_vectors(2, 8))

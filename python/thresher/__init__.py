@@ -22,6 +22,7 @@ from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
     ArgumentError,
+    BusyError,
     CanceledError,
     DeviceError,
     Error,
@@ -59,6 +60,7 @@ __all__ = [
     "NO_ID",
     "Alignment",
     "ArgumentError",
+    "BusyError",
     "BeamSequence",
     "Bleu",
     "CanceledError",

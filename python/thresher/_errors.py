@@ -14,6 +14,7 @@ from ._core.abi import Error as ErrorStruct
 
 __all__ = [
     "ArgumentError",
+    "BusyError",
     "CanceledError",
     "DeviceError",
     "Error",
@@ -82,6 +83,10 @@ class FileMissingError(FileError, FileNotFoundError):
     """The index or file does not exist (ENOTFOUND)."""
 
 
+class BusyError(FileError):
+    """Another writer is at work there: wait until it has ended (EBUSY)."""
+
+
 class ExistsError(FileError, FileExistsError):
     """It exists already; replace=True replaces an index, posting lists or a head (EEXIST)."""
 
@@ -104,9 +109,10 @@ _CLASSES: dict[str, type[Error]] = {
     "ENOSPACE": FileError,
     "EDEVICE": DeviceError,
     "EMISMATCH": MismatchError,
+    "EBUSY": BusyError,
 }
 _NAMES = {number: name for name, number in STATUS.items()}
-_ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST}
+_ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST, "EBUSY": errno.EBUSY}
 
 
 class _Slot(threading.local):

@@ -518,7 +518,7 @@ class Index(Opened):
         progress is called with ("calibrate", queries done, all). Other threads may search meanwhile.
 
         Raises ArgumentError, ValueError or TypeError (wrong or too few queries); UnsupportedError (the index is so
-        small that searches are exact); ExistsError (a build is running in its directory); FileError; CanceledError.
+        small that searches are exact); BusyError (a build is running in its directory); FileError; CanceledError.
         """
         self.handle()
         array = arrays.plain(arrays.vectors(queries, "queries", one_row=False))
@@ -561,7 +561,7 @@ class Index(Opened):
         refresh(). Small files are merged now and then.
 
         Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
-        index has already); MismatchError; ExistsError (another writer is at work); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
+        index has already); MismatchError; BusyError (another writer is at work); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
         """
         return self._add(vectors, ids, names, (features, multipliers, offsets), False, progress)
 
@@ -593,7 +593,7 @@ class Index(Opened):
         with strict it raises NotFoundError, and nothing is removed. The bytes come back with compact(), or when files
         are merged.
 
-        Raises ValueError or TypeError; ExistsError (another writer is at work); FileError.
+        Raises ValueError or TypeError; BusyError (another writer is at work); FileError.
         """
         with self._changing:
             change = change_remove(self.handle(), self.path, self._path, ids, names, strict)
@@ -607,7 +607,7 @@ class Index(Opened):
         calibration are learned anew from the items that there are, which makes searches faster where these have become
         unlike those of the build (code_error()).
 
-        Raises ExistsError (another writer is at work); UnsupportedError (recode without kept vectors); FileError;
+        Raises BusyError (another writer is at work); UnsupportedError (recode without kept vectors); FileError;
         CanceledError.
         """
         with self._changing:

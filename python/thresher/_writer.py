@@ -67,7 +67,7 @@ class IndexWriter:
     A small change is appended to a journal and survives a crash once the call has returned; threads that call at the
     same time share the disk's flush. Open indexes see changes after their refresh(). No change is lost by close().
 
-    Raises ExistsError (another writer is at work); UnsupportedError (an index with features); and as Index.open.
+    Raises BusyError (another writer is at work); UnsupportedError (an index with features); and as Index.open.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:

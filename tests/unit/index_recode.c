@@ -118,6 +118,39 @@ static void items_and_scores_stay_the_same(void **state) {
     free(rows);
 }
 
+/* Build with some items, add others, and compact. Whether that has learned the codes anew. */
+static bool compact_recodes(thr_context *context, const float *rows, uint64_t n_old, uint64_t n) {
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    const thr_matrix more = thr_matrix_f32(rows + n_old * DIMS, n - n_old, DIMS);
+    thr_reader *reader = NULL;
+    thr_index *index = NULL;
+    float now, learned[2];
+    test_remove_directory(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, n_old, DIMS, &options, &error));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
+    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &error));
+    thr_reader_free(reader);
+    for (int i = 0; i < 2; i++) {
+        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(thr_index_code_error(index, &now, &learned[i], &error));
+        thr_index_free(index);
+        expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+    }
+    return learned[0] != learned[1];
+}
+
+static void compacting_learns_codes_anew_where_items_have_moved(void **state) {
+    enum { FEW = 3000, MANY = 6000 };
+    float *same = random_rows(MANY, DIMS, 5), *moved = random_rows(MANY, DIMS, 5);
+    for (uint64_t i = FEW / 2 * DIMS; i < MANY * DIMS; i++)
+        moved[i] += 3 * moved[i % DIMS];
+    assert_false(compact_recodes(*state, same, FEW / 2, MANY));
+    assert_true(compact_recodes(*state, moved, FEW / 2, MANY));
+    assert_false(compact_recodes(*state, moved, FEW / 2, FEW)); /* of few items the error says little */
+    free(same);
+    free(moved);
+}
+
 static void codes_need_vectors(void **state) {
     float *rows = shifted_rows(), now, learned;
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
@@ -188,6 +221,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_and_scores_stay_the_same),
+        cmocka_unit_test(compacting_learns_codes_anew_where_items_have_moved),
         cmocka_unit_test(codes_need_vectors),
         cmocka_unit_test(an_index_that_began_empty_keeps_its_promise),
     };

@@ -154,7 +154,7 @@ def part_shift(data, scratch, quick):
 
     out = {"grown": measured(grown), "fresh": measured(fresh), "errors": grown.code_error()}
     start = time.perf_counter()
-    grown.compact(recode=True)
+    grown.compact()  # recodes, as the error of the codes has grown
     return {**out, "recode_s": time.perf_counter() - start, "recoded": measured(grown)}
 
 
@@ -264,7 +264,7 @@ def rows_of(parts):
         yield ["p99 of a search beside a writer, over at rest", "", f"{beside['p99_us'] / rest['p99_us']:.4g}", ""]
         yield ["items/s that the writer reached", "", f"{parts['while']['writer']['items_per_s']:.0f}", ""]
         if beside["refresh_ms"] is not None:
-            yield ["a refresh after 1,000 items were replaced, ms", "", f"{beside['refresh_ms']:.3g}", ""]
+            yield at_most("a refresh after 1,000 items were replaced, ms", beside["refresh_ms"], 2)
     if "turnover" in parts:
         p = parts["turnover"]
         yield at_most(f"search time after {p['n']} turnovers, over a fresh build", p["before"]["qps"] / p["after"]["qps"], 1.15)
@@ -273,10 +273,11 @@ def rows_of(parts):
         yield ["items/s replaced", "", f"{p['n'] * p['n_items'] / p['seconds']:.0f}", ""]
     if "shift" in parts:
         p = parts["shift"]
-        yield at_most("search time after a shifted third, over a fresh build", p["fresh"]["qps"] / p["grown"]["qps"], 1.15)
+        before = p["fresh"]["qps"] / p["grown"]["qps"]
+        yield ["search time after a shifted third, over a fresh build", "", f"{before:.4g}", ""]
         yield ["error of codes after it, over that at the build", "", f"{p['errors'][0] / p['errors'][1]:.4g}", ""]
-        yield at_most("search time when recoded, over a fresh build", p["fresh"]["qps"] / p["recoded"]["qps"], 1.15)
-        yield ["seconds of recoding", "", f"{p['recode_s']:.3g}", ""]
+        yield at_most("the same after `compact`, which learns the codes anew", p["fresh"]["qps"] / p["recoded"]["qps"], 1.15)
+        yield ["seconds of that", "", f"{p['recode_s']:.3g}", ""]
         yield at_least("recall after it, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
     if "remove" in parts:
         p = parts["remove"]

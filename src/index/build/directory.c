@@ -141,7 +141,7 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     /* On a file system without locks the build goes on without one. */
     if (flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         dir->made = false; /* another build holds it: it must not be removed */
-        return thr_fail(err, THR_EEXIST, "%s: another writer is at work in this directory: wait until it has ended",
+        return thr_fail(err, THR_EBUSY, "%s: another writer is at work in this directory: wait until it has ended",
                         dir->path);
     }
     dir->owner = getpid();

@@ -25,15 +25,15 @@ typedef struct thr_build_dir {
 /*
  * Create the directory if needed, lock it against other builds, and check that an index may be built in it.
  *
- * THR_EEXIST if it holds an index and replace is false, if it holds anything else, or if another build or change is
- * running there; THR_EVERSION for an index of a newer format; THR_EIO; THR_ENOMEM.
+ * THR_EEXIST if it holds an index and replace is false, or if it holds anything else; THR_EBUSY if another build or
+ * change is running there; THR_EVERSION for an index of a newer format; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
                                     thr_error *err);
 
 /*
  * Lock the existing directory of an index, to change the index: every change is a build that keeps most files.
- * THR_EEXIST if another build or change is running there; THR_EIO; THR_ENOMEM.
+ * THR_EBUSY if another build or change is running there; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_change(thr_context *context, const char *path, thr_build_dir *dir, thr_error *err);
 

@@ -29,7 +29,7 @@ typedef struct thr_commit {
 
 /*
  * Lock and open; held is the lock if the caller has it already, or NULL. End it whatever this returns.
- * THR_EUNSUPPORTED for format 1; THR_EEXIST; and as thr_index_open.
+ * THR_EUNSUPPORTED for format 1; THR_EBUSY; and as thr_index_open.
  */
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *commit,
                                   thr_error *err);

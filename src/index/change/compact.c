@@ -5,7 +5,10 @@
 #include "index/change/change.h"
 #include "index/journal/snapshot.h"
 
-enum { ID_BYTES = 12 }; /* an id and its place in their order */
+enum {
+    ID_BYTES = 12,                /* an id and its place in their order */
+    LEAST_ITEMS_TO_RECODE = 4096, /* the errors of fewer say little */
+};
 
 /* Whether the removed items' bytes exceed those of the ids that the others then need, if they have none yet. */
 static bool can_shrink(const thr_commit *commit) {
@@ -26,8 +29,19 @@ static bool can_gain(const thr_commit *commit) {
     return m->n_items > 0 && (can_shrink(commit) || m->n_segments > (m->n_items + most - 1) / most);
 }
 
+/* Whether the items are so unlike those that the quantiser was learned from that new codes pay. */
+static thr_status have_moved(const thr_index *index, bool *moved, thr_error *err) {
+    float now = 0, learned = 0;
+    if (index->manifest.n_items >= LEAST_ITEMS_TO_RECODE)
+        THR_TRY(thr_index_code_error(index, &now, &learned, err));
+    *moved = learned > 0 && (double)now > THR_RECODE_PAYS * (double)learned;
+    return THR_OK;
+}
+
 static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error *err) {
     *done = false;
+    if (!recode)
+        THR_TRY(have_moved(c->index, &recode, err));
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
     else if (!thr_index_snapshot_has_changes(c->index) && can_gain(c))
