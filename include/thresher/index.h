@@ -68,9 +68,9 @@ typedef struct thr_index_build_options {
      * calibration_queries are ignored. A dual model needs the inner product metric; the posting lists store its
      * fingerprint.
      *
-     * Of a model of vectors with a binary item side (thr_tower_train_vectors), the rows are the vectors themselves, of
-     * the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them as `keep` tells: a
-     * search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors.
+     * With a model of vectors whose item side is binary (thr_tower_train_vectors), the rows are the vectors themselves,
+     * of the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them in the type `keep`.
+     * A search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors.
      * Neither cells nor, with kept vectors, features are supported.
      */
     const char *model;

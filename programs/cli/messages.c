@@ -32,7 +32,7 @@ void prog_messages_setup(bool be_quiet, bool be_verbose) {
 
 /* ------------------------------------------------------------------------------------------------ messages */
 
-static void say(char *line) {
+static void print_line(char *line) {
     thr_make_printable(line);
     prog_progress_end();
     (void)fprintf(stderr, "%s: %s\n", prog_self.name, line);
@@ -45,7 +45,7 @@ void prog_error(const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    say(line);
+    print_line(line);
 }
 
 void prog_note(const char *format, ...) {
@@ -57,7 +57,7 @@ void prog_note(const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    say(line);
+    print_line(line);
 }
 
 void prog_detail(const char *format, ...) {
@@ -69,7 +69,7 @@ void prog_detail(const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    say(line);
+    print_line(line);
 }
 
 int prog_failed_at(const char *where, const thr_error *err) {

@@ -336,7 +336,7 @@ static int translate_all(translation *t) {
     }
 }
 
-static void tell(const translation *t, double seconds) {
+static void print_report(const translation *t, double seconds) {
     prog_note("translated %s, %s to %s, in %s (%s words/s)", prog_counted(t->n_lines, "line").text,
               prog_counted(t->n_source_words, "word").text, prog_exact(t->n_words).text, prog_time(seconds).text,
               prog_short(seconds > 0 ? (double)t->n_words / seconds : 0).text);
@@ -383,7 +383,7 @@ static int run_translate(program *run, const void *all_values) {
     rc = prog_rows_out_close(&t.states, rc);
     rc = prog_out_close(&t.out, rc);
     if (rc == PROG_DONE)
-        tell(&t, prog_seconds() - start);
+        print_report(&t, prog_seconds() - start);
     if (rc == PROG_DONE && t.values->times)
         print_times(&t);
     drop_lines(&t);

@@ -67,7 +67,7 @@ class TowerVectors(Case):
                 index.search(ROWS[:3], 5, exact=True)
 
     def test_pairs_of_queries_and_items(self) -> None:
-        options = {**SMALL, "query_bits": 3, "item_bits": 2, "distil": 0.5}
+        options = {**SMALL, "query_bits": 3, "item_bits": 2, "teacher_share": 0.5}
         tower = thresher.Tower.train_vectors(ROWS, self.path("p.safetensors"), queries=ROWS + 0.1, **options)
         self.assertEqual((tower.info.query_bits, tower.info.item_bits), (3, 2))
 

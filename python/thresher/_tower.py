@@ -199,7 +199,7 @@ class Tower(TextModel):
         item_bits: int | None = None,
         n_dims: int | None = None,
         shared_steps: bool = False,
-        distil: float | None = None,
+        teacher_share: float | None = None,
         noise: float | None = None,
         valid_share: float | None = None,
         n_epochs: int | None = None,
@@ -223,7 +223,7 @@ class Tower(TextModel):
         queries       the same for queries, of which row i belongs to row i of items; None: each item is its own pair
         query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 32 and 4
         n_dims        dimensions of the code; 32
-        distil        weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
+        teacher_share weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
         noise         length of the random vector added to a query of length 1; 0.5
         gamma         scale of the cosines in both softmaxes, the codes' and the vectors'; 20
         n_epochs, rate, float_share     20, 0.03 and 0
@@ -234,7 +234,6 @@ class Tower(TextModel):
         from ._core.readers import Reader  # which imports this file
 
         given = {name: value for name, value in locals().items() if name not in ("cls", "items", "queries", "path")}
-        given["teacher_share"] = given.pop("distil")
         options = defaults("thr_tower_train_options_init_vectors", queries is None)
         train_options(given, options)
         options.teacher_gamma = options.gamma

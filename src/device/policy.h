@@ -25,7 +25,8 @@
 typedef struct thr_device_copier {
     thr_status (*copy)(void *object, const thr_devices *devices, void **copy, thr_error *err);
     void (*free)(void *copy);
-    double wake_ups; /* CPU time that "auto" requires, in wake-ups: 1; more if a GPU rounds differently */
+    double wake_ups; /* CPU time that "auto" requires, as a multiple of waking up a GPU: 1, or more if a GPU rounds
+                        differently */
 } thr_device_copier;
 
 /* What an object is about to do, and its cost. */

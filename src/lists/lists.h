@@ -15,9 +15,8 @@
  * of a form are contiguous, ordered by feature, then by place, so a search reads each entry of its query once,
  * forwards.
  *
- * (The paper has blocks of 8-bit ids, grouped by their size. A list then consists of as many streams as it has sizes,
- * and most blocks of a large catalogue hold one item or two, after a block number as long as they are:
- * docs/kernels.md.)
+ * (The paper has blocks of 8-bit ids, grouped by their size. A list then is a stream for each size, and in a large
+ * catalogue most blocks have one or two items, which need no more bytes than the block's number: docs/kernels.md.)
  */
 #ifndef THR_LISTS_LISTS_H
 #define THR_LISTS_LISTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_terms.h - the entries and weights of a query's features (HitMatch (9)): an item's sum is that of w_i x_i
- * over the query's features i that it has: w_i a feature's weight, x_i its number in the query.
+ * query_terms.h - the entries and weights of a query's features (HitMatch (9)). An item's sum is the sum of w_i x_i
+ * over those features i of the query that the item has. w_i is the feature's weight, x_i its number in the query.
  *
  * Weights are rounded to whole multiples of a unit, a power of two that is at most 2^-29 of the sum of all |w_i x_i|.
  * Sums are 32-bit integers and cannot overflow. So an item's sum does not depend on the order of additions: it has

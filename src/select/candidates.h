@@ -31,7 +31,10 @@ size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first);
 /* Sort by descending score, then ascending row. */
 void thr_select_candidates_sort(thr_candidate *items, size_t n);
 
-/* Rows may arrive in any order: a row whose score equals the threshold is kept until the exact order decides. */
+/*
+ * Collects rows that arrive in any order. A row whose score equals the threshold is kept, since its number may be
+ * smaller than those of collected rows with that score.
+ */
 typedef struct thr_collector {
     thr_context *context;
     thr_candidate *items;

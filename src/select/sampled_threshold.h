@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Return the rank in a sample of n_sample of n_all scores that corresponds to the wanted-th of all, plus four
- * standard deviations of its count and plus four, which makes too few survivors rare.
+ * Map rank `wanted` among n_all scores to a rank in a sample of n_sample of them. The result is the expected rank, plus
+ * four standard deviations of it and plus four, so that too few survivors are rare.
  */
 THR_ANYWHERE double thr_select_sample_rank(double n_sample, uint64_t n_all, uint64_t wanted) {
     const double expected = (double)wanted * n_sample / (double)n_all;
@@ -21,8 +21,8 @@ THR_ANYWHERE double thr_select_sample_rank(double n_sample, uint64_t n_all, uint
 }
 
 /*
- * Return the index, among n blocks or tiles, of the i-th of n_sampled evenly spaced ones: the middle of its part. If
- * items are sorted by frequency, a sample that starts at index 0 has too many of the best.
+ * Return the index, among n blocks or tiles, of the i-th of n_sampled evenly spaced ones: the middle of the i-th of
+ * n_sampled equal ranges. If items are sorted by frequency, a sample that starts at index 0 has too many of the best.
  */
 THR_ANYWHERE uint64_t thr_select_sample_place(uint64_t i, uint64_t n_sampled, uint64_t n) {
     return (2 * i + 1) * n / (2 * n_sampled);

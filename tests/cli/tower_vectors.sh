@@ -33,7 +33,7 @@ works "$THRESHER" info m.safetensors
 says 'queries of float32, items of 4 bits, 16 dimensions, of vectors of 24' out
 works "$THRESHER" info m.safetensors --json
 says '"n_inputs":24' out
-works train items.fvecs items.fvecs -o pairs.safetensors --query-bits 3 --item-bits 2 --distil 0.5
+works train items.fvecs items.fvecs -o pairs.safetensors --query-bits 3 --item-bits 2 --teacher-share 0.5
 
 works "$THRESHER" tower encode m.safetensors items.fvecs -o codes.npy --packed
 works "$THRESHER" tower encode m.safetensors queries.fvecs --side query -o q.npy

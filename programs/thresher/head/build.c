@@ -61,7 +61,7 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static int tell(const program *run, const build_values *values, const thr_head_info *info, double start) {
+static int print_report(const program *run, const build_values *values, const thr_head_info *info, double start) {
     const double seconds = prog_seconds() - start;
 
     if (run->globals.json) {
@@ -103,7 +103,7 @@ static int build(const program *run, const build_values *values, const thr_head_
         rc = prog_failed_to_build(&err);
     const thr_head_info info = thr_head_get_info(head);
     thr_head_free(head);
-    return rc == PROG_DONE ? tell(run, values, &info, start) : rc;
+    return rc == PROG_DONE ? print_report(run, values, &info, start) : rc;
 }
 
 static int run_build(program *run, const void *all_values) {

@@ -181,7 +181,7 @@ static int answer(query *q) {
     if (rc == PROG_DONE && q->values->certify)
         prog_note("certified: %s of %s", prog_exact(n_certified).text, prog_counted(q->states.n_rows, "state").text);
     if (rc == PROG_DONE)
-        prog_tell_device("words are scored", prog_first_device(q->run).text);
+        prog_print_device("words are scored", prog_first_device(q->run).text);
     return rc;
 }
 
@@ -201,7 +201,7 @@ static int clock_query(query *q, const thr_head_query_options *query_options, do
     return PROG_DONE;
 }
 
-static void tell(const query *q, const thr_head_recall *recall, double full_s, double screen_s) {
+static void print_report(const query *q, const thr_head_recall *recall, double full_s, double screen_s) {
     const uint32_t n_words = thr_head_get_info(q->head).n_words;
 
     if (!q->run->globals.json) {
@@ -283,7 +283,7 @@ static int measure(query *q) {
     if (rc == PROG_DONE)
         rc = clock_query(q, &q->query_options, &screen_s);
     if (rc == PROG_DONE)
-        tell(q, &recall, full_s, screen_s);
+        print_report(q, &recall, full_s, screen_s);
     return rc;
 }
 

@@ -39,7 +39,7 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static int tell(const program *run, const build_values *values, uint64_t n_repeated, double start) {
+static int print_report(const program *run, const build_values *values, uint64_t n_repeated, double start) {
     thr_error err = {.status = THR_OK};
     thr_hits *hits = NULL;
     const double seconds = prog_seconds() - start;
@@ -99,7 +99,7 @@ static int run_build(program *run, const void *all_values) {
     if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
         return prog_failed_to_build(&err);
     prog_progress_end();
-    return tell(run, values, n_repeated, start);
+    return print_report(run, values, n_repeated, start);
 }
 
 const prog_command prog_hits_build = {

@@ -143,7 +143,7 @@ static int run_search(program *run, const void *all_values) {
         rc = search_all(&s);
     rc = prog_search_end(&s.search, rc);
     if (rc == PROG_DONE)
-        prog_tell_device("posting lists are added up", prog_first_device(run).text);
+        prog_print_device("posting lists are added up", prog_first_device(run).text);
     prog_search_free(&s.search);
     thr_hits_free(s.hits);
     return rc;

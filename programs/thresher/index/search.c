@@ -104,7 +104,7 @@ static void report(const prog_vector_search *s) {
                 prog_time(search->open_s).text, prog_time(search->search_s).text, prog_time(total_s).text,
                 thr_context_threads(context), thr_isa_name(thr_context_isa(context)));
     if (may_use_gpus(s))
-        prog_tell_device("codes are screened", thr_context_device(context));
+        prog_print_device("codes are screened", thr_context_device(context));
     else if (!s->values->common.exact)
         prog_detail("codes are screened by the CPU, as in every search by --radius");
     if (search->run->globals.json && s->values->common.output != NULL && search->results.is_file)

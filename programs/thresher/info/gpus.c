@@ -25,7 +25,7 @@ static const char *reason_of(const char *device) {
  * statuses, because a GPU that failed in a search can make counting fail too. Counting follows the search, because it
  * may start a driver, which takes longer than most searches.
  */
-void prog_tell_device(const char *what, const char *device) {
+void prog_print_device(const char *what, const char *device) {
     const char *why = reason_of(device);
     thr_error none = {.status = THR_OK};
     uint32_t n;

@@ -16,7 +16,7 @@ prog_device prog_first_device(const program *run);
  * Print where work ran, by device (the text of thr_context_device), and why not on a GPU if one was requested. what:
  * "codes are screened".
  */
-void prog_tell_device(const char *what, const char *device);
+void prog_print_device(const char *what, const char *device);
 
 /*
  * Print all GPUs, or the reason why there are none: lines on standard output that begin with "device", or the keys

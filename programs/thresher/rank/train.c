@@ -237,7 +237,7 @@ static int train(const program *run, const train_values *values, training *work)
 
 /* ------------------------------------------------------------------------------------------------ report */
 
-static void tell(const train_values *values, const training *work) {
+static void print_report(const train_values *values, const training *work) {
     const thr_rank_report *report = &work->report;
 
     prog_note("%s: objective %.10g with C %g, %.2f %% of %s in order; %s, %s, %s after reading for %s", values->output,
@@ -302,8 +302,8 @@ static int run_train(program *run, const void *all_values) {
     if (rc == PROG_DONE) {
         const prog_device device = prog_first_device(run);
 
-        tell(values, &work);
-        prog_tell_device("the model was trained", device.text);
+        print_report(values, &work);
+        prog_print_device("the model was trained", device.text);
         if (run->globals.json)
             print_json(values, &work, device.text);
     }

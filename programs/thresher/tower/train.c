@@ -28,7 +28,7 @@ typedef struct train_values {
     bool shared_words, shared_steps, plain_weights, resume;
     /* Vectors only. */
     bool vectors;
-    double distil, noise;
+    double teacher_share, noise;
     /* Dual towers only. */
     size_t loss, value, optimiser;
     uint64_t embedding, hidden, products, min_count;
@@ -76,7 +76,7 @@ static const prog_option options[] = {
                         "vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
     FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
-    {PROG_REAL_OPTION("distil", "X", offsetof(train_values, distil),
+    {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
                       "with --vectors: weight of the vectors' own cosines as targets, against that of the pairs; "
                       "0 to 1 (default: 1, with QUERIES 0)"),
      .least_real = 0, .most_real = 1},
@@ -234,7 +234,7 @@ static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits
 static const char *const of_texts_alone[] = {
     "query-column", "item-column", "label-column", "least-label",  "header", "model", "pooled",
     "grams",        "words",       "shared-words", "word-dropout", "valid",  NULL};
-static const char *const of_vectors[] = {"vectors", "distil", "noise", NULL};
+static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", NULL};
 
 /* Refuse the first of these options that is given; kind is that of the models it is for. */
 static int refuse(const program *run, const char *const *options_of, const char *kind) {
@@ -322,7 +322,7 @@ static void fill_vector_options(const program *run, const train_values *values, 
         train->rate = vectors.rate;
     if (!prog_is_given(run, "float-share"))
         train->float_share = vectors.float_share;
-    train->teacher_share = prog_is_given(run, "distil") ? (float)values->distil : vectors.teacher_share;
+    train->teacher_share = prog_is_given(run, "teacher-share") ? (float)values->teacher_share : vectors.teacher_share;
     train->noise = (float)values->noise;
 }
 
@@ -411,7 +411,7 @@ static int run_train(program *run, const void *all_values) {
               values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
               report.best_epoch, report.valid_loss, report.valid_auc, prog_short(report.examples_per_second).text);
     device = prog_first_device(run);
-    prog_tell_device("steps were made", device.text);
+    prog_print_device("steps were made", device.text);
     if (run->globals.json)
         print_json(values, &report, device.text);
     return rc;

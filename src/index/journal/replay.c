@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay.c - reads the frames of a journal, and tells a torn end from damage. */
+/* replay.c - reads the frames of a journal, and distinguishes a torn end from damage. */
 #include "base/error.h"
 #include "index/journal/frame.h"
 
