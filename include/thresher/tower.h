@@ -66,9 +66,10 @@ typedef struct thr_tower_epoch {
     uint32_t epoch; /* from 1 */
     uint64_t n_pairs;
     double seconds, examples_per_second; /* of this epoch's steps, without validation */
-    double loss, valid_loss, valid_auc;
-    bool as_floats; /* a float epoch (float_share): the model was not written */
-    bool best;      /* best validation so far: the model was written */
+    double loss, valid_loss;
+    double valid_auc; /* of a model of vectors: recall@10 (thr_tower_train_vectors) */
+    bool as_floats;   /* a float epoch (float_share): the model was not written */
+    bool best;        /* best validation so far: the model was written */
 } thr_tower_epoch;
 typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
 
@@ -116,7 +117,7 @@ typedef struct thr_tower_report {
     uint32_t n_grams;
     uint32_t n_epochs, best_epoch;
     double loss, valid_loss; /* mean log loss of the best epoch */
-    double valid_auc;        /* of pairs against items of other queries */
+    double valid_auc;        /* of pairs against items of other queries; of vectors as in thr_tower_epoch */
     double examples_per_second;
 } thr_tower_report;
 
@@ -155,14 +156,18 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
  * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
  * queries and row i of items are a pair. queries NULL: each item is its own pair. Only the vectors' directions count.
  * All vectors are kept in memory, as float32. options->config.n_inputs and n_pooled become the vectors' dimensions;
- * options of texts and format are ignored. valid_path must be NULL: a share of the pairs validates. Training runs on
- * the CPU.
+ * options of texts and format are ignored. valid_path names a file of vectors of further items, and needs queries NULL;
+ * NULL: a share of the pairs validates. Training runs on the CPU.
+ *
+ * valid_auc is recall@10 among the items that validate, for the first 1,000 of them: the share of the ten with the
+ * largest cosines to a query that are among the ten best by codes; of pairs with teacher_share 0 the share of queries
+ * whose own item is.
  *
  * Same bits, files and statuses as thr_tower_train, and
  *   THR_EINVAL     a reader is a text
  *   THR_EDIM       the sides differ in dimensions or rows; or n_dims is more than 8 times the vectors' dimensions
  *   THR_ERANGE     a vector is zero, or holds NaN or infinity (err names its row)
- *   THR_EUNSUPPORTED  valid_path is given
+ *   THR_EUNSUPPORTED  valid_path and queries are given
  */
 THR_API thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, thr_reader *items,
                                            const char *path, const thr_tower_train_options *options,

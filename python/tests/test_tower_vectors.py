@@ -71,6 +71,15 @@ class TowerVectors(Case):
         tower = thresher.Tower.train_vectors(ROWS, self.path("p.safetensors"), queries=ROWS + 0.1, **options)
         self.assertEqual((tower.info.query_bits, tower.info.item_bits), (3, 2))
 
+    def test_a_file_validates(self) -> None:
+        np.save(self.path("others.npy"), random_vectors(200, 24))
+        valid = self.path("others.npy")
+        tower = thresher.Tower.train_vectors(ROWS, self.path("v.safetensors"), valid=valid, **SMALL)
+        self.assertEqual((tower.report.n_pairs, tower.report.n_valid), (len(ROWS), 200))
+        self.assertTrue(0.05 < tower.report.valid_auc <= 1)
+        with self.assertRaisesRegex(thresher.UnsupportedError, "items alone"):
+            thresher.Tower.train_vectors(ROWS, self.path("x"), queries=ROWS, valid=valid, **SMALL)
+
     def test_what_is_refused(self) -> None:
         bad = ROWS.copy()
         bad[5, 2] = np.nan

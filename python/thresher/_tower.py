@@ -201,6 +201,7 @@ class Tower(TextModel):
         shared_steps: bool = False,
         teacher_share: float | None = None,
         noise: float | None = None,
+        valid: str | os.PathLike[str] | None = None,
         valid_share: float | None = None,
         n_epochs: int | None = None,
         patience: int | None = None,
@@ -226,7 +227,10 @@ class Tower(TextModel):
         teacher_share weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
         noise         length of the random vector added to a query of length 1; 0.5
         gamma         scale of the cosines in both softmaxes, the codes' and the vectors'; 20
+        valid         a file of vectors of further items to validate with, without queries; None: valid_share
         n_epochs, rate, float_share     20, 0.03 and 0
+
+        valid_auc of the epochs and the report is recall@10 among the items that validate.
 
         The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
         and for queries and items of different shapes.

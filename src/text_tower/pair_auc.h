@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pair_auc.h - quality of embeddings: AUC and log loss of matching pairs against others. */
+/* pair_auc.h - quality of embeddings: AUC, recall and log loss of matching pairs against others. */
 #ifndef THR_TEXT_TOWER_PAIR_AUC_H
 #define THR_TEXT_TOWER_PAIR_AUC_H
 
@@ -18,6 +18,14 @@ typedef struct thr_scored_pairs {
 
 /* ROC AUC of the cosines. THR_OK; THR_EINVAL when all pairs are good or all are bad; THR_ENOMEM. */
 thr_status thr_text_scored_pairs_auc(thr_context *context, thr_scored_pairs *pairs, double *auc, thr_error *err);
+
+/*
+ * Recall among the pairs, for the first 1,000 queries: the share of the best ten items by the teachers' cosines, or of
+ * the queries' own items without teachers, that are among the best ten by the embeddings' cosines. At least 1 pair.
+ * THR_OK or THR_ENOMEM.
+ */
+thr_status thr_text_scored_pairs_recall(thr_context *context, const thr_scored_pairs *pairs, size_t n_teacher_dims,
+                                        double *recall, thr_error *err);
 
 /*
  * The mean log loss over blocks of `block` pairs. An incomplete last block is dropped, unless it is the only one; it

@@ -178,13 +178,22 @@ thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, th
     if (context == NULL || items == NULL)
         return thr_fail(err, THR_EINVAL, "a training needs a context and a reader of items");
     THR_TRY(take(given, &options, err));
+    if (options.valid_path != NULL && queries != NULL)
+        return thr_fail(
+            err, THR_EUNSUPPORTED,
+            "%s: pairs of vectors are validated with a share of themselves: leave it out, or give items alone",
+            options.valid_path);
+    thr_reader *valid = NULL;
+    const thr_model_place place = {
+        path,
+        THR_MODEL_KIND,
+        "a model of text towers",
+        {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL, options.valid_path},
+        options.resume};
     if (options.valid_path != NULL)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: vectors are validated with a share of themselves: leave it out",
-                        options.valid_path);
-    const thr_model_place place = {path,
-                                   THR_MODEL_KIND,
-                                   "a model of text towers",
-                                   {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL},
-                                   options.resume};
-    return train(context, &(thr_trainer_source){.queries = queries, .items = items}, &place, &options, report, err);
+        THR_TRY(thr_reader_open(context, options.valid_path, &valid, err));
+    const thr_trainer_source source = {.queries = queries, .items = items, .valid = valid};
+    const thr_status status = train(context, &source, &place, &options, report, err);
+    thr_reader_free(valid);
+    return status;
 }

@@ -23,13 +23,16 @@ static thr_status read_vectors(thr_text_trainer *trainer, const thr_trainer_sour
     thr_context *context = trainer->context;
     thr_tower_train_options *options = &trainer->options;
     thr_vector_pairs *vectors = &trainer->vectors;
-    THR_TRY(thr_text_vector_pairs_read(context, source->queries, source->items, vectors, err));
+    THR_TRY(thr_text_vector_pairs_read(context, source->queries, source->items, source->valid, vectors, err));
     options->config.n_inputs = options->config.n_pooled = vectors->n_dims;
     options->config.max_grams = options->config.max_words = 0; /* a file of vectors does not have these */
     options->config.shared_words = false;
     THR_TRY(thr_text_model_check(&options->config, err));
-    THR_TRY(
-        thr_training_split_make(context, vectors->split, vectors->n, options->valid_share, 0, &trainer->split, err));
+    const size_t n_items = vectors->n - vectors->n_valid;
+    THR_TRY(thr_training_split_make(context, vectors->split, n_items, options->valid_share, vectors->n_valid,
+                                    &trainer->split, err));
+    for (size_t i = 0; i < vectors->n_valid; i++) /* they follow the items */
+        trainer->split.valid[i] += (uint32_t)n_items;
     THR_TRY(check_split(trainer, thr_reader_name(source->items), err));
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY(thr_alloc(context, options->batch, vectors->n_dims * sizeof(float), &trainer->scratch.rows[side],

@@ -46,10 +46,10 @@ typedef struct thr_text_trainer {
     thr_training_state state;
 } thr_text_trainer;
 
-/* Where the pairs come from: a file of texts, or readers of vectors (queries may be NULL). */
+/* Where the pairs come from: a file of texts, or readers of vectors (queries and valid may be NULL). */
 typedef struct thr_trainer_source {
     const char *pairs_path;
-    thr_reader *queries, *items;
+    thr_reader *queries, *items, *valid;
 } thr_trainer_source;
 
 /*
@@ -113,9 +113,10 @@ thr_status thr_text_trainer_forward(thr_text_trainer *trainer, const thr_text_mo
                                     const uint32_t *numbers, size_t n, const thr_batch_mode *mode, thr_error *err);
 
 /*
- * Mean log loss and AUC of the validation pairs. THR_OK; THR_ERANGE when they or any weight are not finite; THR_ENOMEM.
+ * Mean log loss of the validation pairs, and their AUC, or recall for vectors. THR_OK; THR_ERANGE when they or any
+ * weight are not finite; THR_ENOMEM.
  */
-thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *auc, thr_error *err);
+thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *quality, thr_error *err);
 
 /* Returns THR_ERANGE with a message that names the step and the model kept so far. */
 thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c - validation: log loss and AUC on pairs that were not trained on. */
+/* validate.c - validation: log loss, and AUC or recall, on pairs that were not trained on. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool has_finite_weights(const thr_text_trainer *trainer) {
     return thr_training_all_finite(trainer->dense.values, trainer->dense.n);
 }
 
-thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *auc, thr_error *err) {
+thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *quality, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
     thr_scored_pairs pairs = {.n = trainer->split.n_valid, .n_dims = trainer->model.config.n_dims};
@@ -56,7 +56,9 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
     THR_TRY_OUT(thr_text_scored_pairs_loss(context, &pairs, &match, options->batch, loss, err));
     if (!isfinite(*loss))
         THR_TRY_OUT(thr_text_trainer_diverged(trainer, err));
-    THR_TRY_OUT(thr_text_scored_pairs_auc(context, &pairs, auc, err));
+    THR_TRY_OUT(thr_model_reads_vectors(&trainer->model.config)
+                    ? thr_text_scored_pairs_recall(context, &pairs, match.n_teacher_dims, quality, err)
+                    : thr_text_scored_pairs_auc(context, &pairs, quality, err));
 out:
     for (size_t side = 0; side < THR_N_SIDES; side++) {
         thr_release(context, pairs.embeddings[side]);

@@ -42,53 +42,76 @@ static thr_status to_unit(thr_context *context, const char *name, uint64_t row, 
     return THR_OK;
 }
 
-static thr_status read_side(thr_context *context, thr_reader *reader, uint32_t n_dims, float **rows, size_t *n,
-                            thr_error *err) {
+/* Rows of a side so far. */
+typedef struct side_rows {
+    float *rows;
+    size_t n, capacity;
+    uint32_t n_dims;
+} side_rows;
+
+/* Add all rows of a reader. */
+static thr_status read_side(thr_context *context, thr_reader *reader, side_rows *side, thr_error *err) {
     const char *name = thr_reader_name(reader);
     const uint64_t total = thr_reader_get_shape(reader).n_rows;
     thr_progress progress = thr_progress_start(context, "reading vectors", total == THR_ROWS_UNKNOWN ? 0 : total);
-    size_t capacity = 0;
-    for (*n = 0;;) {
+    const size_t first = side->n;
+    const uint32_t n_dims = side->n_dims;
+    for (;;) {
         thr_matrix piece;
         THR_TRY(thr_reader_next(reader, ROWS_AT_ONCE, &piece, err));
         if (piece.n_rows == 0)
-            return thr_progress_end(&progress, *n, err);
-        if (*n + piece.n_rows > UINT32_MAX)
+            return thr_progress_end(&progress, side->n - first, err);
+        if (side->n + piece.n_rows > UINT32_MAX)
             return thr_fail(err, THR_ERANGE, "%s: more than %u vectors: train on a part of them", name, UINT32_MAX);
         if (piece.n_dims != n_dims)
             return thr_fail(err, THR_EDIM, "%s: rows of %" PRIu32 " dimensions after rows of %" PRIu32, name,
                             piece.n_dims, n_dims);
-        THR_TRY(thr_grow(context, rows, &capacity, *n + (size_t)piece.n_rows, n_dims * sizeof **rows, "vectors", err));
-        THR_TRY(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + *n * n_dims));
-        for (uint64_t r = 0; r < piece.n_rows; r++, (*n)++)
-            THR_TRY(to_unit(context, name, *n, n_dims, *rows + *n * n_dims, err));
-        THR_TRY(thr_progress_step(&progress, *n, err));
+        THR_TRY(thr_grow(context, &side->rows, &side->capacity, side->n + (size_t)piece.n_rows,
+                         n_dims * sizeof *side->rows, "vectors", err));
+        THR_TRY(thr_matrix_to_f32(&piece, 0, piece.n_rows, side->rows + side->n * n_dims));
+        for (uint64_t r = 0; r < piece.n_rows; r++, side->n++)
+            THR_TRY(to_unit(context, name, side->n - first, n_dims, side->rows + side->n * n_dims, err));
+        THR_TRY(thr_progress_step(&progress, side->n - first, err));
     }
 }
 
-thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries, thr_reader *items,
+static thr_status check_dims(thr_reader *reader, thr_reader *items, thr_error *err) {
+    THR_TRY(check_shape(reader, err));
+    const uint32_t n_dims = thr_reader_get_shape(reader).n_dims, wanted = thr_reader_get_shape(items).n_dims;
+    if (n_dims != wanted)
+        return thr_fail(err, THR_EDIM,
+                        "%s has vectors of %" PRIu32 " dimensions, %s of %" PRIu32 ": a model needs both alike",
+                        thr_reader_name(reader), n_dims, thr_reader_name(items), wanted);
+    return THR_OK;
+}
+
+thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries, thr_reader *items, thr_reader *valid,
                                       thr_vector_pairs *pairs, thr_error *err) {
-    size_t n_queries = 0;
     THR_TRY(check_shape(items, err));
     pairs->n_dims = thr_reader_get_shape(items).n_dims;
-    if (queries != NULL) {
-        THR_TRY(check_shape(queries, err));
-        const uint32_t n_dims = thr_reader_get_shape(queries).n_dims;
-        if (n_dims != pairs->n_dims)
-            return thr_fail(err, THR_EDIM,
-                            "%s has vectors of %" PRIu32 " dimensions, %s of %" PRIu32 ": a model needs both alike",
-                            thr_reader_name(queries), n_dims, thr_reader_name(items), pairs->n_dims);
-    }
-    THR_TRY(read_side(context, items, pairs->n_dims, &pairs->rows[THR_SIDE_ITEM], &pairs->n, err));
-    if (queries == NULL) {
-        pairs->rows[THR_SIDE_QUERY] = pairs->rows[THR_SIDE_ITEM];
-        n_queries = pairs->n;
-    } else {
-        THR_TRY(read_side(context, queries, pairs->n_dims, &pairs->rows[THR_SIDE_QUERY], &n_queries, err));
-    }
-    if (n_queries != pairs->n)
+    side_rows sides[THR_N_SIDES] = {{.n_dims = pairs->n_dims}, {.n_dims = pairs->n_dims}};
+    thr_status status = THR_OK;
+    if (queries != NULL)
+        THR_TRY(check_dims(queries, items, err));
+    if (valid != NULL)
+        THR_TRY(check_dims(valid, items, err));
+    THR_TRY_OUT(read_side(context, items, &sides[THR_SIDE_ITEM], err));
+    const size_t n_items = sides[THR_SIDE_ITEM].n;
+    if (valid != NULL)
+        THR_TRY_OUT(read_side(context, valid, &sides[THR_SIDE_ITEM], err));
+    if (queries == NULL)
+        sides[THR_SIDE_QUERY] = sides[THR_SIDE_ITEM];
+    else
+        THR_TRY_OUT(read_side(context, queries, &sides[THR_SIDE_QUERY], err));
+    pairs->n = sides[THR_SIDE_ITEM].n;
+    pairs->n_valid = pairs->n - n_items;
+out:
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        pairs->rows[side] = sides[side].rows;
+    THR_TRY(status);
+    if (sides[THR_SIDE_QUERY].n != pairs->n)
         return thr_fail(err, THR_EDIM, "%s has %zu vectors, %s %zu: give each query's item in the same row",
-                        thr_reader_name(queries), n_queries, thr_reader_name(items), pairs->n);
+                        thr_reader_name(queries), sides[THR_SIDE_QUERY].n, thr_reader_name(items), pairs->n);
     THR_TRY(thr_alloc(context, pairs->n, sizeof *pairs->split, &pairs->split, "vectors", err));
     for (size_t i = 0; i < pairs->n; i++)
         pairs->split[i] =

@@ -9,19 +9,20 @@
 #include "training/weights.h"
 
 typedef struct thr_vector_pairs {
-    size_t n;
+    size_t n, n_valid; /* the last n_valid are for validation; 0: a share of all is */
     uint32_t n_dims;
     float *rows[THR_N_SIDES]; /* n x n_dims; equal pointers if items are given alone */
     uint64_t *split;          /* a hash of every query: the split keeps equal queries together */
 } thr_vector_pairs;
 
 /*
- * Read all vectors; queries may be NULL. *pairs starts zeroed, and is freed by the caller also after an error.
+ * Read all vectors; queries may be NULL. valid has items for validation alone, only without queries, or is NULL. *pairs
+ * starts zeroed, and is freed by the caller also after an error.
  *
  * THR_EINVAL for a text; THR_EDIM when the sides' dimensions or numbers of rows differ, or there are no rows;
  * THR_ERANGE for a zero vector, NaN or infinity; what thr_reader_next returns; THR_ECANCELED; THR_ENOMEM.
  */
-thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries, thr_reader *items,
+thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries, thr_reader *items, thr_reader *valid,
                                       thr_vector_pairs *pairs, thr_error *err);
 void thr_text_vector_pairs_free(thr_context *context, thr_vector_pairs *pairs);
 

@@ -87,6 +87,15 @@ fails 1 'vectors of 16 dimensions, but the model .* encodes those of 24' \
 [ ! -e x.index ] || die "a refused build left an index"
 
 fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' train narrow.fvecs items.fvecs -o x.safetensors
+works train items.fvecs --valid queries.fvecs -o valid.safetensors
+says 'recall@10' err
+cp err first
+works train items.fvecs --valid queries.fvecs -o valid2.safetensors --threads 1
+cmp valid.safetensors valid2.safetensors || die "another number of threads makes another model"
+fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' \
+    train items.fvecs --valid narrow.fvecs -o x.safetensors
+fails 1 'validated with a share of themselves' train items.fvecs items.fvecs --valid queries.fvecs -o x.safetensors
+fails 1 'no-such.fvecs' train items.fvecs --valid no-such.fvecs -o x.safetensors
 fails 1 'queries.fvecs has 50 vectors, items.fvecs 500' train queries.fvecs items.fvecs -o x.safetensors
 fails 1 'two batches' train queries.fvecs -o x.safetensors
 fails 1 'a text holds no vectors' train pairs.tsv -o x.safetensors

@@ -183,6 +183,68 @@ static void a_reader_encodes_rows(void **state) {
     free(items);
 }
 
+/* What an epoch reports is the recall that a naive search finds with the model, and files validate as they are. */
+typedef struct last_epoch {
+    double recall;
+} last_epoch;
+
+static void keep_recall(void *user, const thr_tower_epoch *epoch) {
+    ((last_epoch *)user)->recall = epoch->valid_auc;
+}
+
+/* Whether item i is among the ten with the largest products, ties to smaller numbers. */
+static bool is_best(const float *query, const float *items, size_t n_dims, size_t i) {
+    double scores[N];
+    size_t n_before = 0;
+    for (size_t j = 0; j < N; j++) {
+        double product = 0, square = 0;
+        for (size_t d = 0; d < n_dims; d++) {
+            product += (double)query[d] * (double)items[j * n_dims + d];
+            square += (double)items[j * n_dims + d] * (double)items[j * n_dims + d];
+        }
+        scores[j] = product / sqrt(square);
+    }
+    for (size_t j = 0; j < N; j++)
+        n_before += scores[j] > scores[i] || (!(scores[j] < scores[i]) && j < i);
+    return n_before < 10;
+}
+
+static void recall_is_that_of_a_naive_search_of_the_validation_file(void **state) {
+    float *items = make_rows(1), *others = make_rows(3), codes[N * 16], queries[N * 16];
+    thr_error err;
+    thr_tower_train_options options;
+    last_epoch last = {.recall = -1};
+    small(&options, true);
+    options.config.query_bits = THR_FLOAT_BITS;
+    options.n_epochs = 1;
+    options.valid_path = NAME("valid.fvecs");
+    options.on_epoch = keep_recall;
+    options.on_epoch_user = &last;
+    FILE *file = fopen(options.valid_path, "wb");
+    assert_non_null(file);
+    for (size_t i = 0; i < N; i++) {
+        const uint32_t n_dims = DIMS;
+        assert_true(fwrite(&n_dims, sizeof n_dims, 1, file) == 1 &&
+                    fwrite(others + i * DIMS, sizeof(float), DIMS, file) == DIMS);
+    }
+    (void)fclose(file);
+    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    thr_tower *tower = tower_open(*state, NAME("a"));
+    const thr_matrix rows = thr_matrix_f32(others, N, DIMS);
+    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err), &err);
+    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err), &err);
+    size_t n_found = 0;
+    for (size_t q = 0; q < N; q++)
+        for (size_t i = 0; i < N; i++)
+            n_found += is_best(others + q * DIMS, others, DIMS, i) && is_best(queries + q * 16, codes, 16, i);
+    const double want = (double)n_found / (10 * N);
+    assert_case(fabs(last.recall - want) < 0.005, "recall %g, not %g", last.recall, want);
+    assert_error(train_rows(*state, others, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, &err, "items alone");
+    thr_tower_free(tower);
+    free(items);
+    free(others);
+}
+
 static void bad_vectors_are_named(void **state) {
     thr_context *context = *state;
     float *items = make_rows(1), *queries = make_rows(2);
@@ -206,7 +268,7 @@ static void bad_vectors_are_named(void **state) {
     assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EINVAL, &err, "a share of 2");
     small(&options, true);
     options.valid_path = "pairs.tsv";
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, &err, "pairs.tsv");
+    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ENOTFOUND, &err, "pairs.tsv");
     options.valid_path = NULL;
 
     const thr_matrix some = thr_matrix_f32(queries, N - 1, DIMS), narrow = thr_matrix_f32(queries, N, DIMS - 1),
@@ -299,6 +361,7 @@ int main(void) {
         cmocka_unit_test(a_stopped_training_resumes_to_the_same_model),
         cmocka_unit_test(codes_find_the_vector_they_were_made_of),
         cmocka_unit_test(a_reader_encodes_rows),
+        cmocka_unit_test(recall_is_that_of_a_naive_search_of_the_validation_file),
         cmocka_unit_test(bad_vectors_are_named),
         cmocka_unit_test(models_of_texts_and_of_vectors_refuse_the_others_input),
         cmocka_unit_test(every_failed_allocation_is_an_error),

@@ -114,7 +114,8 @@ static const prog_option options[] = {
                       "share of words dropped from a text, drawn anew each time; below 1"),
      .least_real = 0, .fallback = "0.25"},
     {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
-                      "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)")},
+                      "pairs to validate with, in the columns of PAIRS, or vectors of further ITEMS (default: a share "
+                      "of the queries in PAIRS)")},
     REAL("valid-share", valid_share, 0.5, "0.02",
          "share of the queries in PAIRS to validate with; with --model dual 0.05 by default"),
     {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
@@ -231,9 +232,9 @@ static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits
                                       "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
                                       "adam-beta2",     "adam-epsilon", NULL};
 
-static const char *const of_texts_alone[] = {
-    "query-column", "item-column", "label-column", "least-label",  "header", "model", "pooled",
-    "grams",        "words",       "shared-words", "word-dropout", "valid",  NULL};
+static const char *const of_texts_alone[] = {"query-column", "item-column",  "label-column", "least-label",
+                                             "header",       "model",        "pooled",       "grams",
+                                             "words",        "shared-words", "word-dropout", NULL};
 static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", NULL};
 
 /* Refuse the first of these options that is given; kind is that of the models it is for. */
@@ -397,7 +398,7 @@ static int run_train(program *run, const void *all_values) {
     if (values->vectors)
         fill_vector_options(run, values, &train);
     note_unused_options(run, values, &train);
-    curve.quality = "AUC";
+    curve.quality = values->vectors ? "recall@10" : "AUC";
     curve.examples = "examples";
     train.on_epoch = prog_curve_on_epoch;
     train.on_epoch_user = &curve;
@@ -407,9 +408,10 @@ static int run_train(program *run, const void *all_values) {
         return rc;
     if (report.n_refused != 0)
         prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
-    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, AUC %.4f; %s examples/s",
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s examples/s",
               values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
-              report.best_epoch, report.valid_loss, report.valid_auc, prog_short(report.examples_per_second).text);
+              report.best_epoch, report.valid_loss, curve.quality, report.valid_auc,
+              prog_short(report.examples_per_second).text);
     device = prog_first_device(run);
     prog_print_device("steps were made", device.text);
     if (run->globals.json)
@@ -429,7 +431,8 @@ const prog_command prog_tower_train = {
             "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
             "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
             "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
-            "vectors' own do. Only directions count. thresher index build ITEMS --model MODEL makes an "
+            "vectors' own do, and each epoch ends with the share of the ten nearest of other items that they find. "
+            "Only directions count. thresher index build ITEMS --model MODEL makes an "
             "index of their codes.\n\n--model dual "
             "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "
             "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
