@@ -441,23 +441,31 @@ static void filters_have_a_bit_a_row(void **state) {
 }
 
 static void the_policy_bounds_files_and_space(void **state) {
+    enum { FULL = 1000000 };
     uint32_t first, end;
     (void)state;
     thr_segment_size sizes[20] = {{100000, 100000}};
-    assert_false(thr_index_merge_choose(sizes, 1, &first, &end));
+    assert_false(thr_index_merge_choose(sizes, 1, FULL, &first, &end));
     for (uint32_t i = 1; i < 8; i++)
         sizes[i] = (thr_segment_size){i * 10, i * 10};
-    assert_false(thr_index_merge_choose(sizes, 8, &first, &end));
+    assert_false(thr_index_merge_choose(sizes, 8, FULL, &first, &end));
     sizes[8] = (thr_segment_size){1, 1};
-    assert_true(thr_index_merge_choose(sizes, 9, &first, &end));
+    assert_true(thr_index_merge_choose(sizes, 9, FULL, &first, &end));
     assert_true(first == 1 && end == 9);
     sizes[0].n_live = 80000;
-    assert_true(thr_index_merge_choose(sizes, 3, &first, &end));
+    assert_true(thr_index_merge_choose(sizes, 3, FULL, &first, &end));
     assert_true(first == 0 && end == 1);
     sizes[0].n_live = 84000;
-    assert_false(thr_index_merge_choose(sizes, 3, &first, &end));
+    assert_false(thr_index_merge_choose(sizes, 3, FULL, &first, &end));
     sizes[0] = (thr_segment_size){1000, 0};
-    assert_false(thr_index_merge_choose(sizes, 1, &first, &end)); /* an index keeps a segment */
+    assert_false(thr_index_merge_choose(sizes, 1, FULL, &first, &end)); /* an index keeps a segment */
+    for (uint32_t i = 0; i < 20; i++)
+        sizes[i] = i < 12 ? (thr_segment_size){32000, 32000} : (thr_segment_size){4000, 4000};
+    assert_true(thr_index_merge_choose(sizes, 15, FULL, &first, &end)); /* not the last ones, which are few */
+    assert_true(first == 0 && end == 12);
+    assert_true(thr_index_merge_choose(sizes, 20, FULL, &first, &end));
+    assert_true(first == 12 && end == 20);
+    assert_false(thr_index_merge_choose(sizes, 15, 40000, &first, &end)); /* full segments stay */
 }
 
 /* ------------------------------------------------------------------------------------------------ what is refused */

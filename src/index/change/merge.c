@@ -3,6 +3,7 @@
 #include "index/change/merge.h"
 
 #include "base/error.h"
+#include "index/build/segment_stream.h"
 #include "index/change/merge_policy.h"
 #include "select/bitmap.h"
 
@@ -12,6 +13,7 @@ static thr_status choose(thr_merge *merge, thr_error *err) {
     const thr_commit *c = &merge->commit;
     const thr_manifest *m = &c->manifest;
     thr_segment_size *sizes = NULL;
+    const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
     uint64_t row = 0;
     if (m->n_segments == 0)
         return THR_OK;
@@ -21,7 +23,7 @@ static thr_status choose(thr_merge *merge, thr_error *err) {
         sizes[i] = (thr_segment_size){n, (uint32_t)thr_select_bitmap_count_range(c->live, row, row + n)};
         row += thr_padded_items(n);
     }
-    merge->any = thr_index_merge_choose(sizes, m->n_segments, &merge->first, &merge->end);
+    merge->any = thr_index_merge_choose(sizes, m->n_segments, most, &merge->first, &merge->end);
     thr_release(c->context, sizes);
     return THR_OK;
 }

@@ -12,16 +12,23 @@ static uint64_t level_end(uint32_t n_items) {
     return end;
 }
 
-bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint32_t *first, uint32_t *end) {
-    const uint64_t most = level_end(segments[n - 1].n_items);
+/* Whether the segments before `end` that are at most of the last one's level are enough, and fewer when merged. */
+static bool is_run(const thr_segment_size *segments, uint64_t most_items, uint32_t end, uint32_t *first) {
+    const uint64_t level = level_end(segments[end - 1].n_items);
+    uint64_t n_live = 0;
+    for (*first = end; *first > 0 && segments[*first - 1].n_items < level; (*first)--)
+        n_live += segments[*first - 1].n_live;
+    return end - *first >= LEVEL_FACTOR && (n_live + most_items - 1) / most_items * 2 <= end - *first;
+}
+
+bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64_t most_items, uint32_t *first,
+                            uint32_t *end) {
     bool any_live = false;
     for (uint32_t i = 0; i < n; i++)
         any_live = any_live || segments[i].n_live > 0;
-    *end = *first = n;
-    while (*first > 0 && segments[*first - 1].n_items < most)
-        (*first)--;
-    if (any_live && n - *first >= LEVEL_FACTOR)
-        return true;
+    for (*end = n; any_live && *end >= LEVEL_FACTOR; (*end)--)
+        if (is_run(segments, most_items, *end, first))
+            return true;
     for (uint32_t i = 0; i < n && any_live; i++)
         if ((uint64_t)(segments[i].n_items - segments[i].n_live) * MOST_REMOVED_PART > segments[i].n_items) {
             *first = i;

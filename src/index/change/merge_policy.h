@@ -4,8 +4,9 @@
  *
  * 1. A segment more than a sixth of whose items are removed: so an index takes at most 1.2 times the space of its
  *    items.
- * 2. The last segments, once eight of them are at most as large as the last one's level, a power of eight: so an item
- *    is written at most once a level, log8 of the number of items, and a level has at most seven segments.
+ * 2. Neighbours, once eight of them are at most as large as the last one's level, a power of eight: so an item is
+ *    written at most once a level, log8 of the number of items, and a level has at most seven segments. The later ones
+ *    come first. Segments that would not become half as many, as they are full, stay.
  */
 #ifndef THR_INDEX_CHANGE_MERGE_POLICY_H
 #define THR_INDEX_CHANGE_MERGE_POLICY_H
@@ -19,8 +20,9 @@ typedef struct thr_segment_size {
 
 /*
  * Find a run of segments [*first, *end) of n >= 1 to write again; false if there is none. Segments without a live item
- * are a run, unless no segment has one.
+ * are a run, unless no segment has one. A segment has at most most_items.
  */
-bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint32_t *first, uint32_t *end);
+bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64_t most_items, uint32_t *first,
+                            uint32_t *end);
 
 #endif
