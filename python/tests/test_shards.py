@@ -591,14 +591,15 @@ class Changes(Case):
         x = shifted(400)
         shards.build(self.path("many"), [(x[:300], np.arange(300))]).close()
         code = (
-            "import sys, numpy as np\nfrom thresher import shards\nfrom test_shards import shifted\n"
-            "x, path = shifted(400), sys.argv[1]\nprint(flush=True)\nwhile True:\n"
+            "import sys, numpy as np\nfrom thresher import shards\nsys.path.append(sys.argv[2])\n"
+            "from test_shards import shifted\nx, path = shifted(400), sys.argv[1]\nprint(flush=True)\nwhile True:\n"
             "    shards.add(path, x[300:], ids=np.arange(300, 400))\n    shards.remove(path, np.arange(300, 400))\n"
             "    shards.remove(path, [5])\n    shards.add(path, x[5:6], ids=[5])\n"
             "    shards.compact(path)\n    shards.remove(path, np.arange(300, 400), missing='ignore')\n"
         )
         for i in range(KILLS):
-            child = subprocess.Popen([sys.executable, "-c", code, self.path("many")], stdout=subprocess.PIPE)
+            words = [sys.executable, "-c", code, self.path("many"), os.path.dirname(__file__)]
+            child = subprocess.Popen(words, stdout=subprocess.PIPE)
             self.addCleanup(child.stdout.close)  # type: ignore[union-attr]
             child.stdout.readline()  # type: ignore[union-attr]
             time.sleep(0.02 + 0.3 * i / KILLS)

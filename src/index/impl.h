@@ -9,7 +9,7 @@
 #include "device/policy.h"
 #include "index/live.h"
 #include "index/model.h"
-#include "index/feature_scores.h"
+#include "index/search/feature_scores.h"
 #include "index/journal/tail.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
@@ -54,7 +54,7 @@ struct thr_index {
     thr_idle cell_searches;   /* thr_cells_workspace */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
-    thr_idle refines;         /* thr_refine_workspace (search_inputs.c) */
+    thr_idle refines;         /* thr_refine_workspace (search/inputs.c) */
     thr_idle merges;          /* thr_index_merge, of searches in an index with a tail */
 
     /*

@@ -8,8 +8,8 @@
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
-#include "index/merge.h"
-#include "index/search_inputs.h"
+#include "index/search/merge.h"
+#include "index/search/inputs.h"
 #include "kernel/kernel.h"
 
 #include <errno.h>

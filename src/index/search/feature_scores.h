@@ -5,8 +5,8 @@
  *
  * Threads: one search at a time uses a thr_index_hits_workspace; its lanes may do so concurrently.
  */
-#ifndef THR_INDEX_FEATURE_SCORES_H
-#define THR_INDEX_FEATURE_SCORES_H
+#ifndef THR_INDEX_SEARCH_FEATURE_SCORES_H
+#define THR_INDEX_SEARCH_FEATURE_SCORES_H
 
 #include "hits/impl.h"
 #include "scan/scan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.h - searches of an index with a tail: the segments' answers and the tail's, which are exact, become one. */
-#ifndef THR_INDEX_MERGE_H
-#define THR_INDEX_MERGE_H
+#ifndef THR_INDEX_SEARCH_MERGE_H
+#define THR_INDEX_SEARCH_MERGE_H
 
 #include "index/impl.h"
 #include "scan/radius.h"

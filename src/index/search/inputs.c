@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/search_inputs.h"
+#include "index/search/inputs.h"
 
 #include "base/error.h"
 #include "index/embed.h"

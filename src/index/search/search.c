@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
-#include "index/merge.h"
-#include "index/search_inputs.h"
+#include "index/search/merge.h"
+#include "index/search/inputs.h"
 
 #include <inttypes.h>
 #include <math.h>

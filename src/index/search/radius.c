@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_radius.c - thr_index_search_radius: checks the options, borrows a scan, and joins the rows of all queries as
+ * radius.c - thr_index_search_radius: checks the options, borrows a scan, and joins the rows of all queries as
  * ids.
  */
 #include "index/impl.h"
 
 #include "base/error.h"
-#include "index/merge.h"
-#include "index/search_inputs.h"
+#include "index/search/merge.h"
+#include "index/search/inputs.h"
 #include "scan/radius.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feature_scores.c - the callbacks through which a scan gets the sums of posting lists, on threads and on a device. */
-#include "index/feature_scores.h"
+#include "index/search/feature_scores.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c - searches the segments and the tail of an index, and joins the answers. */
-#include "index/merge.h"
+#include "index/search/merge.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_inputs.h - searches of an index whose codes a model has made of given vectors: the model encodes the queries,
+ * inputs.h - searches of an index whose codes a model has made of given vectors: the model encodes the queries,
  * codes screen, and the kept vectors refine (manifest.h, n_inputs).
  *
  * A code's score is the model's cosine, which has no bounded error against the score of the vectors. So there are no
