@@ -64,29 +64,34 @@ typedef struct thr_gather {
     size_t n_rows, n_known;
 } thr_gather;
 
+THR_ALWAYS void thr_kernel_fetch_ahead(const thr_gather *g, const float *table, size_t r, size_t vectors) {
+    enum { TO_SECOND_LEVEL = 2 };
+    if (r + FETCH_ROWS >= g->n_known)
+        return;
+    const float *ahead = table + g->rows[r + FETCH_ROWS] * g->n_columns;
+    THR_UNROLL
+    for (size_t i = 0; i < vectors * LANES; i += CACHE_LINE_FLOATS)
+        __builtin_prefetch(ahead + i, 0, TO_SECOND_LEVEL);
+}
+
 /* vectors and scaled are constants at every call. n_rows is at least 1. */
 THR_ALWAYS void thr_kernel_sum_chunk(float *out, const thr_gather *g, size_t c, size_t vectors, bool scaled) {
-    enum { TO_SECOND_LEVEL = 2 };
     thr_lanes sums[MOST_VECTORS];
     const float *table = g->table + c, *row = table + g->rows[0] * g->n_columns;
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
         sums[v] = scaled ? g->weights[0] * thr_kernel_load(row + v * LANES) : thr_kernel_load(row + v * LANES);
-    for (size_t r = 0;;) {
-        if (r + FETCH_ROWS < g->n_known)
-            for (size_t i = 0; i < vectors * LANES; i += CACHE_LINE_FLOATS)
-                __builtin_prefetch(table + g->rows[r + FETCH_ROWS] * g->n_columns + i, 0, TO_SECOND_LEVEL);
-        if (++r >= g->n_rows)
-            break;
+    const size_t n_rows = g->n_rows;
+    THR_KEEP_LOOP
+    for (size_t r = 1; r < n_rows; r++) {
+        thr_kernel_fetch_ahead(g, table, r - 1, vectors);
         row = table + g->rows[r] * g->n_columns;
         const float weight = scaled ? g->weights[r] : 1.0f;
-        /*
-         * Without a pragma: compilers unroll this loop anyway, but gcc would also apply the pragma to the loop over
-         * rows, sixteenfold.
-         */
+        THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
             sums[v] += scaled ? weight * thr_kernel_load(row + v * LANES) : thr_kernel_load(row + v * LANES);
     }
+    thr_kernel_fetch_ahead(g, table, n_rows - 1, vectors);
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
         thr_kernel_store(out + c + v * LANES, sums[v]);
@@ -199,12 +204,14 @@ static inline void thr_window_max(float *best, uint16_t *where, const float *vec
         thr_lanes most[VECTORS];
         thr_lanes_int from[VECTORS];
         const thr_neighbours first = thr_kernel_words_at(vectors, words, n_words, 0, n_columns);
+        THR_UNROLL
         for (size_t v = 0; v < VECTORS; v++) {
             most[v] = thr_kernel_window(first, bias, c + v * LANES);
             from[v] = (thr_lanes_int){0};
         }
         for (size_t t = 1; t < n_words; t++) {
             const thr_neighbours at = thr_kernel_words_at(vectors, words, n_words, t, n_columns);
+            THR_UNROLL
             for (size_t v = 0; v < VECTORS; v++) {
                 const thr_lanes z = thr_kernel_window(at, bias, c + v * LANES);
                 const thr_lanes_int more = z > most[v];
@@ -212,6 +219,7 @@ static inline void thr_window_max(float *best, uint16_t *where, const float *vec
                 from[v] = (more & (int32_t)t) | (~more & from[v]);
             }
         }
+        THR_UNROLL
         for (size_t v = 0; v < VECTORS; v++) {
             thr_kernel_store(best + c + v * LANES, most[v]);
             const thr_lanes_half narrow = __builtin_convertvector(from[v], thr_lanes_half);
