@@ -136,6 +136,12 @@ INLINE void store_wide(uint32_t *distances, const word_sums *sums, const uint32_
     }
 }
 
+/* The same, compiled once, for long codes of many planes, whose sums take long. */
+__attribute__((cold, noinline)) static void store_many(uint32_t *distances, const word_sums *sums, uint32_t planes,
+                                                       int add) {
+    store_wide(distances, sums, planes, add);
+}
+
 INLINE void clear(word_sums *sums, const uint32_t planes) {
     for (uint32_t p = 0; p < planes; p++)
         sums[p] = (word_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -148,10 +154,16 @@ INLINE int is_narrow(const thr_query_part *part, const uint32_t planes) {
 
 INLINE void store_some(uint32_t *distances, const word_sums *sums, const thr_query_part *part, const uint32_t planes,
                        int add) {
-    if (is_narrow(part, planes))
+    if (is_narrow(part, planes)) {
         store_narrow(distances, sums, planes);
-    else
+    } else if (planes <= 2) {
         store_wide(distances, sums, planes, add);
+    } else {
+        word_sums copy[MAX_PLANES]; /* sums stays in registers */
+        for (uint32_t p = 0; p < planes; p++)
+            copy[p] = sums[p];
+        store_many(distances, copy, planes, add);
+    }
 }
 
 /* One part, or two (b not NULL), which share the loading and splitting of each plane's rows. */
