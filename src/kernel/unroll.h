@@ -10,7 +10,7 @@
 #define THR_UNROLL _Pragma("clang loop unroll(full)")
 #define THR_KEEP_LOOP
 #else
-#define THR_UNROLL _Pragma("GCC unroll 16")
+#define THR_UNROLL    _Pragma("GCC unroll 16")
 #define THR_KEEP_LOOP _Pragma("GCC unroll 1")
 #endif
 
