@@ -101,18 +101,12 @@ thr_status thr_align_model_make(thr_context *context, const thr_align_text *c, t
     for (size_t i = 0; i < n; i++)
         m->t[i] = 1.0 / c->target.dictionary.n;
 out:
-    thr_release(context, o.starts);
-    thr_release(context, o.sentences);
-    thr_release(context, o.last);
-    thr_release(context, last);
+    THR_RELEASE(context, o.starts, o.sentences, o.last, last);
     return status;
 }
 
 void thr_align_model_free(thr_context *context, thr_align_model *m) {
-    thr_release(context, m->starts);
-    thr_release(context, m->targets);
-    thr_release(context, m->t);
-    thr_release(context, m->counts);
+    THR_RELEASE(context, m->starts, m->targets, m->t, m->counts);
     *m = (thr_align_model){.n_source = 0};
 }
 

@@ -59,3 +59,8 @@ void thr_release(thr_context *context, void *memory) {
     memcpy(&start, (char *)memory - sizeof(void *), sizeof start);
     context->allocator.release(context->allocator.user, start);
 }
+
+void thr_release_each(thr_context *context, void *const *memories, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        thr_release(context, memories[i]);
+}

@@ -54,4 +54,10 @@ thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, 
 /* Free memory; NULL is allowed. */
 void thr_release(thr_context *context, void *memory);
 
+/* Free each of several; NULLs are allowed. THR_RELEASE(context, a, b, c) counts them. */
+void thr_release_each(thr_context *context, void *const *memories, size_t n);
+
+#define THR_RELEASE(context, ...)                                                                                      \
+    thr_release_each(context, (void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+
 #endif

@@ -95,12 +95,7 @@ thr_status thr_dual_batch_fill(thr_context *context, const thr_dual_data *data, 
 void thr_dual_batch_free(thr_context *context, thr_dual_batch *batch) {
     for (size_t side = 0; side < THR_N_SIDES; side++)
         thr_dual_bags_free(context, &batch->examples[side]);
-    thr_release(context, batch->local);
-    thr_release(context, batch->items);
-    thr_release(context, batch->ad_offsets);
-    thr_release(context, batch->ads);
-    thr_release(context, batch->history_offsets);
-    thr_release(context, batch->history);
-    thr_release(context, batch->row_scratch);
+    THR_RELEASE(context, batch->local, batch->items, batch->ad_offsets, batch->ads, batch->history_offsets,
+                batch->history, batch->row_scratch);
     *batch = (thr_dual_batch){0};
 }

@@ -289,13 +289,7 @@ void thr_dual_items_free(thr_context *context, thr_dual_items *items) {
 }
 
 void thr_dual_requests_free(thr_context *context, thr_dual_requests *requests) {
-    thr_release(context, requests->words);
-    thr_release(context, requests->x);
-    thr_release(context, requests->word_offsets);
-    thr_release(context, requests->ads);
-    thr_release(context, requests->levels);
-    thr_release(context, requests->values);
-    thr_release(context, requests->ad_offsets);
-    thr_release(context, requests->split);
+    THR_RELEASE(context, requests->words, requests->x, requests->word_offsets, requests->ads, requests->levels,
+                requests->values, requests->ad_offsets, requests->split);
     *requests = (thr_dual_requests){0};
 }

@@ -103,9 +103,7 @@ thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vo
 }
 
 void thr_dual_bags_free(thr_context *context, thr_dual_bags *bags) {
-    thr_release(context, bags->offsets);
-    thr_release(context, bags->rows);
-    thr_release(context, bags->weights);
+    THR_RELEASE(context, bags->offsets, bags->rows, bags->weights);
     *bags = (thr_dual_bags){0};
 }
 
@@ -159,10 +157,6 @@ thr_status thr_dual_forward(thr_context *context, const thr_dual_model *model, t
 }
 
 void thr_dual_pass_free(thr_context *context, thr_dual_pass *pass) {
-    thr_release(context, pass->inputs);
-    thr_release(context, pass->hidden);
-    thr_release(context, pass->outputs);
-    thr_release(context, pass->products);
-    thr_release(context, pass->vectors);
+    THR_RELEASE(context, pass->inputs, pass->hidden, pass->outputs, pass->products, pass->vectors);
     *pass = (thr_dual_pass){0};
 }

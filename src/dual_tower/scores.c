@@ -200,14 +200,7 @@ void thr_dual_scores_free(thr_context *context, thr_dual_scores *scores) {
     thr_dual_batch_free(context, &scores->batch);
     for (size_t side = 0; side < THR_N_SIDES; side++)
         thr_dual_pass_free(context, &scores->passes[side]);
-    thr_release(context, scores->scores);
-    thr_release(context, scores->losses);
-    thr_release(context, scores->d_scores);
-    thr_release(context, scores->d_history);
-    thr_release(context, scores->d_users);
-    thr_release(context, scores->slots);
-    thr_release(context, scores->weights);
-    thr_release(context, scores->sums);
-    thr_release(context, scores->rank_scratch);
+    THR_RELEASE(context, scores->scores, scores->losses, scores->d_scores, scores->d_history, scores->d_users,
+                scores->slots, scores->weights, scores->sums, scores->rank_scratch);
     *scores = (thr_dual_scores){0};
 }

@@ -55,11 +55,8 @@ thr_status thr_dual_evaluate_all(thr_context *context, const thr_dual_data *data
 }
 
 void thr_dual_evaluation_free(thr_context *context, thr_dual_evaluation *evaluation) {
-    thr_release(context, evaluation->offsets);
-    thr_release(context, evaluation->n_best);
-    thr_release(context, evaluation->values);
-    thr_release(context, evaluation->scores);
-    thr_release(context, evaluation->losses);
+    THR_RELEASE(context, evaluation->offsets, evaluation->n_best, evaluation->values, evaluation->scores,
+                evaluation->losses);
     thr_dual_scores_free(context, &evaluation->batch);
     *evaluation = (thr_dual_evaluation){0};
 }

@@ -84,10 +84,7 @@ void thr_head_free(thr_head *head) {
     thr_quantiser_free(context, &head->quantiser);
     thr_lsh_free(context, &head->memory.lsh);
     thr_head_planes_free(context, &head->memory.planes);
-    thr_release(context, head->memory.weights);
-    thr_release(context, head->memory.scales);
-    thr_release(context, head->memory.bias);
-    thr_release(context, head->memory.order);
+    THR_RELEASE(context, head->memory.weights, head->memory.scales, head->memory.bias, head->memory.order);
     thr_map_close(&head->map);
     thr_release(context, head->path);
     thr_release(context, head);

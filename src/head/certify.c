@@ -51,9 +51,7 @@ struct thr_head_bounds {
 void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds) {
     if (bounds == NULL)
         return;
-    thr_release(context, bounds->mean);
-    thr_release(context, bounds->words);
-    thr_release(context, bounds);
+    THR_RELEASE(context, bounds->mean, bounds->words, bounds);
 }
 
 /* ------------------------------------------------------------------------------------------------ bounds of words */

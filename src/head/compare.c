@@ -84,12 +84,7 @@ static thr_status make_room(thr_context *context, answers *a, uint64_t n_states,
 }
 
 static void free_workspace(thr_context *context, const answers *a) {
-    thr_release(context, a->words);
-    thr_release(context, a->true_words);
-    thr_release(context, a->log_probs);
-    thr_release(context, a->true_log_probs);
-    thr_release(context, a->n_candidates);
-    thr_release(context, a->places);
+    THR_RELEASE(context, a->words, a->true_words, a->log_probs, a->true_log_probs, a->n_candidates, a->places);
 }
 
 thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,

@@ -351,9 +351,6 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     if (given != NULL)
         memcpy(given, a.n_candidates, (size_t)states->n_rows * sizeof *a.n_candidates);
 out:
-    thr_release(context, a.words);
-    thr_release(context, a.full);
-    thr_release(context, a.screened);
-    thr_release(context, a.n_candidates);
+    THR_RELEASE(context, a.words, a.full, a.screened, a.n_candidates);
     return status;
 }

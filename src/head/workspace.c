@@ -8,24 +8,12 @@ void thr_head_workspace_free(void *piece) {
     for (size_t i = 0; i < workspace->n_collectors; i++)
         thr_select_collector_free(&workspace->collectors[i]);
     thr_lsh_counter_free(context, &workspace->counter);
-    thr_release(context, workspace->states);
-    thr_release(context, workspace->codes);
-    thr_release(context, workspace->always);
-    thr_release(context, workspace->marks);
-    thr_release(context, workspace->words);
-    thr_release(context, workspace->collectors);
-    thr_release(context, workspace->sums);
-    thr_release(context, workspace->columns);
-    thr_release(context, workspace->tiles);
-    thr_release(context, workspace->normalisers);
-    thr_release(context, workspace->sampled);
+    THR_RELEASE(context, workspace->states, workspace->codes, workspace->always, workspace->marks, workspace->words,
+                workspace->collectors, workspace->sums, workspace->columns, workspace->tiles, workspace->normalisers,
+                workspace->sampled);
     thr_head_sample_free(context, &workspace->sample);
-    thr_release(context, workspace->coded);
-    thr_release(context, workspace->found);
-    thr_release(context, workspace->estimates);
-    thr_release(context, workspace->logits);
-    thr_release(context, workspace->part);
-    thr_release(context, workspace->cells);
+    THR_RELEASE(context, workspace->coded, workspace->found, workspace->estimates, workspace->logits, workspace->part,
+                workspace->cells);
     thr_scan_free(workspace->scan);
     thr_release(context, workspace);
 }

@@ -85,8 +85,6 @@ thr_status thr_hits_build_table(thr_context *context, const char *path, const ch
     THR_TRY_OUT(build(&t, path, &complete, err));
 out:
     thr_hits_rows_free(&t.rows);
-    thr_release(context, t.ids);
-    thr_release(context, t.word_offsets);
-    thr_release(context, t.word_bytes);
+    THR_RELEASE(context, t.ids, t.word_offsets, t.word_bytes);
     return status;
 }

@@ -203,9 +203,6 @@ out:
 
 void thr_hit_change_free(thr_context *context, thr_hit_change *change) {
     thr_dictionary_free(context, &change->words);
-    thr_release(context, change->ids);
-    thr_release(context, change->numbers);
-    thr_release(context, change->touched);
-    thr_release(context, change->kept);
+    THR_RELEASE(context, change->ids, change->numbers, change->touched, change->kept);
     *change = (thr_hit_change){.given = NULL};
 }

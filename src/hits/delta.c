@@ -297,16 +297,8 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
     thr_dictionary_free(context, &delta->names);
     thr_dictionary_free(context, &delta->words);
     thr_dictionary_free(context, &delta->removed_names);
-    thr_release(context, delta->offsets);
-    thr_release(context, delta->ids);
-    thr_release(context, delta->sequences);
-    thr_release(context, delta->features);
-    thr_release(context, delta->rows);
-    thr_release(context, delta->id_order);
-    thr_release(context, delta->numbers);
-    thr_release(context, delta->live);
-    thr_release(context, delta->removals);
-    thr_release(context, delta);
+    THR_RELEASE(context, delta->offsets, delta->ids, delta->sequences, delta->features, delta->rows, delta->id_order,
+                delta->numbers, delta->live, delta->removals, delta);
 }
 
 bool thr_hit_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item) {

@@ -53,9 +53,7 @@ thr_status thr_hit_index_make(thr_context *context, const thr_hits_contents *con
 void thr_hit_index_free(thr_context *context, thr_hit_index *index) {
     if (index == NULL)
         return;
-    thr_release(context, index->places);
-    thr_release(context, index->slots);
-    thr_release(context, index);
+    THR_RELEASE(context, index->places, index->slots, index);
 }
 
 bool thr_hit_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row) {

@@ -133,11 +133,6 @@ void thr_hits_read_changes_free(thr_hits_read_changes *read) {
         return;
     thr_hits_rows_free(&read->rows);
     thr_dictionary_free(context, &read->removed);
-    thr_release(context, read->names);
-    thr_release(context, read->words);
-    thr_release(context, read->ids);
-    thr_release(context, read->features);
-    thr_release(context, read->removed_names);
-    thr_release(context, read->removed_ids);
+    THR_RELEASE(context, read->names, read->words, read->ids, read->features, read->removed_names, read->removed_ids);
     *read = (thr_hits_read_changes){.context = NULL};
 }

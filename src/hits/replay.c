@@ -38,17 +38,8 @@ static thr_status reserve(thr_context *context, const thr_hit_delta *d, replay *
 }
 
 static void release(thr_context *context, replay *r) {
-    thr_release(context, r->ids);
-    thr_release(context, r->offsets);
-    thr_release(context, r->added_sequences);
-    thr_release(context, r->removed_ids);
-    thr_release(context, r->removed_sequences);
-    thr_release(context, r->features);
-    thr_release(context, r->names);
-    thr_release(context, r->words);
-    thr_release(context, r->removed_names);
-    thr_release(context, r->multipliers);
-    thr_release(context, r->item_offsets);
+    THR_RELEASE(context, r->ids, r->offsets, r->added_sequences, r->removed_ids, r->removed_sequences, r->features,
+                r->names, r->words, r->removed_names, r->multipliers, r->item_offsets);
 }
 
 /* Append item i of the delta to the added items. */

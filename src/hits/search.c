@@ -21,9 +21,7 @@ void thr_hit_workspace_free(void *piece) {
     thr_hit_workspace *workspace = piece;
     thr_context *context = workspace->context;
     thr_lists_search_free(workspace->search);
-    thr_release(context, workspace->filter);
-    thr_release(context, workspace->items);
-    thr_release(context, workspace);
+    THR_RELEASE(context, workspace->filter, workspace->items, workspace);
 }
 
 static thr_status make_workspace(thr_context *context, void **piece, thr_error *err) {

@@ -215,9 +215,7 @@ void thr_hits_target_free(thr_hits_target *target) {
     if (target == NULL)
         return;
     thr_context *context = target->context; /* target->hits may be freed already */
-    thr_release(context, target->words);
-    thr_release(context, target->unknown);
-    thr_release(context, target);
+    THR_RELEASE(context, target->words, target->unknown, target);
     thr_context_free(context);
 }
 

@@ -57,9 +57,7 @@ thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers,
 void thr_hit_values_free(thr_context *context, thr_hit_values *values) {
     if (values == NULL)
         return;
-    thr_release(context, values->multipliers);
-    thr_release(context, values->offsets);
-    thr_release(context, values);
+    THR_RELEASE(context, values->multipliers, values->offsets, values);
 }
 
 /* ------------------------------------------------------------------------------------------------ setting */

@@ -119,9 +119,6 @@ thr_status thr_lists_renumber(thr_context *context, const thr_item_features *ite
     }
     _Static_assert(DEPTH % 2 == 0, "rows has the last pass");
 out:
-    thr_release(context, ranks);
-    thr_release(context, of_items);
-    thr_release(context, other);
-    thr_release(context, next);
+    THR_RELEASE(context, ranks, of_items, other, next);
     return status;
 }

@@ -185,18 +185,11 @@ thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features
     thr_parallel_for(context, s->n_pieces, fill_buckets, s);
     thr_parallel_for(context, s->n_buckets, sort_bucket, s);
 out:
-    thr_release(context, s->counts);
-    thr_release(context, s->indices);
-    thr_release(context, s->buckets);
-    thr_release(context, s->bucketed);
-    thr_release(context, s->next);
-    thr_release(context, s);
+    THR_RELEASE(context, s->counts, s->indices, s->buckets, s->bucketed, s->next, s);
     return status;
 }
 
 void thr_lists_postings_free(thr_context *context, thr_postings *postings) {
-    thr_release(context, postings->features);
-    thr_release(context, postings->starts);
-    thr_release(context, postings->items);
+    THR_RELEASE(context, postings->features, postings->starts, postings->items);
     *postings = (thr_postings){.n_features = 0};
 }

@@ -97,11 +97,8 @@ thr_status thr_nn_bags_transpose(thr_context *context, const thr_bags *bags, siz
 }
 
 void thr_nn_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed) {
-    thr_release(context, transposed->rows);
-    thr_release(context, transposed->offsets);
-    thr_release(context, transposed->bags);
-    thr_release(context, transposed->weights);
-    thr_release(context, transposed->counts);
+    THR_RELEASE(context, transposed->rows, transposed->offsets, transposed->bags, transposed->weights,
+                transposed->counts);
     *transposed = (thr_bags_transposed){0};
 }
 

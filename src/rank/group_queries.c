@@ -21,9 +21,7 @@ typedef struct query_runs {
 } query_runs;
 
 static void drop_runs(thr_context *context, query_runs *runs) {
-    thr_release(context, runs->starts);
-    thr_release(context, runs->sorted);
-    thr_release(context, runs->groups);
+    THR_RELEASE(context, runs->starts, runs->sorted, runs->groups);
 }
 
 static size_t count_runs(const uint64_t *queries, size_t n_rows) {

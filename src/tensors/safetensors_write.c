@@ -190,8 +190,6 @@ thr_status thr_tensors_write(thr_context *context, const char *path, const thr_t
     status = thr_out_publish(&file, err);
 out:
     thr_out_drop(&file);
-    thr_release(context, places);
-    thr_release(context, in_order);
-    thr_release(context, header);
+    THR_RELEASE(context, places, in_order, header);
     return status;
 }

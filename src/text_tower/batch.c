@@ -106,14 +106,8 @@ thr_status thr_text_batch_fill(thr_context *context, const thr_batch_source *sou
 void thr_text_batch_free(thr_context *context, thr_batch *batch) {
     for (size_t side = 0; side < THR_N_SIDES; side++) {
         thr_batch_words *words = &batch->tables[side];
-        thr_release(context, batch->words[side]);
-        thr_release(context, batch->offsets[side]);
-        thr_release(context, words->local);
-        thr_release(context, words->numbers);
-        thr_release(context, words->offsets);
-        thr_release(context, words->rows);
-        thr_release(context, words->vectors);
-        thr_release(context, words->d_vectors);
+        THR_RELEASE(context, batch->words[side], batch->offsets[side], words->local, words->numbers, words->offsets,
+                    words->rows, words->vectors, words->d_vectors);
     }
     *batch = (thr_batch){0};
 }

@@ -105,9 +105,7 @@ thr_status thr_training_checkpoint_save(thr_context *context, const char *model_
     fill_image(of_model, checkpoint, own, &image);
     THR_TRY_OUT(thr_tensors_write(context, path, &image, err));
 out:
-    thr_release(context, own);
-    thr_release(context, of_model);
-    thr_release(context, path);
+    THR_RELEASE(context, own, of_model, path);
     return status;
 }
 

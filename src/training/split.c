@@ -28,8 +28,6 @@ thr_status thr_training_split_make(thr_context *context, const uint64_t *hashes,
 }
 
 void thr_training_split_free(thr_context *context, thr_split *split) {
-    thr_release(context, split->train);
-    thr_release(context, split->valid);
-    thr_release(context, split->order);
+    THR_RELEASE(context, split->train, split->valid, split->order);
     *split = (thr_split){0};
 }

@@ -37,11 +37,7 @@ void thr_translate_seq2seq_work_free(thr_seq2seq_work *work) {
     free_states(context, work->first);
     free_states(context, work->now);
     free_states(context, work->other);
-    thr_release(context, work->places);
-    thr_release(context, work->steps);
-    thr_release(context, work->sentences);
-    thr_release(context, work->other_sentences);
-    thr_release(context, work->counting);
+    THR_RELEASE(context, work->places, work->steps, work->sentences, work->other_sentences, work->counting);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */

@@ -307,9 +307,7 @@ thr_status thr_translate_seq2seq_read(thr_context *context, const thr_tensors *t
 
 static void free_layers(thr_context *context, thr_lstm_layer *layers) {
     for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++) {
-        thr_release(context, layers[l].in);
-        thr_release(context, layers[l].own);
-        thr_release(context, layers[l].bias);
+        THR_RELEASE(context, layers[l].in, layers[l].own, layers[l].bias);
     }
 }
 

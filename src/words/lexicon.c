@@ -132,9 +132,7 @@ void thr_words_lexicon_clear(thr_lexicon *lexicon) {
 }
 
 void thr_words_lexicon_free(thr_context *context, thr_lexicon *lexicon) {
-    thr_release(context, lexicon->letters);
-    thr_release(context, lexicon->starts);
-    thr_release(context, lexicon->counts);
+    THR_RELEASE(context, lexicon->letters, lexicon->starts, lexicon->counts);
     thr_slots_free(context, &lexicon->slots);
     thr_release(context, lexicon->offsets);
     thr_release(context, lexicon->rows);

@@ -101,8 +101,5 @@ void thr_rank_device_free(thr_rank_device *d) {
         d->backend->release(d->device, d->arrays[i]);
     d->backend->release(d->device, d->sample_memory);
     d->backend->release_pinned(d->device, d->pinned);
-    thr_release(context, d->sampled);
-    thr_release(context, d->listing);
-    thr_release(context, d->known_costs);
-    thr_release(context, d);
+    THR_RELEASE(context, d->sampled, d->listing, d->known_costs, d);
 }

@@ -91,8 +91,6 @@ thr_status thr_rank_device_copy_sparse(thr_rank_device *d, thr_error *err) {
     THR_TRY_OUT(thr_alloc(context, longest, sizeof *t.values, &t.values, "entries by feature", err));
     status = copy_chunks(d, &t, err);
 out:
-    thr_release(context, t.values);
-    thr_release(context, t.rows);
-    thr_release(context, t.starts);
+    THR_RELEASE(context, t.values, t.rows, t.starts);
     return status;
 }

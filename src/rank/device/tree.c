@@ -91,8 +91,6 @@ thr_status thr_rank_device_copy_tree(thr_rank_device *d, thr_error *err) {
     find_depths(problem, &shape);
     status = copy_depths(d, &shape, err);
 out:
-    thr_release(context, shape.leaves);
-    thr_release(context, shape.of_rows);
-    thr_release(context, shape.depths);
+    THR_RELEASE(context, shape.leaves, shape.of_rows, shape.depths);
     return status;
 }

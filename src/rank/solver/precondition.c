@@ -210,12 +210,7 @@ void thr_rank_preconditioner_end(thr_rank_preconditioner *p) {
     if (p->problem == NULL)
         return;
     thr_context *context = p->problem->context;
-    thr_release(context, p->scales);
-    thr_release(context, p->factor);
-    thr_release(context, p->sums);
-    thr_release(context, p->panel);
-    thr_release(context, p->row);
-    thr_release(context, p->mean);
+    THR_RELEASE(context, p->scales, p->factor, p->sums, p->panel, p->row, p->mean);
     *p = (thr_rank_preconditioner){.problem = NULL};
 }
 

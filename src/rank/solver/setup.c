@@ -292,24 +292,8 @@ void thr_rank_problem_free(thr_rank_problem *problem) {
     if (problem == NULL)
         return;
     thr_context *context = problem->context;
-    thr_release(context, problem->costs);
-    thr_release(context, problem->n_pairs);
-    thr_release(context, problem->rows);
-    thr_release(context, problem->levels);
-    thr_release(context, problem->weights);
-    thr_release(context, problem->counts);
-    thr_release(context, problem->masks);
-    thr_release(context, problem->node_starts);
-    thr_release(context, problem->rank_starts);
-    thr_release(context, problem->all);
-    thr_release(context, problem->nodes);
-    thr_release(context, problem->ranks);
-    thr_release(context, problem->orders);
-    thr_release(context, problem->pair_counts);
-    thr_release(context, problem->chunks);
-    thr_release(context, problem->partial_sums);
-    thr_release(context, problem->partial_squares);
-    thr_release(context, problem->chunk_values);
-    thr_release(context, problem->scratch);
-    thr_release(context, problem);
+    THR_RELEASE(context, problem->costs, problem->n_pairs, problem->rows, problem->levels, problem->weights,
+                problem->counts, problem->masks, problem->node_starts, problem->rank_starts, problem->all,
+                problem->nodes, problem->ranks, problem->orders, problem->pair_counts, problem->chunks,
+                problem->partial_sums, problem->partial_squares, problem->chunk_values, problem->scratch, problem);
 }

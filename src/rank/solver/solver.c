@@ -31,16 +31,8 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
     thr_context *context = solver->problem->context;
     thr_device_policy_end(&solver->on_device);
     thr_rank_preconditioner_end(&solver->preconditioner);
-    thr_release(context, solver->device_w);
-    thr_release(context, solver->costs);
-    thr_release(context, solver->w);
-    thr_release(context, solver->gradient);
-    thr_release(context, solver->step);
-    thr_release(context, solver->diagonal);
-    thr_release(context, solver->r);
-    thr_release(context, solver->z);
-    thr_release(context, solver->p);
-    thr_release(context, solver->hp);
+    THR_RELEASE(context, solver->device_w, solver->costs, solver->w, solver->gradient, solver->step, solver->diagonal,
+                solver->r, solver->z, solver->p, solver->hp);
     *solver = (thr_rank_solver){.problem = NULL};
 }
 
