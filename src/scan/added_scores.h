@@ -3,10 +3,10 @@
  * added_scores.h - callbacks by which a search adds sums of feature weights to vector scores (HitMatch (9): dense +
  * wide).
  *
- * The caller supplies the sums, one window of rows at a time (index/search/feature_scores.c). Items are ranked by their
- * value, which is multiplier s + offset, or multiplier / (1 + exp(-s)) + offset, where s = score + sum x unit. Every float
- * operation is rounded separately, so a value has the same bits on a CPU and on a GPU. The screen computes values from
- * estimated scores, the rescore and the refine from better ones.
+ * The caller supplies the sums, one window of rows at a time (index/search/feature_scores.c). Items are ranked by
+ * their value, which is multiplier s + offset, or multiplier / (1 + exp(-s)) + offset, where s = score + sum x unit.
+ * Every float operation is rounded separately, so a value has the same bits on a CPU and on a GPU. The screen computes
+ * values from estimated scores, the rescore and the refine from better ones.
  *
  * Threads: begin and window are called concurrently for different lanes.
  */
