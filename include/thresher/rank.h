@@ -127,28 +127,30 @@ THR_API thr_status thr_rank_cross_validate(thr_context *context, const thr_ranki
 /* ------------------------------------------------------------------------------------------------ training by parts */
 
 /*
- * Train on a ranking that is spread over processes or machines. Each has a part: the rows of consecutive queries. One
- * process leads, which has sizes and sums, but no rows:
+ * Train on a ranking whose rows are spread over processes or machines. The queries are divided into chunks. Each
+ * process with rows has a part: the rows of consecutive chunks. One process, the leader, has sizes and sums, but no
+ * rows:
  *
- *     thr_rank_chunks       the leader divides the queries of the whole into chunks; a part has whole chunks
- *     thr_rank_part_create  where the rows are, and thr_rank_part_queries
- *     thr_rank_train_parts  the leader trains; its thr_rank_run_fn calls thr_rank_part_run of every part
+ *     thr_rank_chunks       in the leader: divide all queries into chunks
+ *     thr_rank_part_create  in a process with rows: make its part; thr_rank_part_queries describes its queries
+ *     thr_rank_train_parts  in the leader: train; its thr_rank_run_fn calls thr_rank_part_run of every part
  *
- * Sums are taken by chunk, and chunks are added in a fixed order (rank/solver/sum_tree.h), so the model has the bits of
- * thr_rank_train of the whole ranking, however it is divided into parts. Parts run on the CPU.
+ * Each chunk has its own sums, which are added in a fixed order. So the model has the bits of thr_rank_train on the
+ * whole ranking, however it is divided into parts. Parts run on the CPU.
  */
 enum { THR_RANK_MAX_CHUNKS = 256 };
 
 /*
- * Divide n_queries queries into chunks of about equal work. offsets and values: n_queries + 1 numbers of rows, and of
- * stored values of sparse rows, before each query and in all; values NULL: dense rows. starts, THR_RANK_MAX_CHUNKS + 1
- * numbers, gets the first query of each chunk, and n_queries at the end. Chunks may be empty. Returns the number of
- * chunks.
+ * Divide n_queries queries into chunks of about equal work, and return the number of chunks. A chunk may be empty.
+ *
+ * offsets  n_queries + 1 numbers: the rows before each query, then all rows
+ * values   n_queries + 1 numbers: the stored values before each query, then all; NULL for dense rows
+ * starts   room for THR_RANK_MAX_CHUNKS + 1 numbers; receives the first query of each chunk, then n_queries
  */
 THR_API size_t thr_rank_chunks(const uint64_t *offsets, const uint64_t *values, uint64_t n_queries, uint32_t n_features,
                                uint64_t *starts);
 
-/* The chunks of a part: first to end - 1 of the n_all that start at starts, n_all + 1 numbers of the whole. */
+/* The chunks of a part: from first to end - 1. starts: of all n_all chunks, n_all + 1 numbers (thr_rank_chunks). */
 typedef struct thr_rank_span {
     size_t first, end, n_all;
     const uint64_t *starts;
@@ -157,61 +159,64 @@ typedef struct thr_rank_span {
 typedef struct thr_rank_part thr_rank_part;
 
 /*
- * Make a part. ranking has the rows of the span's queries, in their order, with the features of the whole, and must
- * outlive the part; it may have no pairs. row_weights as thr_rank_options.row_weights. The caller frees *part.
+ * Make a part. ranking has the rows of the span's queries, in their order, with all features; it may have no pairs,
+ * and must outlive the part. row_weights: as thr_rank_options.row_weights. The caller frees *part.
  *
- * Returns THR_OK; THR_EINVAL when the span is no part of the whole, or a weight is out of range; THR_EDIM when the
- * ranking has another number of queries than the span, or a query has 2^32 - 1 rows; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL when the span is not within the n_all chunks, or a weight is out of range; THR_EDIM when
+ * the ranking has another number of queries than the span, or a query has 2^32 - 1 rows; THR_ENOMEM.
  */
 THR_API thr_status thr_rank_part_create(thr_context *context, const thr_ranking *ranking, const thr_rank_span *span,
                                         const double *row_weights, thr_rank_part **part, thr_error *err);
 
-/* For each query of a part: its pairs, and the sum of the products of their rows' weights. */
+/* Write, for each query of a part, the number of its pairs and the sum of their weights o_i o_j. */
 THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs, double *pair_weights);
 
 /* Free; NULL is allowed. */
 THR_API void thr_rank_part_free(thr_rank_part *part);
 
 /*
- * What a part computes. EVALUATE comes first; the others are at its w. SCALES and MATRIX sum over a sample of rows for
- * the preconditioner; they go through the parts one after the other, each of which adds to what the part before left.
+ * What a part computes. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are for its w. EVALUATE and PRODUCT
+ * write a few sums, each over some of the part's chunks. SCALES and MATRIX sum over a sample of rows, for the
+ * preconditioner: their numbers pass through the parts in order, and each part adds to them.
  */
 typedef enum thr_rank_task {
-    THR_RANK_EVALUATE =
-        0,                /* of each sum over chunks: the loss, its gradient and, if wanted, its approximate diagonal */
-    THR_RANK_PRODUCT = 1, /* of each sum over chunks: the Hessian of the loss times v */
-    THR_RANK_COUNT = 2,   /* one number: the pairs in the wrong order at v. EVALUATE again before PRODUCT */
-    THR_RANK_SCALES = 3,  /* 1 + n_features numbers, both read and written */
-    THR_RANK_MATRIX = 4   /* 1 + n_features + n_features^2 numbers, both read and written */
+    THR_RANK_EVALUATE = 0, /* loss, gradient and, if wanted, the approximate diagonal of the Hessian, at w */
+    THR_RANK_PRODUCT = 1,  /* the Hessian of the loss times v */
+    THR_RANK_COUNT = 2,    /* one number: the pairs in the wrong order at v; the next request must be EVALUATE */
+    THR_RANK_SCALES = 3,   /* 1 + n_features numbers, both read and written */
+    THR_RANK_MATRIX = 4    /* 1 + n_features + n_features^2 numbers, both read and written */
 } thr_rank_task;
 
 typedef struct thr_rank_request {
     thr_rank_task task;
-    bool sweep, diagonal;          /* of EVALUATE */
-    const double *v;               /* n_features: w of EVALUATE, v of PRODUCT and COUNT; else NULL */
-    const double *costs;           /* EVALUATE: of the pairs of each query; else NULL */
-    uint64_t query_step, row_step; /* the sample of SCALES and MATRIX */
+    bool sweep;          /* EVALUATE: sum over pairs as THR_RANK_SWEEP does */
+    bool diagonal;       /* EVALUATE: compute the diagonal, too */
+    const double *v;     /* n_features numbers: w of EVALUATE, v of PRODUCT and COUNT; else NULL */
+    const double *costs; /* EVALUATE: for each query, the cost of one of its pairs; else NULL */
+    uint64_t query_step; /* SCALES and MATRIX: the sample has every query_step-th query, ... */
+    uint64_t row_step;   /* ... and every row_step-th of its rows */
 } thr_rank_request;
 
-/* The numbers that a part writes for a request. */
-THR_API size_t thr_rank_part_room(const thr_rank_part *part, const thr_rank_request *request);
+/* The number of doubles that thr_rank_part_run writes for a request. */
+THR_API size_t thr_rank_part_output_size(const thr_rank_part *part, const thr_rank_request *request);
 
 /*
- * Serve a request: costs are those of the part's queries, out has thr_rank_part_room numbers. A part serves one request
+ * Compute what a request asks for. request->costs has the part's own queries only. out has room for
+ * thr_rank_part_output_size numbers; for SCALES and MATRIX it holds those of the part before. A part serves one request
  * at a time, with all threads of its context.
  *
- * Returns THR_OK; THR_EINVAL for another task, or one before EVALUATE; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for an unknown task, one before EVALUATE, or a step of 0; THR_ENOMEM.
  */
 THR_API thr_status thr_rank_part_run(thr_rank_part *part, const thr_rank_request *request, double *out, thr_error *err);
 
 /*
- * Pass a request on to all parts; request->costs are those of all queries, of which each part gets its own. out gets
- * the parts' numbers one after the other; for SCALES and MATRIX it goes from part to part. Other statuses than THR_OK
- * end the training.
+ * Pass a request to all parts. request->costs has all queries; give each part its own. out receives the numbers of all
+ * parts, one part after the other; for SCALES and MATRIX give out itself to one part after the other. Any status but
+ * THR_OK ends the training.
  */
 typedef thr_status (*thr_rank_run_fn)(void *user, const thr_rank_request *request, double *out, thr_error *err);
 
-/* The whole, as its leader has it. Arrays are the caller's, and must outlive the training. */
+/* The whole ranking without its rows. The caller owns the arrays, which must outlive the training. */
 typedef struct thr_rank_parts {
     uint64_t n_queries;
     uint32_t n_features;
@@ -225,9 +230,10 @@ typedef struct thr_rank_parts {
 } thr_rank_parts;
 
 /*
- * thr_rank_train by parts, with the same model and report. options->row_weights must be NULL: parts have them.
+ * As thr_rank_train, by parts: the model and, unless the training was cancelled, the report are the same. Give row
+ * weights to thr_rank_part_create: options->row_weights must be NULL.
  *
- * Returns as thr_rank_train; THR_EINVAL also for parts that make no whole; and what run returns.
+ * Returns as thr_rank_train; THR_EINVAL also if the parts do not divide all chunks; and what run returns.
  */
 THR_API thr_status thr_rank_train_parts(thr_context *context, const thr_rank_parts *parts,
                                         const thr_rank_options *options, thr_rank_model **model,

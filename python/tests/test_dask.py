@@ -234,7 +234,7 @@ class OnWorkers(Case):
         x, y, qid = ranking(60)
         for kind, words, given in (
             (ValueError, "part 1: X: an array of shape", ([x, x[0]], [y, y], [qid, qid])),
-            (ValueError, "partition 1 has 3 dense features", ([x, x[:, :3]], [y, y], [qid, qid])),
+            (ValueError, "part 1 has 3 dense features", ([x, x[:, :3]], [y, y], [qid, qid])),
             (ValueError, "have 2, 1, 2, 2 parts", ([x, x], [y], [qid, qid])),
             (thresher.ArgumentError, "no pairs to learn from", ([x, x], [y * 0, y * 0], [qid, qid])),
             (TypeError, "X: an object of type int", (7, [y], [qid])),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Training a RankSVM on rows that are spread over processes: what a process with some of the rows does, and what the one
-that leads does. Engines carry requests and sums between them (thresher.dask).
+Training a RankSVM on rows that are spread over processes: the work of a process with some of the rows, and of the one
+that leads. Engines such as thresher.dask carry requests and sums between them.
 
     leader                                     processes with rows
-    divide(sizes of all partitions)      <---  sizes_of(rows) of each partition
+    divide(sizes of all given parts)     <---  sizes_of(rows) of each given part
     places of queries                    --->  Part(rows of its queries)
     lead(...): requests                  <-->  Part.run(request)
 """
@@ -75,8 +75,11 @@ def sizes_of(rows: Rows) -> Sizes:
 
 class Layout(NamedTuple):
     """
-    The queries of the whole, in order of first appearance; offsets, their rows before each; starts, the first query of
-    each chunk; firsts, the first chunk of each part.
+    The queries of all rows, in order of first appearance.
+
+    offsets   the rows before each query, then all rows
+    starts    the first query of each chunk, then the number of queries
+    firsts    the first chunk of each part, then the number of chunks
     """
 
     qids: Any
@@ -95,12 +98,12 @@ def _offsets(sums: Any) -> Any:
 
 
 def divide(sizes: Sequence[Sizes], n_parts: int) -> Layout:
-    """Divide the queries of all partitions into at most n_parts parts of about as many rows."""
+    """Divide the queries of all given parts among at most n_parts processes, with about as many rows each."""
     first_of = sizes[0]
     for number, own in enumerate(sizes):
         if (own.n_features, own.sparse) != (first_of.n_features, first_of.sparse):
             kinds = [f"{s.n_features} {'sparse' if s.sparse else 'dense'} features" for s in (own, first_of)]
-            raise ValueError(f"X: partition {number} has {kinds[0]}, and partition 0 has {kinds[1]}")
+            raise ValueError(f"X: part {number} has {kinds[0]}, but part 0 has {kinds[1]}: give all parts the same")
     every = np.concatenate([own.qids for own in sizes])
     qids, first, query = np.unique(every, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -189,12 +192,12 @@ class Part:
         return n_pairs, weights
 
     def run(self, request: Request, state: Any = None) -> Any:
-        """The part's sums; for a sum over a sample, what the part before has left and this one has added to."""
+        """The part's sums; for a sum over a sample, state with this part's sums added."""
         v, costs = (
             None if given is None else arrays.address(np.ascontiguousarray(given)) for given in request[3:5]
         )
         asked = abi.RankRequest(request.task, request.sweep, request.diagonal, v, costs, *request[5:])
-        out = np.empty(lib.thr_rank_part_room(self._part, byref(asked))) if state is None else np.array(state)
+        out = np.empty(lib.thr_rank_part_output_size(self._part, byref(asked))) if state is None else np.array(state)
         _errors.call(lib.thr_rank_part_run, self._part, byref(asked), arrays.address(out))
         return out
 
@@ -208,7 +211,7 @@ def _joined(arrays: list[Any]) -> Any:
 
 
 Ask = Callable[[Request, Any], Any]
-"""ask(request, state): the parts' answers one after the other, or with a state, which goes from part to part, the last."""
+"""ask(request, state): the answers of all parts, joined; with a state, which each part takes and returns, the last one."""
 
 
 def _array(pointer: int | None, n: int) -> Any:

@@ -15,15 +15,17 @@ struct thr_rank_part {
 
 static thr_status check_span(const thr_rank_span *span, uint64_t n_queries, thr_error *err) {
     if (span->first >= span->end || span->end > span->n_all || span->n_all > THR_RANK_MAX_CHUNKS)
-        return thr_fail(err, THR_EINVAL, "chunks %zu to %zu of %zu are no part: there are %d chunks at most",
-                        span->first, span->end, span->n_all, (int)THR_RANK_MAX_CHUNKS);
+        return thr_fail(err, THR_EINVAL, "chunks %zu to %zu of %zu: expected first < end <= n_all <= %d", span->first,
+                        span->end, span->n_all, (int)THR_RANK_MAX_CHUNKS);
     for (size_t c = span->first; c < span->end; c++)
         if (span->starts[c] > span->starts[c + 1])
-            return thr_fail(err, THR_EINVAL, "chunk %zu ends before it starts", c);
+            return thr_fail(err, THR_EINVAL, "chunk %zu ends before it starts: starts must not decrease", c);
     const uint64_t n = span->starts[span->end] - span->starts[span->first];
     if (n != n_queries)
-        return thr_fail(err, THR_EDIM, "the ranking has %llu queries, and its chunks %llu",
-                        (unsigned long long)n_queries, (unsigned long long)n);
+        return thr_fail(
+            err, THR_EDIM,
+            "the ranking has %llu queries, but its chunks have %llu: give the rows of exactly those queries",
+            (unsigned long long)n_queries, (unsigned long long)n);
     return THR_OK;
 }
 
@@ -61,13 +63,13 @@ void thr_rank_part_free(thr_rank_part *part) {
     thr_context_free(context);
 }
 
-size_t thr_rank_part_room(const thr_rank_part *part, const thr_rank_request *request) {
-    return thr_rank_request_room(request, &part->problem->range, part->problem->view.n_features);
+size_t thr_rank_part_output_size(const thr_rank_part *part, const thr_rank_request *request) {
+    return thr_rank_request_output_size(request, &part->problem->range, part->problem->view.n_features);
 }
 
 /* ------------------------------------------------------------------------------------------------ requests */
 
-/* The sums that remain after the additions within the part, one after the other. */
+/* Write the sums that the additions within the part have left, in the order of their chunks. */
 static void write_sums(const thr_rank_problem *problem, const thr_rank_request *request, double *out) {
     const size_t n = problem->view.n_features;
     const thr_rank_range *range = &problem->range;
@@ -93,7 +95,7 @@ static thr_status evaluate(thr_rank_part *part, const thr_rank_request *request,
     return THR_OK;
 }
 
-/* The preconditioner's sums are float32; on the way they are double, which keeps their bits. */
+/* The preconditioner's sums are float32. Between parts they are double, which keeps their bits. */
 static thr_status add_sample(thr_rank_part *part, const thr_rank_request *request, double *out, thr_error *err) {
     thr_rank_preconditioner *p = &part->preconditioner;
     const size_t n = part->problem->view.n_features;
@@ -137,7 +139,7 @@ thr_status thr_rank_part_run(thr_rank_part *part, const thr_rank_request *reques
     case THR_RANK_MATRIX:
         if (request->query_step > 0 && request->row_step > 0)
             return add_sample(part, request, out, err);
-        return thr_fail(err, THR_EINVAL, "a sample has steps of 0 queries or rows");
+        return thr_fail(err, THR_EINVAL, "query_step and row_step of a sample must be at least 1");
     }
     return thr_fail(err, THR_EINVAL, "%d is no thr_rank_task", (int)request->task);
 }

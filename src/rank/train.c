@@ -94,7 +94,7 @@ static thr_status fill_report(thr_rank_solver *solver, bool converged, double se
     return THR_OK;
 }
 
-/* Train on a problem, whose rows are here, or with leader in parts. start: the clock at the call. */
+/* Train. leader: NULL if the problem has the rows, else the rows are in parts. start: the clock at the call. */
 static thr_status train(thr_rank_problem *problem, thr_rank_leader *leader, const thr_rank_options *options,
                         double start, thr_rank_model **model, thr_rank_report *report, thr_error *err) {
     thr_rank_solver solver = {.problem = NULL};
@@ -158,10 +158,11 @@ thr_status thr_rank_train_parts(thr_context *context, const thr_rank_parts *part
         *report = (thr_rank_report){.n_pairs = 0};
     THR_TRY(thr_rank_leader_start(context, parts, &leader, err));
     thr_ranking_view view = leader.problem->view;
-    view.n_rows = 0; /* as many row weights are checked */
+    view.n_rows = 0; /* the number of row weights to check: the leader has none */
     thr_status status = thr_rank_options_take(given, NULL, &view, &options, err);
     if (status == THR_OK && options.row_weights != NULL)
-        status = thr_fail(err, THR_EINVAL, "row weights are given to the parts, not to the training");
+        status = thr_fail(err, THR_EINVAL,
+                          "options->row_weights: give row weights to thr_rank_part_create, not to the leader");
     if (status == THR_OK)
         status = train(leader.problem, &leader, &options, start, model, report, err);
     thr_rank_leader_end(&leader);

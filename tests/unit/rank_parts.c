@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_parts.c - training by parts has the bits of training the whole; requests and parts that make no sense. */
+/* rank_parts.c - training by parts has the bits of training the whole; wrong requests and parts are refused. */
 #include "pairs.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static thr_status run(void *user, const thr_rank_request *request, double *out, 
         const thr_status status = thr_rank_part_run(s->parts[i], &own, out, err);
         if (status != THR_OK)
             return status;
-        out += chained ? 0 : thr_rank_part_room(s->parts[i], request);
+        out += chained ? 0 : thr_rank_part_output_size(s->parts[i], request);
     }
     return THR_OK;
 }
@@ -247,11 +247,11 @@ static void what_makes_no_sense_is_refused(void **state) {
     const thr_rank_span empty = {2, 2, n, s->starts}, beyond = {0, n + 1, n, s->starts}, other = {0, n, n, s->starts};
     double out[64], v[3] = {0};
     assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &empty, NULL, &part, &err), THR_EINVAL, &err,
-                 "are no part");
+                 "expected first < end");
     assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &beyond, NULL, &part, &err), THR_EINVAL, &err,
-                 "are no part");
+                 "expected first < end");
     assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &other, NULL, &part, &err), THR_EDIM, &err,
-                 "queries, and its chunks 40");
+                 "but its chunks have 40");
     assert_null(part);
     const thr_rank_request product = {.task = THR_RANK_PRODUCT, .v = v}, unknown = {.task = (thr_rank_task)9};
     assert_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, &err, "the first request");
@@ -260,13 +260,13 @@ static void what_makes_no_sense_is_refused(void **state) {
     thr_rank_options_init(&options);
     options.row_weights = v;
     assert_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL, &err,
-                 "row weights are given to the parts");
+                 "give row weights to thr_rank_part_create");
     s->firsts[1] = 0;
     assert_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL, &err,
                  "part 0 has no chunks");
     s->whole.n_parts = 0;
     assert_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL, &err,
-                 "make no whole");
+                 "expected at least one of each");
     assert_null(model);
     free_scene(s);
     test_ranking_free(made);

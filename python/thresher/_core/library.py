@@ -129,7 +129,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_rank_chunks": (c_size_t, [c_void_p, c_void_p, c_uint64, c_uint32, c_void_p]),
     "thr_rank_part_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_rank_part_queries": (None, [c_void_p, c_void_p, c_void_p]),
-    "thr_rank_part_room": (c_size_t, [c_void_p, c_void_p]),
+    "thr_rank_part_output_size": (c_size_t, [c_void_p, c_void_p]),
     "thr_rank_part_run": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_rank_cross_validate": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_rank_model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),

@@ -11,7 +11,7 @@ static size_t size_of_sum(const thr_rank_request *request, size_t n_features) {
     return request->task == THR_RANK_EVALUATE ? 1 + n_features + (request->diagonal ? n_features : 0) : n_features;
 }
 
-size_t thr_rank_request_room(const thr_rank_request *request, const thr_rank_range *range, uint32_t n_features) {
+size_t thr_rank_request_output_size(const thr_rank_request *request, const thr_rank_range *range, uint32_t n_features) {
     const size_t n = n_features;
     size_t n_sums = 0;
     if (request->task == THR_RANK_COUNT)
@@ -26,11 +26,14 @@ size_t thr_rank_request_room(const thr_rank_request *request, const thr_rank_ran
 static thr_status check(const thr_rank_parts *parts, thr_error *err) {
     const size_t n_chunks = parts->n_parts > 0 ? parts->firsts[parts->n_parts] : 0;
     if (parts->n_queries == 0 || n_chunks == 0 || n_chunks > THR_RANK_MAX_CHUNKS || parts->firsts[0] != 0)
-        return thr_fail(err, THR_EINVAL, "%zu parts of %llu queries in %zu chunks make no whole", parts->n_parts,
-                        (unsigned long long)parts->n_queries, n_chunks);
+        return thr_fail(
+            err, THR_EINVAL,
+            "%zu parts, %llu queries, %zu chunks: expected at least one of each, at most %d chunks, and 0 as the "
+            "first chunk of part 0",
+            parts->n_parts, (unsigned long long)parts->n_queries, n_chunks, (int)THR_RANK_MAX_CHUNKS);
     for (size_t i = 0; i < parts->n_parts; i++)
         if (parts->firsts[i] >= parts->firsts[i + 1])
-            return thr_fail(err, THR_EINVAL, "part %zu has no chunks", i);
+            return thr_fail(err, THR_EINVAL, "part %zu has no chunks: firsts must increase", i);
     return THR_OK;
 }
 
@@ -41,7 +44,7 @@ thr_status thr_rank_leader_start(thr_context *context, const thr_rank_parts *par
     const size_t n = parts->n_features, n_chunks = parts->firsts[parts->n_parts];
     THR_TRY(thr_rank_problem_create_whole(context, parts, &leader->problem, err));
     const thr_status status =
-        thr_alloc(context, n_chunks * (1 + 2 * n), sizeof(double), &leader->room, "sums of parts", err);
+        thr_alloc(context, n_chunks * (1 + 2 * n), sizeof(double), &leader->sums, "sums of parts", err);
     if (status != THR_OK)
         thr_rank_leader_end(leader);
     return status;
@@ -49,7 +52,7 @@ thr_status thr_rank_leader_start(thr_context *context, const thr_rank_parts *par
 
 void thr_rank_leader_end(thr_rank_leader *leader) {
     if (leader->problem != NULL)
-        thr_release(leader->problem->context, leader->room);
+        thr_release(leader->problem->context, leader->sums);
     thr_rank_problem_free(leader->problem);
     *leader = (thr_rank_leader){.parts = NULL};
 }
@@ -73,21 +76,21 @@ static void spread(const thr_rank_leader *leader, size_t size, size_t *covers) {
         }
     }
     while (n_sums-- > 0)
-        memmove(leader->room + places[n_sums] * size, leader->room + n_sums * size, size * sizeof(double));
+        memmove(leader->sums + places[n_sums] * size, leader->sums + n_sums * size, size * sizeof(double));
 }
 
-/* Ask for sums over chunks, and add them up: the total is at the start of the room. */
+/* Ask for sums over chunks, and add them up: the total is at the start of leader->sums. */
 static thr_status sum(const thr_rank_leader *leader, const thr_rank_request *request, thr_error *err) {
     const size_t n_all = leader->parts->firsts[leader->parts->n_parts];
     const size_t size = size_of_sum(request, leader->parts->n_features);
     const thr_rank_range all = {.end = n_all, .n_all = n_all};
     size_t covers[THR_RANK_MAX_CHUNKS];
-    THR_TRY(ask(leader, request, leader->room, err));
+    THR_TRY(ask(leader, request, leader->sums, err));
     spread(leader, size, covers);
     for (size_t step = 1; step < n_all; step *= 2)
         for (size_t c = 0; c < n_all; c += 2 * step)
             if (covers[c] == step) {
-                thr_rank_add_chunk(&all, leader->room, size, c, step);
+                thr_rank_add_chunk(&all, leader->sums, size, c, step);
                 covers[c] *= 2;
             }
     return THR_OK;
@@ -102,8 +105,8 @@ thr_status thr_rank_leader_evaluate(thr_rank_leader *leader, const double *w, do
                                       .v = w,
                                       .costs = problem->costs};
     THR_TRY(sum(leader, &request, err));
-    *value = thr_rank_add_norm(problem, w, leader->room + 1, leader->room[0],
-                               leader->room + 1 + problem->view.n_features, gradient, diagonal);
+    *value = thr_rank_add_norm(problem, w, leader->sums + 1, leader->sums[0],
+                               leader->sums + 1 + problem->view.n_features, gradient, diagonal);
     return THR_OK;
 }
 
@@ -111,16 +114,16 @@ thr_status thr_rank_leader_product(thr_rank_leader *leader, const double *v, dou
     const thr_rank_request request = {.task = THR_RANK_PRODUCT, .v = v};
     THR_TRY(sum(leader, &request, err));
     for (uint32_t d = 0; d < leader->parts->n_features; d++)
-        out[d] = v[d] + leader->room[d];
+        out[d] = v[d] + leader->sums[d];
     return THR_OK;
 }
 
 thr_status thr_rank_leader_right_pairs(thr_rank_leader *leader, const double *w, uint64_t *n_right, thr_error *err) {
     const thr_rank_request request = {.task = THR_RANK_COUNT, .v = w};
-    THR_TRY(ask(leader, &request, leader->room, err));
+    THR_TRY(ask(leader, &request, leader->sums, err));
     *n_right = leader->problem->n_all_pairs;
     for (size_t i = 0; i < leader->parts->n_parts; i++)
-        *n_right -= (uint64_t)leader->room[i];
+        *n_right -= (uint64_t)leader->sums[i];
     return THR_OK;
 }
 

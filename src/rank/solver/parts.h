@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.h - the objective of a ranking whose rows are in parts: the leader's evaluations, products and samples, as
- * requests to all parts. The sums have the bits of problem.h's.
+ * parts.h - evaluates the objective of a ranking whose rows are in parts: the leader sends requests to all parts and
+ * adds their sums, with the bits of problem.h's.
  */
 #ifndef THR_RANK_SOLVER_PARTS_H
 #define THR_RANK_SOLVER_PARTS_H
@@ -11,13 +11,13 @@
 typedef struct thr_rank_leader {
     const thr_rank_parts *parts;
     thr_rank_problem *problem; /* the whole without rows */
-    double *room;              /* of a request's numbers */
+    double *sums;              /* the numbers of a request */
 } thr_rank_leader;
 
-/* The numbers that a part with these chunks writes for a request. */
-size_t thr_rank_request_room(const thr_rank_request *request, const thr_rank_range *range, uint32_t n_features);
+/* The number of doubles that a part with these chunks writes for a request. */
+size_t thr_rank_request_output_size(const thr_rank_request *request, const thr_rank_range *range, uint32_t n_features);
 
-/* THR_OK; THR_EINVAL for parts that make no whole; THR_ENOMEM. */
+/* THR_OK; THR_EINVAL for parts that do not divide all chunks; THR_ENOMEM. */
 thr_status thr_rank_leader_start(thr_context *context, const thr_rank_parts *parts, thr_rank_leader *leader,
                                  thr_error *err);
 void thr_rank_leader_end(thr_rank_leader *leader);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sum_tree.h - the order in which the sums of chunks are added: a tree over the chunks, whoever has them.
+ * sum_tree.h - the order in which the sums of chunks are added: a tree over all chunks, in whichever part they are.
  *
  *     for step = 1, 2, 4, ...: sum[c] += sum[c + step] for every multiple c of 2 step with c + step < n_chunks
  *
- * After that sum[0] is the sum of all. A part with consecutive chunks takes the additions that lie within it; what
- * remains are few sums, each at the first chunk that it covers. A device (cuda/rank/add.cu) adds in the same order.
+ * After that sum[0] is the sum of all. A part does the additions that lie within its chunks. A few sums remain,
+ * each at the first chunk that it covers. A device (cuda/rank/add.cu) adds in the same order.
  */
 #ifndef THR_RANK_SOLVER_SUM_TREE_H
 #define THR_RANK_SOLVER_SUM_TREE_H
