@@ -90,9 +90,9 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
 
 /*
  * Write all segments again, without removed items, as few files as possible; cells are made anew. Vectors, ids and
- * exact scores stay the same, and so do codes, unless thr_index_code_error shows that items have moved so far that new
- * ones pay: then it does what thr_index_recode does. That is measured from 4,096 items on. Needs disk space for a
- * second copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
+ * exact scores stay the same. So do codes, unless the index has 4,096 items or more and their error has grown so much
+ * (thr_index_code_error) that new ones pay: then this does what thr_index_recode does. Needs disk space for a second
+ * copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

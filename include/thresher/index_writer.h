@@ -13,7 +13,7 @@
  *
  * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
  *
- * Threads: many threads may use a writer at once. It has a thread of its own, which writes segments again. A forked
+ * Threads: many threads may use a writer at once. It has a thread of its own, which merges segments. A forked
  * child must open a writer of its own: calls with its parent's return THR_EINVAL. The kernel releases the lock when the
  * process has exited or was killed, and the children that it forked meanwhile have exited or called exec. Where flock
  * does nothing, as on some network file systems, allow one writing process.
@@ -63,8 +63,8 @@ typedef struct thr_index_writer_options {
      */
     uint32_t journal_rows;
     /*
-     * Small segments that have become many, and segments with many removed items, are written again. false: by a
-     * thread of the writer, while other calls go on. true: by the call whose commit makes that necessary.
+     * Which thread merges small segments, and rewrites segments with many removed items. false: a thread of the
+     * writer, while other calls go on. true: the thread whose commit makes it necessary, before its call returns.
      */
     bool merge_in_calls;
 } thr_index_writer_options;
@@ -82,8 +82,8 @@ THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, 
                                          thr_index_writer **writer, thr_error *err);
 
 /*
- * Wait until segments that are to be written again are, and release the lock; NULL is allowed. No call may be running.
- * The journal stays; the next open reads it.
+ * Wait for merges that are due, and release the lock; NULL is allowed. No call may be running. The journal stays; the
+ * next open reads it.
  */
 THR_API void thr_index_writer_free(thr_index_writer *writer);
 

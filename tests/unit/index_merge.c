@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments that are written again beside other commits: what these removed and added is removed and there. */
+/* index_merge.c - merging segments while other commits add and remove items loses none of their changes. */
 #include "index_support.h"
 
 #include "index/build/row_source.h"
@@ -92,7 +92,7 @@ static void commits_during_a_merge_are_kept(void **state) {
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1 + BATCHES);
     expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
     assert_true(merge.any && merge.end == 1 + BATCHES);
-    lock.spares = true;
+    lock.has_spared = true;
     lock.spared = merge.commit.dir.build;
     remove_some(*state, &lock, N, 7,
                 N + BATCHES * BATCH); /* before it is written, from the segments that it has read */
@@ -101,7 +101,7 @@ static void commits_during_a_merge_are_kept(void **state) {
     expect_ok(thr_index_merge_install(&merge, &error));
     thr_index_merge_end(&merge);
     assert_false(merge.any);
-    lock.spares = false;
+    lock.has_spared = false;
     remove_some(*state, &lock, N + (BATCHES * BATCH + 6) / 7 * 7, 7, ALL);
     expect_items(*state, ALL, N, 7, merge.first + 2);
     thr_index_build_dir_close(&lock);
@@ -113,7 +113,7 @@ static void a_merge_whose_segments_are_gone_is_dropped(void **state) {
     thr_index_change change;
     make(*state, &lock);
     expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
-    lock.spares = true;
+    lock.has_spared = true;
     lock.spared = merge.commit.dir.build;
     expect_ok(thr_index_merge_write(&merge, &error));
     expect_ok(thr_index_compact_held(*state, DIR_A, &lock, false, &change, &error));

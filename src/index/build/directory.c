@@ -214,7 +214,7 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err) {
     survey found;
     *dir = (thr_build_dir){
-        .context = held->context, .path = held->path, .fd = -1, .spares = held->spares, .spared = held->spared};
+        .context = held->context, .path = held->path, .fd = -1, .has_spared = held->has_spared, .spared = held->spared};
     dir->fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 0);
     if (dir->fd < 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
@@ -286,7 +286,7 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
 static bool sweep_one(void *arg, int dir_fd, const char *name) {
     const sweep *s = arg;
     own_name own;
-    if (!is_ours(name, &own) || (s->dir->spares && own.kind != LIST && own.build == s->dir->spared))
+    if (!is_ours(name, &own) || (s->dir->has_spared && own.kind != LIST && own.build == s->dir->spared))
         return true;
     bool doomed =
         s->keep == NULL ? own.kind != LIST && own.build == s->dir->build : own.temporary || !is_listed(s->keep, &own);

@@ -13,12 +13,12 @@
 typedef struct thr_build_dir {
     thr_context *context;
     const char *path;
-    int fd;         /* holds the lock; -1 when closed */
-    long owner;     /* the process that took the lock; 0: a share of another's */
-    bool made;      /* by this build */
-    bool committed; /* the new MANIFEST is in place */
-    uint32_t build; /* part of the names of this build's files */
-    bool spares;    /* publish leaves the files of another build, which runs */
+    int fd;          /* holds the lock; -1 when closed */
+    long owner;      /* the process that took the lock; 0: a share of another's */
+    bool made;       /* by this build */
+    bool committed;  /* the new MANIFEST is in place */
+    uint32_t build;  /* part of the names of this build's files */
+    bool has_spared; /* publish keeps the files of build `spared`, a running merge */
     uint32_t spared;
 } thr_build_dir;
 

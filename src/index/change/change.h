@@ -84,8 +84,8 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
                            thr_error *err);
 
 /*
- * Make a commit that changes segments only: its live rows are those before the journal's calls, and the journal goes
- * on. THR_ENOMEM.
+ * Make a commit that changes segments only: its live rows are those before the journal's calls, and the journal is
+ * kept. THR_ENOMEM.
  */
 thr_status thr_index_commit_beside_journal(thr_commit *commit, thr_error *err);
 
@@ -93,7 +93,7 @@ thr_status thr_index_commit_beside_journal(thr_commit *commit, thr_error *err);
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
 void thr_index_commit_end(thr_commit *commit);
 
-/* New segments, which have the items of these rows, in their order. */
+/* New segments; their items are those of `rows`, in that order. */
 typedef struct thr_rewritten {
     thr_manifest written; /* has the segments */
     uint64_t *rows, n_rows;
@@ -106,7 +106,7 @@ thr_status thr_index_commit_write_run(thr_commit *commit, uint32_t first, uint32
                                       thr_error *err);
 void thr_index_rewritten_free(thr_context *context, thr_rewritten *made);
 
-/* In rewrite.c: put these in the place of segments [first, end). Items that are no longer live are not live there. */
+/* In rewrite.c: replace segments [first, end) by these. Items that were removed meanwhile are removed there, too. */
 thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t end, const thr_rewritten *made,
                                     thr_error *err);
 

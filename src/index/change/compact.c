@@ -7,7 +7,7 @@
 
 enum {
     ID_BYTES = 12,                /* an id and its place in their order */
-    LEAST_ITEMS_TO_RECODE = 4096, /* the errors of fewer say little */
+    LEAST_ITEMS_TO_RECODE = 4096, /* fewer give no reliable error */
 };
 
 /* Whether the removed items' bytes exceed those of the ids that the others then need, if they have none yet. */

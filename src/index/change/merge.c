@@ -49,7 +49,7 @@ thr_status thr_index_merge_write(thr_merge *merge, thr_error *err) {
 /* ------------------------------------------------------------------------------------------------ install */
 
 /* Whether the segments up to the end of the run are still the same, so that their rows are, too. */
-static bool is_there(const thr_merge *merge, const thr_manifest *now) {
+static bool has_same_rows(const thr_merge *merge, const thr_manifest *now) {
     const thr_manifest *then = &merge->commit.index->manifest;
     for (uint32_t i = 0; i < merge->end; i++)
         if (i >= now->n_segments || now->segments[i].number != then->segments[i].number ||
@@ -64,7 +64,7 @@ thr_status thr_index_merge_install(thr_merge *merge, thr_error *err) {
         thr_index_commit_begin(merge->commit.context, merge->commit.dir.path, &merge->commit.dir, &now, err);
     if (status == THR_OK)
         status = thr_index_commit_beside_journal(&now, err);
-    if (status == THR_OK && is_there(merge, &now.index->manifest)) {
+    if (status == THR_OK && has_same_rows(merge, &now.index->manifest)) {
         status = thr_index_commit_replace(&now, merge->first, merge->end, &merge->made, err);
         if (status == THR_OK)
             status = thr_index_commit_publish(&now, err);

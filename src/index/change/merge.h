@@ -3,8 +3,8 @@
  * merge.h - writes a run of segments again in three steps, so that other commits can be made during the second, which
  * takes long: begin chooses the run, write makes the new segments, install publishes them in a commit of its own.
  *
- * A journal goes on: its calls name items by ids, which stay. Removals that were committed meanwhile are removed from
- * the new segments, too.
+ * A journal stays as it is: its calls name items by ids, which do not change. Items whose removal was committed
+ * meanwhile are removed from the new segments, too.
  */
 #ifndef THR_INDEX_CHANGE_MERGE_H
 #define THR_INDEX_CHANGE_MERGE_H
@@ -12,10 +12,10 @@
 #include "index/change/change.h"
 
 typedef struct thr_merge {
-    thr_commit commit; /* of which the run is; never published. Its directory has the new files */
+    thr_commit commit; /* the snapshot to merge, never published; its directory has the new files */
     uint32_t first, end;
     thr_rewritten made;
-    bool any; /* there is a run, and end has not been called */
+    bool any; /* a run was chosen, and end has not been called */
 } thr_merge;
 
 /*

@@ -4,9 +4,9 @@
  *
  * 1. A segment more than a sixth of whose items are removed: so an index takes at most 1.2 times the space of its
  *    items.
- * 2. Neighbours, once eight of them are at most as large as the last one's level, a power of eight: so an item is
- *    written at most once a level, log8 of the number of items, and a level has at most seven segments. The later ones
- *    come first. Segments that would not become half as many, as they are full, stay.
+ * 2. Eight or more neighbouring segments that are smaller than the end of the last one's level, a power of eight: so an
+ *    item is written at most once per level, log8 of the number of items, and a level has at most seven segments. Later
+ *    runs are chosen first. A run that would not become half as many segments, because they are nearly full, stays.
  */
 #ifndef THR_INDEX_CHANGE_MERGE_POLICY_H
 #define THR_INDEX_CHANGE_MERGE_POLICY_H

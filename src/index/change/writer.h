@@ -2,7 +2,7 @@
 /*
  * writer.h - an open writer, and the calls that wait for it.
  *
- * One thread at a time is at work: it takes all calls that wait, puts those that are small into one frame of the
+ * One thread at a time is *at work*: it takes all waiting calls, puts those that are small into one frame of the
  * journal, and flushes it. So calls that come during a flush share the next one. It waits a moment for as many calls as
  * the last flush had, since threads that were woken together call again at about the same time.
  */
@@ -45,25 +45,25 @@ typedef struct thr_write {
 struct thr_index_writer {
     thr_context *context;
     char *dir;
-    thr_build_dir lock; /* its owner may use the writer */
+    thr_build_dir lock; /* only its owner, a process, may use the writer */
     uint32_t most_rows; /* of the journal */
-    bool codes_only;    /* codes only: no journal */
+    bool codes_only;    /* the index keeps no vectors, so there is no journal */
     uint32_t n_dims;
     bool has_names;
 
-    pthread_mutex_t mutex; /* for those up to n_since */
+    pthread_mutex_t mutex; /* guards the fields up to n_during_merge */
     pthread_cond_t changed;
     bool busy;
     thr_write *first, **last;
-    uint32_t n_waiting, n_last; /* calls in the list; those of the last group */
+    uint32_t n_waiting, n_last; /* calls in the list; calls of the last flush */
     bool merge_due, merging, closing;
-    uint32_t n_since; /* commits since the merge that runs began */
+    uint32_t n_during_merge; /* commits since the running merge began */
 
-    bool merge_in_calls; /* no thread merges segments; the calls that make them do */
+    bool merge_in_calls; /* no merger thread: calls merge after their commits */
     bool has_merger;
     pthread_t merger;
-    thr_merge merge;         /* of the merger between begin and end, else of the thread at work */
-    thr_status merge_status; /* of its write */
+    thr_merge merge;         /* the merger's between begin and end, else the thread at work's */
+    thr_status merge_status; /* of thr_index_merge_write */
 
     /* of the thread at work */
     thr_index *index;    /* shows the newest state; NULL: open it again */
@@ -76,17 +76,17 @@ struct thr_index_writer {
 /* In journal_writes.c: do all the writes of a list, in order, and set their status, error and change. */
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
 
-/* In merge_turns.c: after a commit, let the merger look for segments to write again, or do that here without one. */
+/* In merge_calls.c: after a commit, wake the merger; without one, merge here. */
 void thr_index_writer_committed(thr_index_writer *writer);
 
-/* Do the beginning or the end of a merge, as the thread at work; for the end, with the index closed. */
+/* Begin or end a merge, as the thread at work; to end one, with the index closed. */
 void thr_index_writer_begin_merge(thr_index_writer *writer);
 void thr_index_writer_end_merge(thr_index_writer *writer);
 
-/* Wait, with the mutex held, while too many segments wait for the merger. */
+/* Wait, with the mutex held, while the merger is too many commits behind. */
 void thr_index_writer_wait_for_merger(thr_index_writer *writer);
 
-/* In merger.c: start the merger, which waits; and end it when it has no more to do. */
+/* In merger.c: start the merger thread; let it finish the merges that are due, and join it. */
 void thr_index_writer_start_merger(thr_index_writer *writer);
 void thr_index_writer_join_merger(thr_index_writer *writer);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_table.h - a hash from 64-bit keys to rows of a tail. Nothing is deleted: the caller compares what a row has, and
- * leaves out rows that are not live, or too new for its snapshot.
+ * row_table.h - a hash from 64-bit keys to rows of a tail. Nothing is deleted: the caller compares the id or name
+ * of a row, and skips rows that are not live, or too new for its snapshot.
  *
  * Threads: one at a time adds; any number look up meanwhile.
  */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge_turns.c - what the thread at work does for the merger. */
+/* merge_calls.c - the calls of the merger in the writer's queue: the begin and the end of a merge. */
 #include "index/change/writer.h"
 
 /*
- * Commits that may be made while a merge runs; then adds wait for it. So the last level has at most this many segments
- * and seven more.
+ * The number of commits that may be made while a merge runs; further adds wait for it. So the level of the newest
+ * segments has at most this many, and seven more.
  */
-enum { MOST_SINCE = 32 };
+enum { MOST_DURING_MERGE = 32 };
 
 void thr_index_writer_begin_merge(thr_index_writer *w) {
     (void)thr_index_merge_begin(w->context, w->dir, &w->lock, &w->merge, NULL);
-    w->lock.spares = w->merge.any;
+    w->lock.has_spared = w->merge.any;
     w->lock.spared = w->merge.commit.dir.build;
     (void)pthread_mutex_lock(&w->mutex);
     w->merging = w->merge.any;
-    w->n_since = 0;
+    w->n_during_merge = 0;
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
@@ -22,7 +22,7 @@ void thr_index_writer_end_merge(thr_index_writer *w) {
     if (w->merge_status == THR_OK)
         w->merge_status = thr_index_merge_install(&w->merge, NULL);
     thr_index_merge_end(&w->merge);
-    w->lock.spares = false;
+    w->lock.has_spared = false;
     (void)pthread_mutex_lock(&w->mutex);
     w->merging = false;
     (void)pthread_mutex_unlock(&w->mutex);
@@ -35,12 +35,12 @@ void thr_index_writer_committed(thr_index_writer *w) {
     }
     (void)pthread_mutex_lock(&w->mutex);
     w->merge_due = true;
-    w->n_since++;
+    w->n_during_merge++;
     (void)pthread_cond_broadcast(&w->changed);
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
 void thr_index_writer_wait_for_merger(thr_index_writer *w) {
-    while (w->merging && w->n_since >= MOST_SINCE)
+    while (w->merging && w->n_during_merge >= MOST_DURING_MERGE)
         (void)pthread_cond_wait(&w->changed, &w->mutex);
 }
