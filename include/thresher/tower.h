@@ -156,12 +156,12 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
  * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
  * queries and row i of items are a pair. queries NULL: each item is its own pair. Only the vectors' directions count.
  * All vectors are kept in memory, as float32. options->config.n_inputs and n_pooled become the vectors' dimensions;
- * options of texts and format are ignored. valid_path names a file of vectors of further items, and needs queries NULL;
- * NULL: a share of the pairs validates. Training runs on the CPU.
+ * options of texts and format are ignored. valid_path names a file of vectors of other items to validate with, and
+ * requires queries NULL; without it a share of the pairs is left out to validate with. Training runs on the CPU.
  *
- * valid_auc is recall@10 among the items that validate, for the first 1,000 of them: the share of the ten with the
- * largest cosines to a query that are among the ten best by codes; of pairs with teacher_share 0 the share of queries
- * whose own item is.
+ * valid_auc is recall@10 among the validation items, for the queries of the first 1,000 of them: the share of the ten
+ * items with the largest cosines to a query that are among the ten best by codes. For pairs with teacher_share 0 it is
+ * the share of queries whose own item is among the ten best by codes.
  *
  * Same bits, files and statuses as thr_tower_train, and
  *   THR_EINVAL     a reader is a text

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "words/letters.h"
 #include "text_tower/read_pairs.h"
-#include "text_tower/pair_auc.h"
+#include "text_tower/pair_quality.h"
 
 /* Pairs encoded at once; pairs of a block of the loss. */
 enum { PAIRS_AT_ONCE = 2048, LOSS_BLOCK = 1024 };

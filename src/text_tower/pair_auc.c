@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair_auc.c - AUC of cosines and log loss over embedded pairs. */
-#include "text_tower/pair_auc.h"
+#include "text_tower/pair_quality.h"
 
 #include <thresher/metric.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "kernel/kernel.h"
-#include "text_tower/pair_auc.h"
+#include "text_tower/pair_quality.h"
 
 enum { BEST = 10, QUERIES_MAX = 1000 };
 

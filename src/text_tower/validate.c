@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "text_tower/pair_auc.h"
+#include "text_tower/pair_quality.h"
 #include "text_tower/trainer.h"
 
 /* Embed both sides of all validation pairs. */

@@ -114,7 +114,7 @@ static const prog_option options[] = {
                       "share of words dropped from a text, drawn anew each time; below 1"),
      .least_real = 0, .fallback = "0.25"},
     {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
-                      "pairs to validate with, in the columns of PAIRS, or vectors of further ITEMS (default: a share "
+                      "pairs to validate with, in the columns of PAIRS, or vectors of other items (default: a share "
                       "of the queries in PAIRS)")},
     REAL("valid-share", valid_share, 0.5, "0.02",
          "share of the queries in PAIRS to validate with; with --model dual 0.05 by default"),
@@ -431,7 +431,7 @@ const prog_command prog_tower_train = {
             "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
             "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
             "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
-            "vectors' own do, and each epoch ends with the share of the ten nearest of other items that they find. "
+            "vectors' own do, and each epoch prints recall@10 among items that are not trained on. "
             "Only directions count. thresher index build ITEMS --model MODEL makes an "
             "index of their codes.\n\n--model dual "
             "trains a dual tower on requests instead, on the CPU. An example line of PAIRS and of "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pair_auc.h - quality of embeddings: AUC, recall and log loss of matching pairs against others. */
-#ifndef THR_TEXT_TOWER_PAIR_AUC_H
-#define THR_TEXT_TOWER_PAIR_AUC_H
+/* pair_quality.h - quality of embeddings: AUC, recall and log loss of matching pairs against others. */
+#ifndef THR_TEXT_TOWER_PAIR_QUALITY_H
+#define THR_TEXT_TOWER_PAIR_QUALITY_H
 
 #include "nn/match_loss.h"
 #include "text_tower/model.h"
