@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "hits/words.h"
+#include "hits/weight_note.h"
 #include "cli/json.h"
 #include "output/plain.h"
 #include "commands.h"

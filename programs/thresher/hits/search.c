@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "info/gpus.h"
-#include "hits/words.h"
+#include "hits/weight_note.h"
 #include "search/search.h"
 #include "commands.h"
 #include "cli/messages.h"

@@ -7,7 +7,7 @@
 
 #include "tower/dual.h"
 #include "hits/values.h"
-#include "index/output.h"
+#include "index/summary.h"
 #include "index/rows.h"
 #include "commands.h"
 #include "cli/messages.h"

@@ -2,7 +2,7 @@
 /* create.c - `index create DIR --dims N`. */
 #include <inttypes.h>
 
-#include "index/output.h"
+#include "index/summary.h"
 #include "cli/json.h"
 #include "commands.h"
 #include "cli/messages.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "tower/dual.h"
-#include "index/output.h"
+#include "index/summary.h"
 #include "cli/json.h"
 #include "info/model.h"
 #include "output/plain.h"

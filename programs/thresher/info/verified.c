@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "cli/json.h"
-#include "output/plain.h"
 #include "cli/messages.h"
+#include "output/plain.h"
 
 void prog_print_verified(const program *run, const char *kind, const char *path, uint64_t bytes, double start) {
     const double seconds = prog_seconds() - start;

@@ -6,7 +6,7 @@
 #include "cli/json.h"
 #include "output/plain.h"
 #include "commands.h"
-#include "shards/file.h"
+#include "shards/manifest.h"
 #include "info/verified.h"
 #include "cli/messages.h"
 

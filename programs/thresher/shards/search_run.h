@@ -4,7 +4,7 @@
 #define THRESHER_PROGRAM_SHARDS_SEARCH_RUN_H
 
 #include "search/options.h"
-#include "shards/file.h"
+#include "shards/manifest.h"
 
 typedef struct prog_shards_search {
     prog_search search;

@@ -7,7 +7,7 @@
 
 #include "tower/dual.h"
 #include "input/endings.h"
-#include "index/output.h"
+#include "index/summary.h"
 #include "index/rows.h"
 #include "input/input.h"
 #include "commands.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.h - warn of item features that look as if they had a weight. */
-#ifndef THRESHER_PROGRAM_HITS_WORDS_H
-#define THRESHER_PROGRAM_HITS_WORDS_H
+/* weight_note.h - warn of item features that look as if they had a weight. */
+#ifndef THRESHER_PROGRAM_HITS_WEIGHT_NOTE_H
+#define THRESHER_PROGRAM_HITS_WEIGHT_NOTE_H
 
 #include "cli/program.h"
 

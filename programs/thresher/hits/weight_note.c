@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hits/words.h"
+#include "hits/weight_note.h"
 
 #include <inttypes.h>
 #include <stdio.h>

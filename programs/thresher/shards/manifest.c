@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - parses DIR/shards.json: objects of texts, whole numbers, flags and one list of objects. */
-#include "shards/file.h"
+/* manifest.c - parses DIR/shards.json: objects of texts, whole numbers, flags and one list of objects. */
+#include "shards/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - build an index and print a summary, for the commands that build or show one. */
-#ifndef THRESHER_PROGRAM_INDEX_OUTPUT_H
-#define THRESHER_PROGRAM_INDEX_OUTPUT_H
+/* summary.h - build an index and print a summary, for the commands that build or show one. */
+#ifndef THRESHER_PROGRAM_INDEX_SUMMARY_H
+#define THRESHER_PROGRAM_INDEX_SUMMARY_H
 
 #include "cli/json.h"
 #include "cli/program.h"

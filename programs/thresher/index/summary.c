@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/output.h"
+#include "index/summary.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "hits/words.h"
+#include "hits/weight_note.h"
 #include "cli/json.h"
 #include "cli/messages.h"
 

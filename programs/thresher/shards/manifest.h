@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - DIR/shards.json, the list of a collection's shards (docs/many-machines.md), and its shards, opened
+ * manifest.h - DIR/shards.json, the list of a collection's shards (docs/many-machines.md), and its shards, opened
  * one at a time.
  */
-#ifndef THRESHER_PROGRAM_SHARDS_FILE_H
-#define THRESHER_PROGRAM_SHARDS_FILE_H
+#ifndef THRESHER_PROGRAM_SHARDS_MANIFEST_H
+#define THRESHER_PROGRAM_SHARDS_MANIFEST_H
 
 #include <stdbool.h>
 #include <stdint.h>
