@@ -72,10 +72,10 @@ static timed time_screen(const bench_head *head, const screen_case *c, uint32_t 
         const thr_matrix states = states_of(head, round % (head->n_states / n) * n, n);
         const double before = t.bare;
         for (BENCH_ALSO(t.total))
-            bench_must(
+            bench_check(
                 thr_head_query(head->head, &states, K, &o, &(thr_head_answers){words, NULL, log_probs}, &bench.err));
         for (BENCH_ALSO(t.bare))
-            bench_must(thr_head_query(head->head, &states, K, &o, &(thr_head_answers){words, NULL, NULL}, &bench.err));
+            bench_check(thr_head_query(head->head, &states, K, &o, &(thr_head_answers){words, NULL, NULL}, &bench.err));
         t.times = t.bare < before ? times : t.times;
     }
     return t;
@@ -90,7 +90,7 @@ static void measure_recall(const bench_head *head, const screen_case *c, timed *
     for (uint32_t i = 0; i < n_beams; i++) {
         const thr_matrix beam = states_of(head, i * BEAM, BEAM);
         thr_head_recall recall;
-        bench_must(thr_head_measure(head->head, &beam, K, &o, &recall, &bench.err));
+        bench_check(thr_head_measure(head->head, &beam, K, &o, &recall, &bench.err));
         t->words += recall.candidates / n_beams;
         t->recall += recall.recall / n_beams;
     }
@@ -196,8 +196,8 @@ static void measure_given(head_bench *b) {
     bench_head head = {.head = NULL};
     uint64_t n_states = 0;
     const bench_values *v = bench.values;
-    bench_must(thr_head_create_file(bench.context, v->weights, v->tensor, NULL, &head.head, &bench.err));
-    bench_must(bench_load(v->states, &head.states, &n_states, &head.n_dims));
+    bench_check(thr_head_create_file(bench.context, v->weights, v->tensor, NULL, &head.head, &bench.err));
+    bench_check(bench_load(v->states, &head.states, &n_states, &head.n_dims));
     const thr_head_info info = thr_head_get_info(head.head);
     head.n_words = info.n_words;
     head.n_states = (uint32_t)(n_states < BEAM * BATCHES ? n_states : BEAM * BATCHES);
@@ -215,7 +215,7 @@ static void sections(void) {
     const bool given = v->weights != NULL;
     if (given != (v->states != NULL))
         bench_fail("--weights and --states go together");
-    head_bench *b = bench_room(sizeof *b);
+    head_bench *b = bench_alloc(sizeof *b);
     bench_table_begin(&b->parts, "Where the time goes, a beam of 12",
                       "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
                       "ms | whole, ms | words scored");
@@ -224,15 +224,16 @@ static void sections(void) {
     bench_table_begin(&b->grid, "Which screen is the fastest, each state with its own words",
                       "words x dimensions | states | full, ms | wta, ms | planes, ms | auto, ms | wta recall | planes "
                       "recall | fastest | auto takes | full / planes");
-    bench_say_machine("head");
+    bench_print_title("head");
     if (given) {
-        bench_say("The head of %s, states of %s.\n\n", v->weights, v->states);
+        bench_print_text("The head of %s, states of %s.\n\n", v->weights, v->states);
         measure_given(b);
     } else {
-        bench_say("Synthetic heads in half precision%s: words in topics, lengths and a bias that fall with the order "
-                  "of frequency, states near words drawn by Zipf's law. What a screen finds of a trained model's words "
-                  "is for its own states to say.\n\n",
-                  v->items == 100 ? "" : ", with fewer words");
+        bench_print_text(
+            "Synthetic heads in half precision%s: words in topics, lengths and a bias that fall with the order "
+            "of frequency, states near words drawn by Zipf's law. What a screen finds of a trained model's words "
+            "is for its own states to say.\n\n",
+            v->items == 100 ? "" : ", with fewer words");
         measure_drawn(b, PAPER_WORDS, 1000, false);
         measure_drawn(b, PAPER_WORDS, 500, false);
         for (uint32_t i = 0; i < 4; i++)

@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-/* A head, and more states than one query takes, in bench_room's memory. */
+/* A head, and more states than one query takes, in bench_alloc's memory. */
 typedef struct bench_head {
     thr_head *head;
     float *states;

@@ -52,14 +52,14 @@ static void fill(const bench_ways *w, bench_blocks groups[BENCH_GROUPS]) {
 void bench_blocks_make(bench_ways *w) {
     const size_t n = w->catalogue->n_features;
     for (unsigned g = 0; g < BENCH_GROUPS; g++)
-        w->groups[g].keys = bench_room((n + 1) * sizeof *w->groups[g].keys);
+        w->groups[g].keys = bench_alloc((n + 1) * sizeof *w->groups[g].keys);
     count(w, w->groups);
     for (unsigned g = 0; g < BENCH_GROUPS; g++) {
         bench_blocks *group = &w->groups[g];
         const uint64_t n_blocks = group->keys[n];
-        group->header = bench_room((n_blocks + 1) * sizeof *group->header);
-        group->counts = bench_room(n_blocks + 1);
-        group->values = bench_room((n_blocks << g) + 1);
+        group->header = bench_alloc((n_blocks + 1) * sizeof *group->header);
+        group->counts = bench_alloc(n_blocks + 1);
+        group->values = bench_alloc((n_blocks << g) + 1);
         w->block_bytes += (double)(n_blocks * (sizeof *group->header + 1) + (n_blocks << g));
         w->block_bytes += (double)((n + 1) * sizeof *group->keys);
     }

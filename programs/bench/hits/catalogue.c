@@ -33,9 +33,9 @@ static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t
 }
 
 static alias_table make_alias(uint32_t n) {
-    double *shares = bench_room(n * sizeof *shares), sum = 0;
-    uint32_t *small = bench_room(n * sizeof *small), *large = bench_room(n * sizeof *large);
-    alias_table t = {n, bench_room(n * sizeof *t.alias), bench_room(n * sizeof *t.keep)};
+    double *shares = bench_alloc(n * sizeof *shares), sum = 0;
+    uint32_t *small = bench_alloc(n * sizeof *small), *large = bench_alloc(n * sizeof *large);
+    alias_table t = {n, bench_alloc(n * sizeof *t.alias), bench_alloc(n * sizeof *t.keep)};
     for (uint32_t i = 0; i < n; i++)
         sum += 1 / (i + 1.0);
     for (uint32_t i = 0; i < n; i++)
@@ -64,8 +64,8 @@ bench_catalogue bench_catalogue_draw(uint64_t n_items, uint32_t n_features, uint
     bench_catalogue c = {.n_items = n_items,
                          .n_features = n_features,
                          .n_postings = n_items * per_item,
-                         .offsets = bench_room((n_items + 1) * sizeof *c.offsets),
-                         .features = bench_room(n_items * per_item * sizeof *c.features)};
+                         .offsets = bench_alloc((n_items + 1) * sizeof *c.offsets),
+                         .features = bench_alloc(n_items * per_item * sizeof *c.features)};
     for (uint64_t i = 0; i <= n_items; i++)
         c.offsets[i] = i * per_item;
     for (uint64_t i = 0; i < n_items; i++) {
@@ -104,13 +104,13 @@ double bench_hits_build(thr_context *context, const bench_catalogue *c, const ch
     options.order = order;
     options.replace = true;
     const double start = bench_clock();
-    bench_must(thr_hits_build(context, path, &items, &options, &bench.err));
+    bench_check(thr_hits_build(context, path, &items, &options, &bench.err));
     return bench_clock() - start;
 }
 
 thr_hits *bench_hits_open(const char *path) {
     thr_hits *hits = NULL;
-    bench_must(thr_hits_open(bench.context, path, &hits, &bench.err));
+    bench_check(thr_hits_open(bench.context, path, &hits, &bench.err));
     return hits;
 }
 

@@ -58,17 +58,17 @@ static void search(fused_bench *b, asked_for what, bool exact, uint64_t n, fused
     options.exact = exact;
     options.features = what == BOTH ? &features : NULL;
     if (what == FEATURES)
-        bench_must(thr_hits_search(hits, &features, K, NULL, a->ids, a->values, &bench.err));
+        bench_check(thr_hits_search(hits, &features, K, NULL, a->ids, a->values, &bench.err));
     else
-        bench_must(thr_index_search(b->index, &queries, K, &options, a->ids, a->values, &bench.err));
+        bench_check(thr_index_search(b->index, &queries, K, &options, a->ids, a->values, &bench.err));
 }
 
 /* The first query's exact answer, by a loop over all items. */
 static void check(fused_bench *b) {
     bench_normal items = items_of();
     const bench_catalogue *c = b->catalogue;
-    float *weights = bench_room(c->n_features * sizeof *weights);
-    float *rows = bench_room((size_t)4096 * DIMS * sizeof *rows);
+    float *weights = bench_alloc(c->n_features * sizeof *weights);
+    float *rows = bench_alloc((size_t)4096 * DIMS * sizeof *rows);
     const fused_answers *right = &b->right;
     search(b, BOTH, true, MOST_QUERIES, &b->right);
     for (uint32_t f = 0; f < N_FEATURES; f++)
@@ -98,7 +98,7 @@ static void check(fused_bench *b) {
 static double recall_of(const fused_bench *b, const uint64_t *ids) {
     const thr_recall_rows truth = {b->right.ids, NULL, K}, found = {ids, NULL, K};
     double recall = 0;
-    bench_must(thr_recall(&truth, &found, MOST_QUERIES, K, &recall, &bench.err));
+    bench_check(thr_recall(&truth, &found, MOST_QUERIES, K, &recall, &bench.err));
     return recall;
 }
 
@@ -140,12 +140,12 @@ static void print(fused_bench *b, bench_table *table) {
 
 void bench_hits_fused(const bench_catalogue *c) {
     static bench_table table;
-    fused_bench *b = bench_room(sizeof *b);
+    fused_bench *b = bench_alloc(sizeof *b);
     bench_table_begin(
         &table, "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
         "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
     b->catalogue = c;
-    b->values = bench_room(c->n_items * sizeof *b->values);
+    b->values = bench_alloc(c->n_items * sizeof *b->values);
     draw_queries(b);
     build(b);
     check(b);

@@ -74,7 +74,7 @@ static void build_all(hits_bench *b) {
 /* ------------------------------------------------------------------------------------------------ searching */
 
 static void search(hits_bench *b, const bench_hits_query *query, bench_hits_answer *a) {
-    bench_must(bench_hits_ask(b->hits, query, NULL, a, &bench.err));
+    bench_check(bench_hits_ask(b->hits, query, NULL, a, &bench.err));
 }
 
 /* Sums in double of the weights as they were given, from the rows themselves. */
@@ -188,20 +188,21 @@ static void draw(hits_bench *b) {
     uint64_t rng = seed + 1;
     b->catalogue = bench_catalogue_draw(bench.values->items, N_FEATURES, seed);
     bench_ways_make(&b->ways, &b->catalogue);
-    b->sums = bench_room((b->catalogue.n_items + 65536) * sizeof *b->sums);
-    b->exact = bench_room(b->catalogue.n_items * sizeof *b->exact);
+    b->sums = bench_alloc((b->catalogue.n_items + 65536) * sizeof *b->sums);
+    b->exact = bench_alloc(b->catalogue.n_items * sizeof *b->exact);
     for (int size = 0; size < N_SIZES; size++)
         for (int q = 0; q < N_QUERIES; q++)
             bench_catalogue_query(&b->catalogue, &rng, SIZES[size], &b->queries[size][q]);
 }
 
 static void sections(void) {
-    hits_bench *b = bench_room(sizeof *b);
+    hits_bench *b = bench_alloc(sizeof *b);
     draw(b);
-    bench_say_machine("hits");
-    bench_say("A synthetic catalogue: %s items of %d features each, of %s by Zipf's law; a query has the features of "
-              "items drawn at random, and weights about normal.\n\n",
-              prog_exact(b->catalogue.n_items).text, BENCH_PER_ITEM, prog_exact(N_FEATURES).text);
+    bench_print_title("hits");
+    bench_print_text(
+        "A synthetic catalogue: %s items of %d features each, of %s by Zipf's law; a query has the features of "
+        "items drawn at random, and weights about normal.\n\n",
+        prog_exact(b->catalogue.n_items).text, BENCH_PER_ITEM, prog_exact(N_FEATURES).text);
     build_all(b);
     for (int size = 0; size < N_SIZES; size++) {
         check(b, &b->queries[size][0]);

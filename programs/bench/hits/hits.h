@@ -29,7 +29,7 @@ typedef struct bench_hits_query {
 } bench_hits_query;
 void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t n, bench_hits_query *query);
 
-/* Build posting lists of it, which takes so many seconds; open some; the best 100 of a query. */
+/* Build posting lists of it, and return the seconds taken; open such a file; find the best 100 items of a query. */
 double bench_hits_build(thr_context *context, const bench_catalogue *c, const char *path, thr_hits_order order);
 thr_hits *bench_hits_open(const char *path);
 
@@ -99,7 +99,7 @@ void bench_hits_fused(const bench_catalogue *c);
 
 /* ------------------------------------------------------------------------------------------------- peers.c */
 
-/* How long a peer takes for a query of so many features. */
+/* A peer's time for a query of `size` features. */
 typedef struct bench_hits_peer {
     char name[80];
     uint32_t size;
@@ -107,8 +107,8 @@ typedef struct bench_hits_peer {
 } bench_hits_peer;
 
 /*
- * Write the matrix into the scratch directory; and queries of one size, with the sums of the first. Then run hits.py
- * over them: how many lines it gave, at most `most`.
+ * Write the matrix into the scratch directory; write queries of one size, with the sums of the first one. Run hits.py
+ * on these files; returns the number of peers measured, at most `most`.
  */
 void bench_hits_export(const bench_catalogue *c);
 void bench_hits_export_queries(const bench_hits_query *queries, uint32_t n_queries, const float *sums,

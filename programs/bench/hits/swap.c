@@ -105,7 +105,7 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
             open_and_swap(b, (int)(b->n_swaps + 1) % 2);
     }
     atomic_store(&b->done, true);
-    double *all = bench_room(sizeof(double) * THREADS * MOST);
+    double *all = bench_alloc(sizeof(double) * THREADS * MOST);
     for (int t = 0; t < THREADS; t++) {
         (void)pthread_join(searchers[t].thread, NULL);
         memcpy(all + p.n, searchers[t].times, searchers[t].n * sizeof *all);
@@ -134,16 +134,16 @@ static void report(swap_bench *b, const phase phases[2]) {
 }
 
 static void measure(swap_bench *b) {
-    searcher *searchers = bench_room(THREADS * sizeof *searchers);
+    searcher *searchers = bench_alloc(THREADS * sizeof *searchers);
     phase phases[2];
     thr_hits *hits[2];
     for (int side = 0; side < 2; side++) {
         (void)bench_hits_build(bench.context, &b->catalogues[side], b->paths[side], THR_HITS_ORDER_FEATURES);
         hits[side] = bench_hits_open(b->paths[side]);
-        bench_must(bench_hits_ask(hits[side], &b->query, NULL, &b->right[side], &bench.err));
+        bench_check(bench_hits_ask(hits[side], &b->query, NULL, &b->right[side], &bench.err));
     }
     thr_hits_free(hits[1]);
-    bench_must(thr_hits_live_create(bench.context, hits[0], &b->live, &bench.err));
+    bench_check(thr_hits_live_create(bench.context, hits[0], &b->live, &bench.err));
     for (int i = 0; i < 2; i++)
         phases[i] = run_phase(b, searchers, i == 1);
     report(b, phases);
@@ -151,7 +151,7 @@ static void measure(swap_bench *b) {
 }
 
 void bench_hits_swap(uint64_t n_items) {
-    swap_bench *b = bench_room(sizeof *b);
+    swap_bench *b = bench_alloc(sizeof *b);
     uint64_t rng = 3;
     b->paths[2] = bench_path("live-next.hits");
     for (int side = 0; side < 2; side++) {

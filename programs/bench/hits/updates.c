@@ -45,7 +45,7 @@ static void update(updates_bench *b, int batch) {
     changes.n_removed = BATCH;
     changes.removed_ids = b->removed + first;
     for (BENCH_BEST(b->seconds[batch], 1)) {
-        bench_must(thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &bench.err));
+        bench_check(thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &bench.err));
         thr_hits_free(b->updated);
     }
     b->updated = next;
@@ -57,7 +57,7 @@ static void search(updates_bench *b, thr_hits *hits, const bench_hits_query *que
     thr_hits_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = b->n_items;
-    bench_must(bench_hits_ask(hits, query, &options, a, &bench.err));
+    bench_check(bench_hits_ask(hits, query, &options, a, &bench.err));
 }
 
 static void check(updates_bench *b, const bench_hits_query *query) {
@@ -96,13 +96,13 @@ void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hi
                         int n_queries) {
     static bench_table table;
     if (c->n_items < 2 * N) {
-        bench_say("Too few items for %d to be removed: updates are not measured.\n\n", N);
+        bench_print_text("Too few items for %d to be removed: updates are not measured.\n\n", N);
         return;
     }
-    updates_bench *b = bench_room(sizeof *b);
+    updates_bench *b = bench_alloc(sizeof *b);
     const char *path = bench_path("added.hits");
     *b = (updates_bench){.file = hits, .n_items = c->n_items};
-    b->left = bench_room((c->n_items / 64 + 1) * sizeof *b->left);
+    b->left = bench_alloc((c->n_items / 64 + 1) * sizeof *b->left);
     b->more = bench_catalogue_draw(N, c->n_features, 21);
     draw_removed(b);
     (void)bench_hits_build(bench.context, &b->more, path, THR_HITS_ORDER_FEATURES);

@@ -34,13 +34,13 @@ static void fill_windows(bench_ways *w) {
 }
 
 void bench_ways_make(bench_ways *w, const bench_catalogue *c) {
-    uint64_t *next = bench_room(c->n_features * sizeof *next);
+    uint64_t *next = bench_alloc(c->n_features * sizeof *next);
     *w = (bench_ways){.catalogue = c, .n_windows = (uint32_t)((c->n_items + WINDOW - 1) / WINDOW)};
-    w->starts = bench_room((c->n_features + 1) * sizeof *w->starts);
-    w->items = bench_room(c->n_postings * sizeof *w->items);
-    w->window_starts = bench_room((size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
-    w->local = bench_room(c->n_postings * sizeof *w->local);
-    w->dense = bench_room(c->n_features * sizeof *w->dense);
+    w->starts = bench_alloc((c->n_features + 1) * sizeof *w->starts);
+    w->items = bench_alloc(c->n_postings * sizeof *w->items);
+    w->window_starts = bench_alloc((size_t)c->n_features * (w->n_windows + 1) * sizeof *w->window_starts);
+    w->local = bench_alloc(c->n_postings * sizeof *w->local);
+    w->dense = bench_alloc(c->n_features * sizeof *w->dense);
     fill_columns(w, next);
     fill_windows(w);
     bench_blocks_make(w);

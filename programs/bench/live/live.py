@@ -3,7 +3,8 @@
 
 usage: ./run bench live [--parts NAME,...] [--quick] [--again] [--docs] [--out FILE]
 
-Real vectors: books100d. Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless --again is given. Then the report is printed, or with --docs written into docs/benchmarks.md.
+Real vectors: books100d. Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless
+--again is given. Then the report is printed, or with --docs written into docs/benchmarks.md.
 """
 
 import argparse

@@ -72,8 +72,8 @@ static thr_index_writer *create(writer_bench *b, uint32_t n_dims) {
     thr_index_create_options_init(&options);
     options.n_dims = n_dims;
     options.replace = true;
-    bench_must(thr_index_create(b->context, b->dir, &options, &bench.err));
-    bench_must(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
+    bench_check(thr_index_create(b->context, b->dir, &options, &bench.err));
+    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
     return writer;
 }
 
@@ -96,7 +96,7 @@ static double add_rate(writer_bench *b, int n_threads) {
     }
     const double seconds = bench_clock() - start;
     thr_index_writer_free(writer);
-    bench_must(thr_index_open(b->context, b->dir, &index, &bench.err));
+    bench_check(thr_index_open(b->context, b->dir, &index, &bench.err));
     if (thr_index_get_info(index).n_items != n_added)
         bench_fail("%" PRIu64 " items of %llu that were added", thr_index_get_info(index).n_items,
                    (unsigned long long)n_added);
@@ -127,7 +127,7 @@ static double add_batches(writer_bench *b, const float *rows, uint64_t n_items) 
     for (BENCH_BEST(seconds, 1))
         for (uint64_t i = 0; i + BATCH <= n_items; i += BATCH) {
             const thr_matrix batch = thr_matrix_f32(rows + i * BATCH_DIMS, BATCH, BATCH_DIMS);
-            bench_must(thr_index_writer_add(writer, &batch, NULL, NULL, NULL, &bench.err));
+            bench_check(thr_index_writer_add(writer, &batch, NULL, NULL, NULL, &bench.err));
         }
     thr_index_writer_free(writer);
     return (double)n_items / seconds;
@@ -140,9 +140,9 @@ static double build(writer_bench *b, const float *rows, uint64_t n_items) {
     thr_reader *reader = NULL;
     thr_index_build_options_init(&options);
     options.replace = true;
-    bench_must(thr_reader_from_matrix(b->context, &all, &reader, &bench.err));
+    bench_check(thr_reader_from_matrix(b->context, &all, &reader, &bench.err));
     for (BENCH_BEST(seconds, 1))
-        bench_must(thr_index_build(b->context, b->dir, reader, &options, &bench.err));
+        bench_check(thr_index_build(b->context, b->dir, reader, &options, &bench.err));
     thr_reader_free(reader);
     return (double)n_items / seconds;
 }
@@ -151,7 +151,7 @@ static void measure_batches(writer_bench *b) {
     bench_table table;
     const uint64_t n = bench.values->items;
     bench_normal normal = {.seed = bench.program->globals.seed, .n_dims = BATCH_DIMS};
-    float *rows = bench_room((size_t)n * BATCH_DIMS * sizeof *rows);
+    float *rows = bench_alloc((size_t)n * BATCH_DIMS * sizeof *rows);
     for (uint64_t first = 0; first < n;)
         first += bench_normal_rows(&normal, first, n - first, rows + first * BATCH_DIMS);
     const double batches = add_batches(b, rows, n), built = build(b, rows, n);
@@ -174,18 +174,18 @@ static void measure_refresh(writer_bench *b) {
     thr_index_writer *writer = NULL;
     thr_index_change change;
     size_t n = 0;
-    bench_must(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
-    bench_must(thr_index_open(b->context, b->dir, &index, &bench.err));
+    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
+    bench_check(thr_index_open(b->context, b->dir, &index, &bench.err));
     for (int i = 0; n < REFRESHES; i++) {
         uint64_t found;
         (void)bench_normal_rows(&normal, (uint64_t)i * BATCH, BATCH, rows);
         const thr_matrix batch = thr_matrix_f32(rows, BATCH, BATCH_DIMS);
-        bench_must(thr_index_writer_add(writer, &batch, NULL, NULL, &change, &bench.err));
+        bench_check(thr_index_writer_add(writer, &batch, NULL, NULL, &change, &bench.err));
         const bool same = thr_index_get_info(index).format_version == 4;
         const uint32_t n_segments = thr_index_get_info(index).n_segments;
         double seconds;
         for (BENCH_BEST(seconds, 1))
-            bench_must(thr_index_refresh(index, &newer, &bench.err));
+            bench_check(thr_index_refresh(index, &newer, &bench.err));
         if (newer == NULL)
             bench_fail("a refresh found nothing new");
         thr_index_free(index);
@@ -199,8 +199,9 @@ static void measure_refresh(writer_bench *b) {
     thr_index_free(index);
     thr_index_writer_free(writer);
     bench_sort(ms, REFRESHES);
-    bench_say("Refresh of %" PRIu64 " items after %d were added to the journal: median %.2f ms, worst %.2f ms\n\n",
-              bench.values->items, BATCH, ms[REFRESHES / 2], ms[REFRESHES - 1]);
+    bench_print_text("Refresh of %" PRIu64
+                     " items after %d were added to the journal: median %.2f ms, worst %.2f ms\n\n",
+                     bench.values->items, BATCH, ms[REFRESHES / 2], ms[REFRESHES - 1]);
     bench_at_most(ms[REFRESHES / 2], TARGET_REFRESH_MS, "ms of a refresh after %d added items", BATCH);
 }
 
@@ -231,13 +232,14 @@ static void measure_names(writer_bench *b) {
         for (int i = 0; i < LOOKUPS; i++) {
             const uint64_t wanted = bench_random(&state) % NAMED;
             (void)snprintf(name, sizeof name, "item %" PRIu64, wanted);
-            bench_must(thr_index_find(index, name, &id, &bench.err));
+            bench_check(thr_index_find(index, name, &id, &bench.err));
             if (id != wanted)
                 bench_fail("the name '%s' was found at the wrong item", name);
         }
     const double rate = LOOKUPS / seconds;
     thr_index_free(index);
-    bench_say("Items found by name among %d, one by one: %.0f a second, %.2f us each\n\n", NAMED, rate, 1e6 / rate);
+    bench_print_text("Items found by name among %d, one by one: %.0f a second, %.2f us each\n\n", NAMED, rate,
+                     1e6 / rate);
     bench_at_least(rate, TARGET_NAMES_RATE, "items found by name a second, one by one");
 }
 
@@ -245,8 +247,8 @@ static void measure_names(writer_bench *b) {
 
 static void sections(void) {
     writer_bench b = {.dir = bench_path("writer")};
-    bench_say_machine("writer");
-    bench_must(thr_context_create(NULL, &b.context, &bench.err));
+    bench_print_title("writer");
+    bench_check(thr_context_create(NULL, &b.context, &bench.err));
     measure_singles(&b);
     measure_batches(&b);
     measure_refresh(&b);

@@ -66,10 +66,10 @@ static void read_file(classic *m, const char *path) {
     if (file == NULL || fstat(fileno(file), &st) != 0)
         bench_fail("%s: could not be read", path);
     const size_t n_rows = (size_t)st.st_size / 20 + 1;
-    m->nodes = bench_room(((size_t)st.st_size / 10 + 1) * sizeof *m->nodes);
-    m->starts = bench_room(n_rows * sizeof *m->starts);
-    m->labels = bench_room(n_rows * sizeof *m->labels);
-    m->queries = bench_room(n_rows * sizeof *m->queries);
+    m->nodes = bench_alloc(((size_t)st.st_size / 10 + 1) * sizeof *m->nodes);
+    m->starts = bench_alloc(n_rows * sizeof *m->starts);
+    m->labels = bench_alloc(n_rows * sizeof *m->labels);
+    m->queries = bench_alloc(n_rows * sizeof *m->queries);
     while (getline(&line, &room, file) >= 0)
         read_line(m, line);
     free(line);
@@ -86,12 +86,12 @@ static int by_key(const void *a, const void *b) {
 
 /* The file has a query's rows together. */
 static void prepare(classic *m) {
-    m->query_starts = bench_room((m->n + 1) * sizeof *m->query_starts);
-    m->levels = bench_room(m->n * sizeof *m->levels);
-    m->order = bench_room(m->n * sizeof *m->order);
+    m->query_starts = bench_alloc((m->n + 1) * sizeof *m->query_starts);
+    m->levels = bench_alloc(m->n * sizeof *m->levels);
+    m->order = bench_alloc(m->n * sizeof *m->order);
     double **const vectors[] = {&m->z, &m->t, &m->r, &m->plus, &m->minus};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        *vectors[i] = bench_room(m->n * sizeof(double));
+        *vectors[i] = bench_alloc(m->n * sizeof(double));
     for (size_t i = 0; i < m->n; i++)
         if (i == 0 || m->queries[i] != m->queries[i - 1])
             m->query_starts[m->n_queries++] = i;
@@ -107,8 +107,8 @@ static void prepare(classic *m) {
             m->levels[m->order[first + i].row] = level;
         }
     }
-    m->counts = bench_room((m->n + 2) * sizeof *m->counts);
-    m->sums = bench_room((m->n + 2) * sizeof *m->sums);
+    m->counts = bench_alloc((m->n + 2) * sizeof *m->counts);
+    m->sums = bench_alloc((m->n + 2) * sizeof *m->sums);
 }
 
 /* ------------------------------------------------------------------------------------------------ the tree */
@@ -281,20 +281,20 @@ static double next_radius(double delta, double length, double slope, double got,
     return fmax(delta, fmin(alpha * length, 4 * delta));
 }
 
-void bench_rank_course_add(bench_rank_course *course, double seconds, double objective) {
-    if (course == NULL || course->n == BENCH_RANK_STEPS)
+void bench_rank_trace_add(bench_rank_trace *trace, double seconds, double objective) {
+    if (trace == NULL || trace->n == BENCH_RANK_STEPS)
         return;
-    course->seconds[course->n] = seconds;
-    course->objectives[course->n++] = objective;
+    trace->seconds[trace->n] = seconds;
+    trace->objectives[trace->n++] = objective;
 }
 
-static void solve(classic *m, region *p, double epsilon, double start, bench_rank_course *course,
+static void solve(classic *m, region *p, double epsilon, double start, bench_rank_trace *trace,
                   bench_classic_result *result) {
     enum { MOST_STEPS = 1000 };
     const size_t n = m->n_features;
-    double *w = bench_room(n * sizeof *w), f = value_at(m, w), first;
+    double *w = bench_alloc(n * sizeof *w), f = value_at(m, w), first;
     gradient_at(m, w, p->g);
-    bench_rank_course_add(course, bench_clock() - start, f);
+    bench_rank_trace_add(trace, bench_clock() - start, f);
     first = p->delta = sqrt(inner(p->g, p->g, n));
     for (uint32_t step = 1; step <= MOST_STEPS; step++) {
         result->n_products += step_within(m, p);
@@ -310,7 +310,7 @@ static void solve(classic *m, region *p, double epsilon, double start, bench_ran
             memcpy(w, p->w, n * sizeof *w);
             f = after;
             gradient_at(m, w, p->g);
-            bench_rank_course_add(course, bench_clock() - start, f);
+            bench_rank_trace_add(trace, bench_clock() - start, f);
             if (sqrt(inner(p->g, p->g, n)) <= epsilon * first)
                 break;
         } else {
@@ -325,7 +325,7 @@ static void solve(classic *m, region *p, double epsilon, double start, bench_ran
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-void bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
+void bench_classic_train(const char *path, double c, double epsilon, bench_rank_trace *trace,
                          bench_classic_result *result) {
     classic m = {.c = c};
     const size_t mark = bench_mark();
@@ -335,9 +335,9 @@ void bench_classic_train(const char *path, double c, double epsilon, bench_rank_
     const double start = bench_clock();
     prepare(&m);
     const size_t d = m.n_features;
-    double *v = bench_room(6 * d * sizeof *v);
+    double *v = bench_alloc(6 * d * sizeof *v);
     region p = {v, v + d, v + 2 * d, v + 3 * d, v + 4 * d, v + 5 * d, 0};
-    solve(&m, &p, epsilon, start, course, result);
+    solve(&m, &p, epsilon, start, trace, result);
     result->solve_s = bench_clock() - start;
     bench_release(mark);
 }

@@ -6,7 +6,7 @@
 static const double NOISE = 0.15, BAD_SCALE = 100;
 
 static double uniform(uint64_t *state) {
-    return bench_share(bench_random(state));
+    return bench_uniform(bench_random(state));
 }
 
 /* A row's score while its query is put in order. */
@@ -55,15 +55,15 @@ bench_examples bench_examples_draw(const bench_rank_shape *shape) {
     const uint64_t seed = bench.program->globals.seed;
     uint64_t state = seed + 1;
     bench_examples e = {.shape = *shape,
-                        .values = bench_room(shape->n_rows * shape->n_features * sizeof *e.values),
-                        .labels = bench_room(shape->n_rows * sizeof *e.labels),
-                        .queries = bench_room(shape->n_rows * sizeof *e.queries),
-                        .offsets = bench_room((shape->n_queries + 1) * sizeof *e.offsets)};
-    double *weights = bench_room(shape->n_features * sizeof *weights);
-    double *means = bench_room(shape->n_features * sizeof *means);
+                        .values = bench_alloc(shape->n_rows * shape->n_features * sizeof *e.values),
+                        .labels = bench_alloc(shape->n_rows * sizeof *e.labels),
+                        .queries = bench_alloc(shape->n_rows * sizeof *e.queries),
+                        .offsets = bench_alloc((shape->n_queries + 1) * sizeof *e.offsets)};
+    double *weights = bench_alloc(shape->n_features * sizeof *weights);
+    double *means = bench_alloc(shape->n_features * sizeof *means);
     for (uint64_t q = 0; q <= shape->n_queries; q++)
         e.offsets[q] = q * shape->n_rows / shape->n_queries;
-    scored *rows = bench_room((shape->n_rows / shape->n_queries + 1) * sizeof *rows); /* of the longest query */
+    scored *rows = bench_alloc((shape->n_rows / shape->n_queries + 1) * sizeof *rows); /* of the longest query */
     for (uint32_t f = 0; f < shape->n_features; f++)
         weights[f] = uniform(&state) * 2 - 1;
     draw_rows(&e, seed, weights, means, rows);

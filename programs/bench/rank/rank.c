@@ -36,7 +36,7 @@ static double open_file(rank_bench *b, thr_context *context, bool cache, thr_ran
     options.without_comments = true;
     options.cache = cache;
     for (BENCH_BEST(seconds, 1))
-        bench_must(thr_ranking_open(context, b->path, &options, ranking, &bench.err));
+        bench_check(thr_ranking_open(context, b->path, &options, ranking, &bench.err));
     return seconds;
 }
 
@@ -62,7 +62,7 @@ static thr_context *make_context(const char *device, bench_allocations *allocati
         options.device = device;
     if (allocations != NULL)
         options.allocator = bench_counting_allocator(allocations);
-    bench_must(thr_context_create(&options, &context, &bench.err));
+    bench_check(thr_context_create(&options, &context, &bench.err));
     return context;
 }
 
@@ -96,7 +96,7 @@ static void train(rank_bench *b, thr_context *context, const thr_ranking *rankin
     thr_rank_options_init(&options);
     options.c = C;
     options.epsilon = EPSILON;
-    bench_must(thr_rank_train(context, ranking, &options, &model, report, &bench.err));
+    bench_check(thr_rank_train(context, ranking, &options, &model, report, &bench.err));
     thr_rank_model_free(model);
     if (!report->converged)
         bench_fail("%s: the gradient did not become small enough", b->shape.name);
@@ -134,7 +134,7 @@ static void measure_training(rank_bench *b) {
     const thr_matrix rows = thr_matrix_f32(e->values, b->shape.n_rows, b->shape.n_features);
     thr_ranking *ranking = NULL;
     thr_rank_report report;
-    bench_must(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
+    bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
     train(b, bench.context, ranking, &report);
     bench_at_least(report_training(b, "", &report), 0.7,
                    "bytes of X a second in products with the Hessian over a plain read's, %s", b->shape.name);
@@ -191,7 +191,7 @@ static void run_shape(rank_bench *b, const bench_rank_shape *shape) {
 }
 
 static void sections(void) {
-    rank_bench *b = bench_room(sizeof *b);
+    rank_bench *b = bench_alloc(sizeof *b);
     if (bench.values->curves != NULL) {
         bench_rank_convergence(SHAPES, N_SHAPES, C);
         return;
@@ -207,11 +207,12 @@ static void sections(void) {
     b->bandwidth = bench_memory_bandwidth();
     if (!(b->bandwidth > 0))
         bench_fail("no memory to read");
-    bench_say_machine("rank");
-    bench_say("Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
-              "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
-              "over labels.\n\n",
-              bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
+    bench_print_title("rank");
+    bench_print_text(
+        "Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
+        "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
+        "over labels.\n\n",
+        bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
     for (int shape = 0; shape < N_SHAPES; shape++)
         run_shape(b, &SHAPES[shape]);
     bench_print(&b->reading);

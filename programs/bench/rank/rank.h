@@ -26,7 +26,7 @@ typedef struct bench_examples {
 } bench_examples;
 
 /*
- * In bench_room's memory. Values from 0 to 1, a query's around means of its own; labels are places in the order of a
+ * In bench_alloc's memory. Values from 0 to 1, a query's around means of its own; labels are places in the order of a
  * linear score with noise, put into levels. The same for the same seed.
  */
 bench_examples bench_examples_draw(const bench_rank_shape *shape);
@@ -47,19 +47,19 @@ typedef struct bench_classic_result {
     uint32_t n_steps;
 } bench_classic_result;
 
-/* The way of a solver: where it begins, and each step from there. More steps than there is room for are not kept. */
+/* The objective at the start of a solver and after each step, with the time. Steps beyond the array are not kept. */
 enum { BENCH_RANK_STEPS = 256 };
-typedef struct bench_rank_course {
+typedef struct bench_rank_trace {
     int n;
     double seconds[BENCH_RANK_STEPS], objectives[BENCH_RANK_STEPS];
-} bench_rank_course;
-void bench_rank_course_add(bench_rank_course *course, double seconds, double objective);
+} bench_rank_trace;
+void bench_rank_trace_add(bench_rank_trace *trace, double seconds, double objective);
 
-/* course, without the time of reading, may be NULL. */
-void bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
+/* trace, without the time of reading, may be NULL. */
+void bench_classic_train(const char *path, double c, double epsilon, bench_rank_trace *trace,
                          bench_classic_result *result);
 
-/* -------------------------------------------------------------------------------------------------- course.c */
+/* -------------------------------------------------------------------------------------------------- convergence.c */
 
 /* Curves and a table of how near each solver is to the least of f, on shares of the shapes and on MQ2007. */
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c);

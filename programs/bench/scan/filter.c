@@ -39,7 +39,7 @@ typedef struct filter_bench {
 
 /* Of [0, 1), the same for the same i. */
 static double random_share(uint64_t i) {
-    return bench_share(bench_mix(i + 1));
+    return bench_uniform(bench_mix(i + 1));
 }
 
 static void set_bit(uint64_t *words, uint64_t row) {
@@ -82,7 +82,7 @@ static void search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
 
 static void prepare(filter_bench *b) {
     bench_normal normal = {.seed = 2000, .n_dims = b->n_dims};
-    b->queries = bench_room((size_t)N_QUERIES * b->n_dims * sizeof *b->queries);
+    b->queries = bench_alloc((size_t)N_QUERIES * b->n_dims * sizeof *b->queries);
     (void)bench_normal_rows(&normal, 0, N_QUERIES, b->queries);
     for (int i = 0; i < N_FILTERS; i++) {
         filter_case *c = &b->cases[i];
@@ -90,7 +90,7 @@ static void prepare(filter_bench *b) {
         c->n_rows = b->n_items;
         if (i == 0)
             continue;
-        c->words = bench_room((size_t)(b->n_items / 64 + 1) * sizeof *c->words);
+        c->words = bench_alloc((size_t)(b->n_items / 64 + 1) * sizeof *c->words);
         fill(c->words, b->n_items, FILTERS[i].share, FILTERS[i].in_runs);
         c->n_rows = thr_bitmap_count(c->words, b->n_items);
     }
@@ -111,7 +111,7 @@ static void print(filter_bench *b) {
             bench_row(&table, "none");
         else
             bench_row(&table, "%.4g %%, %s", 100 * FILTERS[i].share, FILTERS[i].in_runs ? "in runs" : "anywhere");
-        bench_must(thr_recall(&truth, &found, N_QUERIES, K, &recall, &bench.err));
+        bench_check(thr_recall(&truth, &found, N_QUERIES, K, &recall, &bench.err));
         bench_cells(&table, "%" PRIu64 " | %.3f | %.3f | %.3f | %.3f", c->n_rows, c->seconds / N_QUERIES * 1e3, over,
                     recall, c->exact_seconds / N_QUERIES * 1e3);
         if (FILTERS[i].has_target)
@@ -123,8 +123,8 @@ static void print(filter_bench *b) {
 }
 
 void bench_filter(const char *dir) {
-    filter_bench *b = bench_room(sizeof *b);
-    bench_must(thr_index_open(bench.context, dir, &b->index, &bench.err));
+    filter_bench *b = bench_alloc(sizeof *b);
+    bench_check(thr_index_open(bench.context, dir, &b->index, &bench.err));
     const thr_index_info info = thr_index_get_info(b->index);
     b->n_items = info.n_items;
     b->n_dims = info.n_dims;

@@ -48,11 +48,11 @@ static bool load(real_data *data) {
         const thr_status status = bench_load(path[0], &data->base, &data->n_base, &data->n_dims);
         if (status == THR_ENOTFOUND || status == THR_EUNSUPPORTED)
             continue;
-        bench_must(status);
-        bench_must(bench_load(path[1], &data->queries, &data->n_queries, &data->n_dims));
+        bench_check(status);
+        bench_check(bench_load(path[1], &data->queries, &data->n_queries, &data->n_dims));
         return true;
     }
-    bench_say("Left out: no real vectors at %s (see --data).\n\n", path[0]);
+    bench_print_text("Left out: no real vectors at %s (see --data).\n\n", path[0]);
     return false;
 }
 
@@ -70,7 +70,7 @@ static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_
     thr_index_build_options build;
     thr_index_build_options_init(&build);
     build.item_bits = bits;
-    bench_must(thr_reader_from_matrix(bench.context, &rows, &reader, &bench.err));
+    bench_check(thr_reader_from_matrix(bench.context, &rows, &reader, &bench.err));
     thr_index *index = bench_build(bench.context, reader, dir, &build);
     thr_search_options options;
     thr_search_options_init(&options);
@@ -89,7 +89,7 @@ static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_
         options.n_candidates = COUNTS[i];
         const double took = time_queries(index, data, &options, data->answers);
         double recall = 0;
-        bench_must(thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &bench.err));
+        bench_check(thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &bench.err));
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
@@ -102,7 +102,7 @@ static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_
 /* The peers are programs of their own: they read the same vectors, and print rows of the table. */
 static void bench_peers(const real_data *data) {
     if (strchr(bench.scratch, '\'') != NULL) {
-        bench_say("The peers were left out: there is a quote in the scratch directory's name.\n\n");
+        bench_print_text("The peers were left out: there is a quote in the scratch directory's name.\n\n");
         return;
     }
     const char *base = bench_path("base.fbin"), *queries = bench_path("query.fbin"), *truth = bench_path("truth.u64");
@@ -110,14 +110,15 @@ static void bench_peers(const real_data *data) {
     bench_save_fbin(base, data->base, data->n_base, data->n_dims);
     bench_save_fbin(queries, data->queries, data->n_queries, data->n_dims);
     bench_save(truth, "wb", data->truth, data->n_queries * K * sizeof *data->truth);
-    bench_say("### Peers, exact search of the same vectors, one thread, k = 10\n\n");
+    bench_print_text("### Peers, exact search of the same vectors, one thread, k = 10\n\n");
     (void)snprintf(command, sizeof command, BENCH_PYTHON " programs/bench/search/exact.py '%s' '%s' '%s' %d", base,
                    queries, truth, K);
     /* Fixed words and names without a quote. */
     if (system(command) != 0) // NOLINT(cert-env33-c)
-        bench_say("The peers could not be run: programs/bench/search/exact.py needs Python with numpy, faiss-cpu and "
-                  "usearch, and the project's directory as the current one.\n");
-    bench_say("\n");
+        bench_print_text(
+            "The peers could not be run: programs/bench/search/exact.py needs Python with numpy, faiss-cpu and "
+            "usearch, and the project's directory as the current one.\n");
+    bench_print_text("\n");
 }
 
 static void measure(real_data *data) {
@@ -130,11 +131,12 @@ static void measure(real_data *data) {
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / best.exact;
     const char *slash = strrchr(bench.values->data, '/');
-    bench_say("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : bench.values->data,
-              (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
+    bench_print_text("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : bench.values->data,
+                     (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
     bench_print(&table);
-    bench_say("Without --candidates %llu are refined for k = %d.\n\n", (unsigned long long)thr_search_candidates(K), K);
-    bench_say(
+    bench_print_text("Without --candidates %llu are refined for k = %d.\n\n",
+                     (unsigned long long)thr_search_candidates(K), K);
+    bench_print_text(
         "Exact scan: %.3f ms a query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
         "queries: a plain read of the same mapped file runs at %.1f GB/s (share %.2f), one of memory at %.1f GB/s.\n\n",
         best.exact * 1e3, rate * 1e-9, best.read * 1e-9, rate / best.read, bench_memory_bandwidth() * 1e-9);
@@ -152,7 +154,7 @@ void bench_real(void) {
     real_data data = {0};
     if (!load(&data))
         return;
-    data.truth = bench_room((size_t)data.n_queries * K * sizeof *data.truth);
-    data.answers = bench_room((size_t)data.n_queries * K * sizeof *data.answers);
+    data.truth = bench_alloc((size_t)data.n_queries * K * sizeof *data.truth);
+    data.answers = bench_alloc((size_t)data.n_queries * K * sizeof *data.answers);
     measure(&data);
 }

@@ -94,9 +94,10 @@ static void measure_shapes(void) {
     for (int shape = 0; shape < N_SHAPES; shape++)
         measure_shape(&table, shape);
     bench_print(&table);
-    bench_say("Plain read: the best of passes that sum the words of the same mapped file, in turns with the scans. "
-              "\"Of huge pages\": the share of a plain read of anonymous memory in huge pages, %.1f GB/s.\n\n",
-              bench_memory_bandwidth() * 1e-9);
+    bench_print_text(
+        "Plain read: the best of passes that sum the words of the same mapped file, in turns with the scans. "
+        "\"Of huge pages\": the share of a plain read of anonymous memory in huge pages, %.1f GB/s.\n\n",
+        bench_memory_bandwidth() * 1e-9);
 }
 
 /* ------------------------------------------------------------------------------------------- build, open */
@@ -117,8 +118,8 @@ static int build_in_child(void *arg) {
     build.replace = true;
     if (!work->calibrated)
         build.calibration_queries = 0;
-    bench_must(thr_reader_open(bench.context, work->file, &reader, &bench.err));
-    bench_must(thr_index_build(bench.context, work->dir, reader, &build, &bench.err));
+    bench_check(thr_reader_open(bench.context, work->file, &reader, &bench.err));
+    bench_check(thr_index_build(bench.context, work->dir, reader, &build, &bench.err));
     thr_reader_free(reader);
     return 0;
 }
@@ -132,7 +133,7 @@ static void measure_open(const char *dir) {
         thr_index *index = NULL;
         bench_normal_row(77, repeat, BUILD_DIMS, query);
         for (BENCH_ALSO(best)) {
-            bench_must(thr_index_open(bench.context, dir, &index, &bench.err));
+            bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
             bench_ask(index, query, BUILD_DIMS, K, NULL, ids, NULL);
         }
         thr_index_free(index);
@@ -147,15 +148,16 @@ static void measure_exact(const char *dir) {
     thr_search_options exact;
     thr_search_options_init(&exact);
     exact.exact = true;
-    bench_must(thr_index_open(bench.context, dir, &index, &bench.err));
+    bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     const double took = time_search(index, &exact, BUILD_DIMS, 7);
     const double read = bench_read_bandwidth(file, size), rate = (double)thr_index_get_info(index).vector_bytes / took;
     bench_unmap(file, size);
     thr_index_free(index);
-    bench_say("Exact scan of 1 M x 200 float32: %.1f ms a query, %.1f GB/s; plain read of the same file %.1f GB/s.\n\n",
-              took * 1e3, rate * 1e-9, read * 1e-9);
+    bench_print_text(
+        "Exact scan of 1 M x 200 float32: %.1f ms a query, %.1f GB/s; plain read of the same file %.1f GB/s.\n\n",
+        took * 1e3, rate * 1e-9, read * 1e-9);
     bench_at_least(rate / read, TARGET_EXACT_BANDWIDTH,
                    "exact float scan of 1 M x 200 over plain read of the same file");
 }
@@ -185,7 +187,7 @@ static void measure_build(void) {
             peak = bytes > peak ? bytes : peak;
         }
         thr_index *index = NULL;
-        bench_must(thr_index_open(bench.context, dir, &index, &bench.err));
+        bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
         const thr_index_info info = thr_index_get_info(index);
         thr_index_free(index);
         bench_row(&table, "%s | %s | %.2f | %.2f | %.0f | %.0f | %.0f", thr_dtype_name(work.keep),
@@ -210,7 +212,7 @@ static void measure_build(void) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static void sections(void) {
-    bench_say_machine("scan");
+    bench_print_title("scan");
     /* The build is first: a child's peak memory counts what the parent held when it was made. */
     measure_build();
     measure_shapes();

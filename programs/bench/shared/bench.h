@@ -2,7 +2,8 @@
 /*
  * bench.h - what the benchmarks share: the run, the clock, the machine, files, drawn data, and the report.
  *
- * Benchmarks use the public API only, as a user would. A process runs one of them, so the run is a global.
+ * Benchmarks use the public API only, as a user would. A process runs one of them, so the state of the run
+ * is a global.
  */
 #ifndef THRESHER_BENCH_H
 #define THRESHER_BENCH_H
@@ -28,20 +29,20 @@ typedef struct bench_values {
 
 typedef struct bench_allocations {
     uint64_t n;
-    size_t live, most; /* bytes there are, and were at most */
+    size_t live, most; /* bytes allocated now, and at most so far */
 } bench_allocations;
 
 struct bench_run {
     program *program;
     const bench_values *values;
     thr_context *context;          /* of one thread; program->context has all */
-    thr_error err;                 /* of the calls whose status goes to bench_must */
+    thr_error err;                 /* of the calls whose status goes to bench_check */
     char scratch[1024];            /* a directory that is removed at the end */
     bench_allocations allocations; /* the context's, so far */
 };
 extern struct bench_run bench;
 
-/* Make the context and the scratch directory, run the sections, print the figures; answers an exit code. */
+/* Make the context and the scratch directory, run the sections, print the figures. Returns an exit code. */
 int bench_run(program *run_program, const void *values, void (*sections)(void));
 
 /* A command of `thresher-bench`: its name, arguments, options and sections(void); then its words for people. */
@@ -65,13 +66,13 @@ extern const prog_argument bench_no_arguments[];
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* End the program unless status, which a call of the library returned beside bench.err, is THR_OK. */
-void bench_must(thr_status status);
+void bench_check(thr_status status);
 
 /*
- * Zeroed memory, until bench_release of an earlier mark or the end of the run; not for several threads at a time.
- * Without any the program ends.
+ * Allocate zeroed memory, which is freed by bench_release of an earlier mark or at the end of the run. Not for several
+ * threads at a time. The program ends if there is no memory.
  */
-void *bench_room(size_t size);
+void *bench_alloc(size_t size);
 size_t bench_mark(void);
 void bench_release(size_t mark);
 
@@ -83,8 +84,8 @@ thr_allocator bench_counting_allocator(bench_allocations *allocations);
 double bench_clock(void); /* seconds */
 
 /*
- * for (BENCH_BEST(seconds, rounds)) work(); leaves the least time of a round in seconds. BENCH_ALSO runs one round and
- * keeps what seconds holds where that is less: two sides in turns share what other processes leave of the machine.
+ * for (BENCH_BEST(seconds, rounds)) work(); stores the least time of a round in seconds. BENCH_ALSO runs one round and
+ * stores its time if that is less: when two sides take turns, other processes disturb both alike.
  */
 typedef struct bench_timer {
     double *best, start; /* start is negative before the first round */
@@ -119,30 +120,30 @@ uint64_t bench_library_size(void);
 
 /* ------------------------------------------------------------------------------------------------- files.c */
 
-/* A new directory below dir (NULL: $TMPDIR or /tmp), whose name is written to path; and the end of it. */
+/* Make a directory below dir (NULL: $TMPDIR or /tmp) and write its name to path; delete such a directory. */
 int bench_scratch_make(const char *dir, char *path, size_t size);
 void bench_scratch_remove(const char *path);
 
-/* The name of a file or directory in the scratch directory, in bench_room's memory. */
+/* The name of a file or directory in the scratch directory, in bench_alloc's memory. */
 char *bench_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The bytes of the first file in an index directory whose name ends in .seg, mapped. size 0 when there is none. */
 const void *bench_map_segment(const char *index_dir, size_t *size);
 void bench_unmap(const void *data, size_t size);
 
-/* All rows of a file as float32, in bench_room's memory. */
+/* All rows of a file as float32, in bench_alloc's memory. */
 thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims);
 
 /* Write a file (mode "wb"), or more of it ("ab"); rows as .fbin. */
 void bench_save(const char *path, const char *mode, const void *data, size_t size);
 void bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims);
 
-/* ------------------------------------------------------------------------------------------------- draw.c */
+/* ----------------------------------------------------------------------------------------------- random.c */
 
-/* 64 bits that look like chance (splitmix64): of number i, or the next of a sequence; and as a number of [0, 1). */
+/* 64 pseudo-random bits (splitmix64): of number i, or the next of a sequence; and such bits as a number in [0, 1). */
 uint64_t bench_mix(uint64_t i);
 uint64_t bench_random(uint64_t *state);
-double bench_share(uint64_t bits);
+double bench_uniform(uint64_t bits);
 
 /* Synthetic rows, the same for the same seed: about normal, independent components. A thr_rows_fn; user is this. */
 typedef struct bench_normal {
@@ -157,7 +158,7 @@ void bench_save_normal(const char *path, const bench_normal *normal, uint64_t n_
 
 /* ------------------------------------------------------------------------------------------------- index.c */
 
-/* A reader of n rows that fill makes; and an index of what a reader has, which is freed, built in dir and opened. */
+/* A reader of n rows made by fill. Build an index of a reader's rows in dir, free the reader, and open the index. */
 thr_reader *bench_reader(thr_context *context, uint64_t n, uint32_t n_dims, thr_rows_fn fill, void *user);
 thr_index *bench_build(thr_context *context, thr_reader *reader, const char *dir,
                        const thr_index_build_options *options);
@@ -188,9 +189,9 @@ void bench_cells(bench_table *table, const char *format, ...) __attribute__((for
 
 void bench_print(const bench_table *table);
 
-/* The title, and what it was measured on; and any text. */
-void bench_say_machine(const char *command);
-void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Print the command, version and machine as a title; print any text. */
+void bench_print_title(const char *command);
+void bench_print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Rows of the closing table of figures, which bench_print_figures prints: what was measured, and its target. */
 void bench_at_least(double value, double target, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -63,7 +63,7 @@ void bench_unmap(const void *data, size_t size) {
 
 char *bench_path(const char *format, ...) {
     const size_t size = sizeof bench.scratch + 256;
-    char *path = bench_room(size);
+    char *path = bench_alloc(size);
     va_list args;
     const int used = snprintf(path, size, "%s/", bench.scratch);
     va_start(args, format);
@@ -93,11 +93,11 @@ thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t
     const thr_status status = count_rows(path, n_rows, n_dims);
     if (status != THR_OK)
         return status;
-    *rows = bench_room(*n_rows * *n_dims * sizeof **rows);
-    bench_must(thr_reader_open(bench.context, path, &reader, &bench.err));
+    *rows = bench_alloc(*n_rows * *n_dims * sizeof **rows);
+    bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
     for (uint64_t first = 0; first < *n_rows; first += piece.n_rows) {
-        bench_must(thr_reader_next(reader, PIECE, &piece, &bench.err));
-        bench_must(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
+        bench_check(thr_reader_next(reader, PIECE, &piece, &bench.err));
+        bench_check(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
     }
     thr_reader_free(reader);
     return THR_OK;

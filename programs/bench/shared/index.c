@@ -3,23 +3,23 @@
 
 thr_reader *bench_reader(thr_context *context, uint64_t n, uint32_t n_dims, thr_rows_fn fill, void *user) {
     thr_reader *reader = NULL;
-    bench_must(thr_reader_from_function(context, n, n_dims, fill, user, &reader, &bench.err));
+    bench_check(thr_reader_from_function(context, n, n_dims, fill, user, &reader, &bench.err));
     return reader;
 }
 
 thr_index *bench_build(thr_context *context, thr_reader *reader, const char *dir,
                        const thr_index_build_options *options) {
     thr_index *index = NULL;
-    bench_must(thr_index_build(context, dir, reader, options, &bench.err));
+    bench_check(thr_index_build(context, dir, reader, options, &bench.err));
     thr_reader_free(reader);
-    bench_must(thr_index_open(bench.context, dir, &index, &bench.err));
+    bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
     return index;
 }
 
 void bench_ask(thr_index *index, const float *query, uint32_t n_dims, size_t k, const thr_search_options *options,
                uint64_t *ids, float *scores) {
     const thr_matrix one = thr_matrix_f32(query, 1, n_dims);
-    bench_must(thr_index_search(index, &one, k, options, ids, scores, &bench.err));
+    bench_check(thr_index_search(index, &one, k, options, ids, scores, &bench.err));
     for (size_t i = 1; scores != NULL && i < k && ids[i] != THR_NO_ID; i++)
         if (!(scores[i] <= scores[i - 1]) || ids[i] == ids[i - 1])
             bench_fail("answers are not in order or hold an item twice");

@@ -87,10 +87,10 @@ void bench_print(const bench_table *table) {
     printf("\n");
     for (int r = 0; r < table->n_rows; r++)
         print_row(table->rows[r], widths, n_columns);
-    bench_say("\n");
+    bench_print_text("\n");
 }
 
-void bench_say(const char *format, ...) {
+void bench_print_text(const char *format, ...) {
     va_list args;
     va_start(args, format);
     (void)vprintf(format, args);
@@ -98,11 +98,11 @@ void bench_say(const char *format, ...) {
     (void)fflush(stdout);
 }
 
-void bench_say_machine(const char *command) {
+void bench_print_title(const char *command) {
     char machine[256];
     bench_machine(machine, sizeof machine);
-    bench_say("## thresher-bench %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
-              thr_isa_name(thr_context_isa(bench.context)));
+    bench_print_text("## thresher-bench %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
+                     thr_isa_name(thr_context_isa(bench.context)));
 }
 
 static void add_figure(bool at_least, double value, double target, const char *format, va_list args) {

@@ -41,12 +41,12 @@ thr_allocator bench_counting_allocator(bench_allocations *allocations) {
     return (thr_allocator){allocate, release, allocations};
 }
 
-/* What bench_room gave: room for more of them than any bench has. */
+/* What bench_alloc gave: room for more of them than any bench has. */
 enum { MOST_ROOMS = 1 << 14 };
 static void *rooms[MOST_ROOMS];
 static size_t n_rooms;
 
-void *bench_room(size_t size) {
+void *bench_alloc(size_t size) {
     void *room = n_rooms < MOST_ROOMS ? calloc(1, size == 0 ? 1 : size) : NULL;
     if (room == NULL)
         bench_fail("out of memory: %zu bytes", size);
@@ -77,7 +77,7 @@ void bench_fail(const char *format, ...) {
     end(PROG_FAILED);
 }
 
-void bench_must(thr_status status) {
+void bench_check(thr_status status) {
     if (status != THR_OK)
         end(prog_failed(&bench.err));
 }
@@ -93,7 +93,7 @@ int bench_run(program *run_program, const void *values, void (*sections)(void)) 
     thr_context_options_init(&options);
     options.n_threads = 1;
     options.allocator = bench_counting_allocator(&bench.allocations);
-    bench_must(thr_context_create(&options, &bench.context, &bench.err));
+    bench_check(thr_context_create(&options, &bench.context, &bench.err));
     if (bench_scratch_make(bench.values->scratch, bench.scratch, sizeof bench.scratch) != 0)
         bench_fail("%s: no directory can be made there: name another with --scratch", bench.scratch);
     sections();

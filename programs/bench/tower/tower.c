@@ -59,7 +59,7 @@ static double train(tower_bench *b, const char *pairs) {
     options.on_epoch = keep_best;
     options.on_epoch_user = &rate;
     b->batch = options.batch;
-    bench_must(thr_tower_train(bench.context, pairs, b->model, &options, &report, &bench.err));
+    bench_check(thr_tower_train(bench.context, pairs, b->model, &options, &report, &bench.err));
     return rate;
 }
 
@@ -74,9 +74,9 @@ static texts read_texts(const char *pairs, int column) {
         thr_reader *reader = NULL;
         const char *line;
         size_t n = 0, length;
-        bench_must(thr_reader_open(bench.context, path, &reader, &bench.err));
+        bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
         for (;; n++) {
-            bench_must(thr_reader_next_line(reader, &line, &length, &bench.err));
+            bench_check(thr_reader_next_line(reader, &line, &length, &bench.err));
             if (line == NULL)
                 break;
             t.n_bytes += pass == 0 ? length : 0;
@@ -88,11 +88,11 @@ static texts read_texts(const char *pairs, int column) {
         thr_reader_free(reader);
         if (pass == 0) {
             t.n = n;
-            t.texts = bench_room(n * sizeof *t.texts);
-            bytes = bench_room(t.n_bytes + n);
+            t.texts = bench_alloc(n * sizeof *t.texts);
+            bytes = bench_alloc(t.n_bytes + n);
         }
     }
-    t.codes = bench_room(t.n * DIMS * sizeof *t.codes);
+    t.codes = bench_alloc(t.n * DIMS * sizeof *t.codes);
     return t;
 }
 
@@ -100,7 +100,7 @@ static texts read_texts(const char *pairs, int column) {
 static double encode(const thr_tower *tower, thr_side side, const texts *t) {
     double best;
     for (BENCH_BEST(best, PASSES))
-        bench_must(thr_tower_encode(tower, side, t->texts, NULL, t->n, t->codes, &bench.err));
+        bench_check(thr_tower_encode(tower, side, t->texts, NULL, t->n, t->codes, &bench.err));
     return (double)t->n / best;
 }
 
@@ -154,8 +154,8 @@ static void time_queries(tower_bench *b, double *p50, double *p99) {
         for (size_t q = 0; q < n; q++) {
             float code[DIMS];
             for (BENCH_BEST(seconds[q], 1)) {
-                bench_must(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, b->queries.texts + q, NULL, 1, code,
-                                            &bench.err));
+                bench_check(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, b->queries.texts + q, NULL, 1,
+                                             code, &bench.err));
                 ask_code(index, code);
             }
         }
@@ -175,7 +175,7 @@ static void measure_set(tower_bench *b, const char *name) {
     const double examples = train(b, path);
     const size_t mark = bench_mark();
     (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", bench.values->data, name);
-    bench_must(thr_tower_open(bench.context, b->model, &tower, &bench.err));
+    bench_check(thr_tower_open(bench.context, b->model, &tower, &bench.err));
     b->queries = read_texts(path, 1);
     b->items = read_texts(path, 2);
     const double queries = encode(tower, THR_SIDE_QUERY, &b->queries), items = encode(tower, THR_SIDE_ITEM, &b->items);
@@ -229,8 +229,8 @@ static void measure_long_search(tower_bench *b) {
     thr_index *index = build(b, n, random_rows, &seed);
     const void *file = bench_map_segment(b->dir, &size);
     for (int round = -1; round < LONG_ROUNDS; round++) { /* the first one brings all codes into memory */
-        bench_must(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL, 1,
-                                    code, &bench.err));
+        bench_check(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL, 1,
+                                     code, &bench.err));
         for (BENCH_ALSO(*(round < 0 ? &warm : &took)))
             ask_code(index, code);
         if (round >= 0)
@@ -239,10 +239,11 @@ static void measure_long_search(tower_bench *b) {
     bench_unmap(file, size);
     const thr_index_info info = thr_index_get_info(index);
     const double bytes = (double)info.code_bytes / (double)info.n_items, rate = (double)info.n_items / took;
-    bench_say("A search of %s random codes of %.2f bytes, k = %d, one thread: %.1f ms, %.0f M items/s, %.1f GB/s; "
-              "plain read of one of its %u mapped files %.1f GB/s.\n\n",
-              prog_exact(info.n_items).text, bytes, K, took * 1e3, rate * 1e-6, rate * bytes * 1e-9, info.n_segments,
-              read * 1e-9);
+    bench_print_text(
+        "A search of %s random codes of %.2f bytes, k = %d, one thread: %.1f ms, %.0f M items/s, %.1f GB/s; "
+        "plain read of one of its %u mapped files %.1f GB/s.\n\n",
+        prog_exact(info.n_items).text, bytes, K, took * 1e3, rate * 1e-6, rate * bytes * 1e-9, info.n_segments,
+        read * 1e-9);
     bench_at_least(rate * bytes / read, TARGET_SHARE, "search of %s codes of 16 bytes, k = 1,000, over plain read",
                    prog_exact(info.n_items).text);
     thr_index_free(index);
@@ -251,7 +252,7 @@ static void measure_long_search(tower_bench *b) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static void sections(void) {
-    tower_bench *b = bench_room(sizeof *b);
+    tower_bench *b = bench_alloc(sizeof *b);
     char names[256], *next = NULL;
     bench_table_begin(&b->table, "rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
                       "data | examples/s learned from | bytes a query | queries/s encoded | bytes an item | "
@@ -259,14 +260,15 @@ static void sections(void) {
     b->model = bench_path("speed.safetensors");
     b->dir = bench_path("codes");
     (void)snprintf(names, sizeof names, "%s", bench.values->sets);
-    bench_say_machine("tower");
+    bench_print_title("tower");
     for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
         measure_set(b, name);
     bench_print(&b->table);
-    bench_say("Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
-              "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
-              "up, the same with one sign in eight turned.\n\n",
-              b->batch, EPOCHS, PASSES);
+    bench_print_text(
+        "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
+        "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
+        "up, the same with one sign in eight turned.\n\n",
+        b->batch, EPOCHS, PASSES);
     measure_long_search(b);
 }
 

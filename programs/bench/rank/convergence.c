@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * course.c - `thresher-bench rank --convergence DIR`: the distance of each solver from the least of RankSVM's
- * function, by seconds (RankSVM, figure 1), as CSV and SVG.
+ * convergence.c - `thresher-bench rank --convergence DIR`: how far each solver is above the minimum of RankSVM's
+ * objective, over time (RankSVM, figure 1), as CSV and SVG.
  *
- * All have the same examples and begin at 0; seconds are those from there on, with what a solver prepares. Where one
- * is after a step does not change from run to run, so of each step the least time of some rounds counts. The least is a
- * solver's own: values are float32 in ours and double in the classic way, and the two functions' least parted by 1e-8.
+ * All solvers have the same examples and start at 0. Times include what a solver prepares. The objective after a step
+ * is the same in every run, so the least time of some rounds is kept for each step. Each solver is compared with its
+ * own minimum: values are float32 in ours and double in the classic one, and the two minima differ by 1e-8.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,20 +21,21 @@ static const double LEVELS[N_LEVELS] = {1e-2, 1e-4, 1e-8};
 static const double EPSILON = 1e-9; /* f is some (1e-9 |gradient at 0|)^2 above its least there */
 static const double CLOSE = 1e-6;   /* relative, of the least of all solvers */
 
-typedef struct course_bench {
+typedef struct convergence_bench {
     const char *name;
     double c, least[N_SOLVERS];
-    bench_rank_course courses[N_SOLVERS];
+    bench_rank_trace traces[N_SOLVERS];
     bench_table table;
-} course_bench;
+} convergence_bench;
 
 /* ------------------------------------------------------------------------------------------------ runs */
 
 static void note_step(void *user, const thr_rank_step *step) {
-    bench_rank_course_add(user, step->seconds, step->objective);
+    bench_rank_trace_add(user, step->seconds, step->objective);
 }
 
-static void run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_method method, bench_rank_course *course) {
+static void run_ours(convergence_bench *b, const thr_ranking *ranking, thr_rank_method method,
+                     bench_rank_trace *trace) {
     thr_rank_options options;
     thr_rank_model *model = NULL;
     thr_rank_options_init(&options);
@@ -42,14 +43,14 @@ static void run_ours(course_bench *b, const thr_ranking *ranking, thr_rank_metho
     options.epsilon = EPSILON;
     options.method = method;
     options.on_step = note_step;
-    options.on_step_user = course;
-    bench_must(thr_rank_train(bench.context, ranking, &options, &model, NULL, &bench.err));
+    options.on_step_user = trace;
+    bench_check(thr_rank_train(bench.context, ranking, &options, &model, NULL, &bench.err));
     thr_rank_model_free(model);
 }
 
 /* A round of one solver: of the steps that are there already the lesser time stays. */
-static void run_round(course_bench *b, const thr_ranking *ranking, const char *path, int solver) {
-    bench_rank_course round = {.n = 0}, *kept = &b->courses[solver];
+static void run_round(convergence_bench *b, const thr_ranking *ranking, const char *path, int solver) {
+    bench_rank_trace round = {.n = 0}, *kept = &b->traces[solver];
     bench_classic_result result;
     if (solver < 2)
         run_ours(b, ranking, (thr_rank_method)solver, &round);
@@ -63,16 +64,16 @@ static void run_round(course_bench *b, const thr_ranking *ranking, const char *p
     *kept = round;
 }
 
-static void run_solvers(course_bench *b, const thr_ranking *ranking, const char *path) {
+static void run_solvers(convergence_bench *b, const thr_ranking *ranking, const char *path) {
     for (int round = 0; round < ROUNDS; round++)
         for (int solver = 0; solver < N_SOLVERS; solver++)
             run_round(b, ranking, path, solver);
     for (int solver = 0; solver < N_SOLVERS; solver++) {
-        const bench_rank_course *course = &b->courses[solver];
+        const bench_rank_trace *trace = &b->traces[solver];
         double *least = &b->least[solver];
-        *least = course->objectives[0];
-        for (int i = 1; i < course->n; i++)
-            *least = fmin(*least, course->objectives[i]);
+        *least = trace->objectives[0];
+        for (int i = 1; i < trace->n; i++)
+            *least = fmin(*least, trace->objectives[i]);
         if (fabs(*least / b->least[0] - 1) > CLOSE)
             bench_fail("%s: the least is %.10g, by %s %.10g", b->name, b->least[0], SOLVERS[solver], *least);
     }
@@ -80,34 +81,34 @@ static void run_solvers(course_bench *b, const thr_ranking *ranking, const char 
 
 /* ------------------------------------------------------------------------------------------------ report */
 
-static double above(const course_bench *b, int solver, int i) {
-    return b->courses[solver].objectives[i] / b->least[solver] - 1;
+static double above(const convergence_bench *b, int solver, int i) {
+    return b->traces[solver].objectives[i] / b->least[solver] - 1;
 }
 
 /* Seconds to the first step that is as near as each of LEVELS. */
-static void add_rows(course_bench *b) {
+static void add_rows(convergence_bench *b) {
     for (int solver = 0; solver < N_SOLVERS; solver++) {
-        const bench_rank_course *course = &b->courses[solver];
-        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], course->n - 1);
+        const bench_rank_trace *trace = &b->traces[solver];
+        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], trace->n - 1);
         for (int level = 0, i = 0; level < N_LEVELS; level++) {
-            while (i < course->n && above(b, solver, i) > LEVELS[level])
+            while (i < trace->n && above(b, solver, i) > LEVELS[level])
                 i++;
-            bench_cells(&b->table, i == course->n ? "-" : "%.3f", course->seconds[i < course->n ? i : 0]);
+            bench_cells(&b->table, i == trace->n ? "-" : "%.3f", trace->seconds[i < trace->n ? i : 0]);
         }
     }
 }
 
 /* A picture of it is drawn by programs/bench/shared/plots.py. */
-static void write_csv(course_bench *b) {
+static void write_csv(convergence_bench *b) {
     char path[1200];
     (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", bench.values->curves, b->name);
     FILE *file = fopen(path, "w");
     if (file != NULL)
         (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
     for (int solver = 0; file != NULL && solver < N_SOLVERS; solver++)
-        for (int i = 0; i < b->courses[solver].n; i++)
-            (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->courses[solver].seconds[i],
-                          b->courses[solver].objectives[i], above(b, solver, i));
+        for (int i = 0; i < b->traces[solver].n; i++)
+            (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->traces[solver].seconds[i],
+                          b->traces[solver].objectives[i], above(b, solver, i));
     if (file == NULL || ferror(file) || fclose(file) != 0)
         bench_fail("%s: could not be written", path);
 }
@@ -115,22 +116,22 @@ static void write_csv(course_bench *b) {
 /* ------------------------------------------------------------------------------------------------ examples */
 
 /* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
-static void measure(course_bench *b, const char *name, const bench_examples *e, double c) {
+static void measure(convergence_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
-    const char *path = bench_path("course.svm");
+    const char *path = bench_path("trace.svm");
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
-    memset(b->courses, 0, sizeof b->courses);
+    memset(b->traces, 0, sizeof b->traces);
     (void)bench_examples_write(e, e->shape.n_queries, path);
-    bench_must(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
+    bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
     run_solvers(b, ranking, path);
     thr_ranking_free(ranking);
     add_rows(b);
     write_csv(b);
 }
 
-static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double c) {
+static void measure_drawn(convergence_bench *b, const bench_rank_shape *shape, double c) {
     const double share = shape->classic_share * (double)bench.values->items / 100;
     const size_t mark = bench_mark();
     bench_rank_shape less = *shape;
@@ -142,7 +143,7 @@ static void measure_drawn(course_bench *b, const bench_rank_shape *shape, double
 }
 
 /* The public set, where it is there; C as the paper has it. */
-static bool measure_real(course_bench *b) {
+static bool measure_real(convergence_bench *b) {
     char path[1100];
     thr_ranking *ranking = NULL;
     (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", bench.values->data);
@@ -151,9 +152,9 @@ static bool measure_real(course_bench *b) {
         prog_note("%s does not exist: MQ2007 is left out; give the directory of the public data by --data", path);
         return false;
     }
-    bench_must(status);
+    bench_check(status);
     const thr_ranking_view view = thr_ranking_get_view(ranking);
-    uint64_t *queries = bench_room(view.n_rows * sizeof *queries);
+    uint64_t *queries = bench_alloc(view.n_rows * sizeof *queries);
     if (view.dense == NULL)
         bench_fail("%s: not dense", path);
     for (uint64_t q = 0; q < view.n_queries; q++)
@@ -171,11 +172,11 @@ static bool measure_real(course_bench *b) {
 }
 
 static void link_plot(const char *name) {
-    bench_say("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
+    bench_print_text("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
 }
 
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
-    course_bench *b = bench_room(sizeof *b);
+    convergence_bench *b = bench_alloc(sizeof *b);
     const char *dir = bench.values->curves;
     bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
                       "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
@@ -184,11 +185,12 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
     const bool is_real = measure_real(b);
     for (int i = 0; i < n_shapes; i++)
         measure_drawn(b, &shapes[i], c);
-    bench_say_machine("rank --convergence");
-    bench_say("How far each solver is above its least objective, as a share of it, by seconds from the start; all "
-              "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
-              "MSLR-WEB30K's shape a tenth of the rows.\n\n",
-              c);
+    bench_print_title("rank --convergence");
+    bench_print_text(
+        "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
+        "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
+        "MSLR-WEB30K's shape a tenth of the rows.\n\n",
+        c);
     bench_print(&b->table);
     if (is_real)
         link_plot("MQ2007");

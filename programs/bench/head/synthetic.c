@@ -31,11 +31,11 @@ static void direction(const bench_head *head, uint64_t seed, uint32_t w, float *
 void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench_head *head) {
     const uint64_t seed = bench.program->globals.seed;
     *head = (bench_head){.n_words = n_words, .n_dims = n_dims, .n_states = n_states};
-    head->states = bench_room((size_t)n_states * n_dims * sizeof *head->states);
+    head->states = bench_alloc((size_t)n_states * n_dims * sizeof *head->states);
     const size_t mark = bench_mark();
-    float *topic = bench_room(n_dims * sizeof *topic), *own = bench_room(n_dims * sizeof *own);
-    uint16_t *weights = bench_room((size_t)n_words * n_dims * sizeof *weights);
-    float *bias = bench_room(n_words * sizeof *bias);
+    float *topic = bench_alloc(n_dims * sizeof *topic), *own = bench_alloc(n_dims * sizeof *own);
+    uint16_t *weights = bench_alloc((size_t)n_words * n_dims * sizeof *weights);
+    float *bias = bench_alloc(n_words * sizeof *bias);
     for (uint32_t w = 0; w < n_words; w++) {
         const float length = (float)(LENGTH * pow((double)w + 10, -LENGTH_FALLS));
         direction(head, seed, w, topic, own);
@@ -45,7 +45,7 @@ void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench
     }
     for (uint32_t s = 0; s < n_states; s++) { /* Zipf's law: places of equal logarithms are equally likely */
         float *state = head->states + (size_t)s * n_dims;
-        const double place = bench_share(bench_mix(seed + s + 1)), unit = NOISE / (DEVIATION * sqrt((double)n_dims));
+        const double place = bench_uniform(bench_mix(seed + s + 1)), unit = NOISE / (DEVIATION * sqrt((double)n_dims));
         direction(head, seed, (uint32_t)exp(place * log((double)n_words)) - 1, topic, own);
         bench_normal_row(seed + 3, s, n_dims, state);
         for (uint32_t i = 0; i < n_dims; i++)
@@ -57,6 +57,6 @@ void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench
     options.bias = bias;
     options.n_bias = n_words;
     options.seed = seed;
-    bench_must(thr_head_create(bench.context, &rows, &options, &head->head, &bench.err));
+    bench_check(thr_head_create(bench.context, &rows, &options, &head->head, &bench.err));
     bench_release(mark);
 }

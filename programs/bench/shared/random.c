@@ -19,7 +19,7 @@ uint64_t bench_random(uint64_t *state) {
     return mix(*state += STEP);
 }
 
-double bench_share(uint64_t bits) {
+double bench_uniform(uint64_t bits) {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
@@ -44,7 +44,7 @@ void bench_normal_row(uint64_t seed, uint64_t row, uint32_t n_dims, float *out) 
 void bench_save_normal(const char *path, const bench_normal *normal, uint64_t n_rows) {
     bench_normal rows = *normal;
     const size_t mark = bench_mark();
-    float *chunk = bench_room((size_t)CHUNK * rows.n_dims * sizeof *chunk);
+    float *chunk = bench_alloc((size_t)CHUNK * rows.n_dims * sizeof *chunk);
     bench_save(path, "wb", (const uint32_t[]){(uint32_t)n_rows, rows.n_dims}, 2 * sizeof(uint32_t));
     for (uint64_t first = 0, n; first < n_rows; first += n) {
         n = bench_normal_rows(&rows, first, n_rows - first, chunk);
