@@ -16,7 +16,7 @@ POLL_S = 0.5
 
 
 class Slot:
-    """An actor that is wanted: its names in messages, how much it holds; None before it is made, or after its loss."""
+    """A place for an actor: names for messages, the size of what it holds, and the actor, None while there is none."""
 
     def __init__(self, names: list[str], size: int) -> None:
         self.names, self.size = names, size
@@ -73,7 +73,7 @@ class Actors:
                     raise OSError(f"worker {slot.worker} was lost") from None
 
     def _retry(self, slot: Slot, step: Callable[[], Any]) -> Any:
-        """What step returns; again, as long as workers are lost in it and patience lasts."""
+        """What step returns. It is repeated while workers are lost in it and patience lasts."""
         end = time.monotonic() + self._patience
         while True:
             try:
@@ -93,9 +93,9 @@ class Actors:
         again: Callable[[Any], Any] | None = None,
     ) -> Iterator[tuple[Any, Callable[[], Any]]]:
         """
-        Start a call of each of the slots (None: all), which run at the same time: each slot, and a function that
-        returns its answer, or raises the exception that it is. again: a call that an actor that was made again gets
-        first.
+        Start a call on the actor of each slot (None: all); the calls run at the same time. Yields each slot, and a
+        function that waits for its answer and returns it, or raises it if it is an exception. again: a call that an
+        actor gets first after it was made again.
         """
         running = []
         for slot in self.slots if slots is None else slots:

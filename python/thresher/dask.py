@@ -9,7 +9,8 @@ Collections of shards on a Dask cluster: built from a Dask collection, searched 
     with dask.build("/shared/my.shards", array, metric="cosine") as collection:  # a shard a chunk of rows
         ids, scores = collection.search(queries, k=10)
 
-The directory is on storage that the client and all workers see. The result is a collection of thresher.shards, which that module searches too. Needs dask and distributed 2025.4 or newer.
+The directory is on storage that the client and all workers see. The result is a collection that thresher.shards can
+search, too. RankSVM trains on rows that are spread over the workers. Needs dask and distributed 2025.4 or newer.
 """
 
 from __future__ import annotations
@@ -167,8 +168,8 @@ class _Holder:
 
     def run(self, radius: bool, rows: Any, wanted: Any, words: Any, options: dict[str, Any]) -> Any:
         """
-        The merged answer of the shards, or the exception of a search: what fails otherwise is the worker. words: those
-        of a filter over the rows of these shards, or None.
+        The merged answer of the shards, or the exception that a search raised: so other exceptions mean that the worker
+        is lost. words: those of a filter over the rows of these shards, or None.
         """
         try:
             n_rows = sum(shard.n_items for shard in self._shards)
@@ -205,9 +206,9 @@ class _Group(Slot):
 
 class DaskShards(Searcher):
     """
-    An open collection whose shards are open on the workers of a Dask cluster. Searches take vectors, not
-    texts, and return what those of Index do: they go to all workers at once, and the client merges an answer a worker. If a worker is lost, its shards
-    are opened on another one and the search goes on.
+    An open collection whose shards are open on the workers of a Dask cluster. Searches take vectors, not texts, and
+    return what those of Index do. A search goes to all workers at once; the client merges their answers. If a worker is
+    lost, its shards are opened on another one and the search goes on.
     """
 
     def __init__(
@@ -398,9 +399,9 @@ def _blocks(given: Any, what: str) -> list[Any]:
 
 class RankSVM(_RankSVM):
     """
-    thresher.RankSVM whose rows are on the workers of a Dask cluster. A worker has the rows of some queries; the client
-    has a line a query and the sums of each step. The model has the bits of thresher.RankSVM.fit of all rows in the
-    order of the parts, for any number of workers. Parameters are the same; device must be "cpu".
+    thresher.RankSVM whose rows are on the workers of a Dask cluster. Each worker has the rows of some queries; the
+    client has the sizes of all queries and the sums of each step. The model has the bits of thresher.RankSVM.fit of all
+    rows in the order of the parts, for any number of workers. Parameters are the same; device must be "cpu".
     """
 
     def fit(  # type: ignore[override]
@@ -424,12 +425,13 @@ class RankSVM(_RankSVM):
         Raises as thresher.RankSVM.fit, naming the part; WorkersLostError.
         """
         if self.device != "cpu":
-            raise _errors.UnsupportedError("device: workers train on the CPU", "EUNSUPPORTED")
+            raise _errors.UnsupportedError('device: workers train on the CPU: give device="cpu"', "EUNSUPPORTED")
         client = client or get_client()
         blocks = [_blocks(X, "X"), _blocks(y, "y"), _blocks(qid, "qid")]
         blocks.append([None] * len(blocks[0]) if sample_weight is None else _blocks(sample_weight, "sample_weight"))
         if len({len(own) for own in blocks}) > 1 or not blocks[0]:
-            raise ValueError(f"X, y, qid and sample_weight have {', '.join(str(len(own)) for own in blocks)} parts")
+            counts = ", ".join(str(len(own)) for own in blocks)
+            raise ValueError(f"X, y, qid and sample_weight have {counts} parts: give as many of each, and at least one")
         of = delayed(Rows.of, pure=False)
         rows = client.compute([of(*own, f"part {number}") for number, own in enumerate(zip(*blocks))])
         sizes = client.gather(client.map(sizes_of, rows, pure=False))
@@ -450,7 +452,9 @@ class RankSVM(_RankSVM):
             )
 
         def lost(slot: _RankSlot) -> Exception:
-            return WorkersLostError(f"no worker took the rows of {slot.names[0]} within {patience:g} s", "EIO")
+            return WorkersLostError(
+                f"no worker took the rows of {slot.names[0]} within {patience:g} s: add workers", "EIO"
+            )
 
         actors = Actors(client, patience, make, lost)
         slots = []
@@ -462,7 +466,7 @@ class RankSVM(_RankSVM):
         last: Request | None = None
 
         def again(slot: _RankSlot) -> Any:
-            """A part that was made again knows no w yet."""
+            """A part that was made again must evaluate at the current w first."""
             return slot.actor.queries() if last is None else slot.actor.run(last.of_part(slot.queries), None)
 
         def ask(request: Request, state: Any) -> Any:

@@ -191,7 +191,7 @@ def build(
     calibration_queries   items of a shard that calibrate it, as for Index.build
     model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
                   queries may be texts
-    features      the features of the items of each part, as for Index.build, in a sequence as long as parts
+    features      one for each part: the features of its items, as for Index.build
     tune          queries [m, n_dims] that calibrate every shard instead
     replace       replace a collection that is there, at the moment the new one is complete
     progress      called with ("build", items done, all items); returns False to stop the build

@@ -44,7 +44,7 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
 
 
 def _publish(directory: str, shards: Sequence[Shard]) -> Manifest:
-    """Publish shards, whose rows follow each other anew."""
+    """Publish shards with new first rows: each shard's follow those of the one before."""
     ends = np.cumsum([shard.n_items for shard in shards])
     return publish(directory, [shard._replace(first_row=int(end) - shard.n_items) for shard, end in zip(shards, ends)])
 
@@ -55,7 +55,8 @@ def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **
     with Index(first) as index:
         model, with_features = index.model, index.hits is not None
         if with_features != (options.get("features") is not None):
-            raise ValueError(f"{directory}: has {'' if with_features else 'no '}features: give the same kind of items")
+            wanted = "has features: give features=" if with_features else "has no features: give none"
+            raise ValueError(f"{directory}: {wanted}")
         return build_part(
             directory,
             number,
@@ -88,7 +89,8 @@ def add(
     features  of the items, in a collection with features, as for Index.build
     the others   as for build
 
-    Raises as build; ArgumentError for an id that is there; FormatError or FileMissingError for no collection.
+    Raises as build; ArgumentError for an id that the collection has already; FormatError or FileMissingError for
+    no collection.
     """
     with _changing(path) as (directory, manifest):
         if (ids is None) == (manifest.has_ids or manifest.has_names):

@@ -78,7 +78,7 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
                 common[key] = max(value, common[key])
             elif value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
-    for number, shard in enumerate(shards):  # of ids that are its rows, from 0, an index stores none
+    for number, shard in enumerate(shards):  # an index whose ids are 0, 1, 2, ... stores none
         if has_ids[number] != any(has_ids) and shard.least_id != 0:
             raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
