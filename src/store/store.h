@@ -19,9 +19,9 @@
 typedef struct thr_store thr_store;
 
 /*
- * Copy a corpus's codes to devices, and its records and vectors as far as they fit. Target and devices must outlive the
- * store. Takes the size of codes and their numbers on disk, padded to tiles, and some MiB during the copy: memory of
- * the devices, as long as some stays free for searches, then pinned memory of the host.
+ * Copy a corpus's codes to devices, and its records and vectors as far as they fit. corpus and devices must outlive
+ * the store. Takes the size of codes and their numbers on disk, padded to tiles, and some MiB during the copy: memory
+ * of the devices, as long as some stays free for searches, then pinned memory of the host.
  *
  * Returns THR_OK; THR_ENOMEM where neither suffices (err names the device and the allocation); THR_EUNSUPPORTED for
  * 2^32 items or more per device; THR_ECANCELED; THR_EDEVICE.

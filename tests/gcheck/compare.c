@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random targets of all kinds, searched on devices and on the CPU. */
+/* Random corpora of all kinds, searched on devices and on the CPU. */
 #include "gcheck.h"
 
 #include "base/clock.h"

@@ -72,10 +72,10 @@ void gcheck_take(thr_scan_corpus *corpus);
 bool gcheck_compare(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t k,
                     const thr_search_options *options, const char *what);
 
-/* gcheck --test: random targets of all kinds, searched in all ways. */
+/* gcheck --test: random corpora of all kinds, searched in all ways. */
 void gcheck_test(gcheck *g);
 
-/* ------------------------------------------------------------------------------- targets of random codes */
+/* ------------------------------------------------------------------------------- corpora of random codes */
 
 typedef struct gcheck_shape {
     uint64_t n_items;
@@ -105,7 +105,7 @@ void gcheck_planes_free(gcheck *g, gcheck_planes *planes);
 /* Leave only the first items, a multiple of 64; the corpus must not be on devices. */
 void gcheck_planes_cut(gcheck_planes *planes, uint64_t n_items);
 
-/* ---------------------------------------------------------------------------------- targets of vectors */
+/* ---------------------------------------------------------------------------------- corpora of vectors */
 
 /*
  * Clustered vectors: 1,000 normal centres; a row is one of them, drawn at random, plus normal noise of the centres' own

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Targets of random plane codes: their bits are drawn, block by block, on all threads. */
+/* Corpora of random plane codes: their bits are drawn, block by block, on all threads. */
 #define _GNU_SOURCE
 #include "gcheck.h"
 
