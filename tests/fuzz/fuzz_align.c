@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_align.c - bytes read as a table of word translations; and as two texts, from which a table is learned that can
- * be read.
+ * fuzz_align.c - reads bytes as a table of word translations, or as two texts; a table learned from texts must be
+ * readable.
  *
  * The first byte is the number of target words that are kept of a source word, 0 to 7, plus 8 for two texts, which a
  * NUL separates.
