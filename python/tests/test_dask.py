@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 import unittest
 from collections.abc import Iterator
 from typing import Any
@@ -22,11 +23,13 @@ try:
     import distributed
 
     from thresher import dask as collections
+    from thresher._actors import Actors, Slot
 except ImportError as missing:
     raise unittest.SkipTest(f"dask and distributed are not installed: {missing}") from missing
 
 N, DIMS, K = 2000, 16, 10
 KILLS = int(os.environ.get("THR_KILLS", "3"))  # of each test of lost workers
+START_S = 120  # the most that workers may take to start, on a busy machine
 
 
 def _nan(n: int) -> Any:
@@ -48,15 +51,42 @@ def distributed_array(given: Any, rows: int) -> Any:
     return dask.array.from_array(given, chunks=(rows, 5) if given.ndim == 2 else rows)
 
 
+def local_cluster(n_workers: int) -> Any:
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+        death_timeout=START_S,
+    )
+
+
+class FakeFuture:
+    """Has an answer, or with None never one."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer, self.status = answer, "finished"
+
+    def result(self, timeout: float) -> Any:
+        if self.answer is None:
+            time.sleep(timeout)
+            raise TimeoutError
+        return self.answer
+
+
+class FakeActor:
+    def ready(self) -> FakeFuture:
+        return FakeFuture(True)
+
+
 @contextlib.contextmanager
 def cluster_of(n_workers: int, two: Any) -> Iterator[Any]:
     """A client with so many workers; `two` has two."""
     if n_workers == 2:
         yield two
         return
-    with distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
-    ) as cluster, distributed.Client(cluster) as client:
+    with local_cluster(n_workers) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -67,9 +97,10 @@ class OnWorkers(Case):
     @classmethod
     def setUpClass(cls) -> None:
         dask.config.set({"distributed.scheduler.allowed-failures": 10})
-        cls.cluster = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
-        )
+        # A cluster looks this long after each loss, and gives up a worker that is not there then: it must not meet one
+        # that a later test has killed and that is starting again.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
+        cls.cluster = local_cluster(2)
         cls.client = distributed.Client(cls.cluster)
 
     @classmethod
@@ -79,7 +110,7 @@ class OnWorkers(Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.client.wait_for_workers(2, timeout=60)  # a test before may have killed one
+        self.client.wait_for_workers(2, timeout=START_S)  # a test before may have killed one
 
     def same(self, one: Any, many: Any) -> None:
         self.assertEqual(len(one), len(many))
@@ -87,8 +118,9 @@ class OnWorkers(Case):
             np.testing.assert_array_equal(a, b)
 
     def kill(self, address: str) -> None:
-        """End one worker process of our own cluster; its nanny starts another."""
-        os.kill(self.client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+        """End one worker process of our own cluster; its nanny, in this process, starts another."""
+        name = self.client.scheduler_info(n_workers=-1)["workers"][address]["name"]
+        os.kill(self.cluster.workers[name].pid, signal.SIGKILL)
 
     def both(self, parts: int = 5) -> Any:
         x = random_vectors(N, DIMS)
@@ -170,7 +202,7 @@ class OnWorkers(Case):
         with thresher.Index.build(self.path("one"), x) as index:
             wanted = index.search(x[:20], K, exact=True)
         for i in range(KILLS):
-            self.client.wait_for_workers(2, timeout=60)
+            self.client.wait_for_workers(2, timeout=START_S)
             victim = next(iter(self.client.scheduler_info()["workers"]))
             killer = threading.Timer(0.1 + 0.2 * i / KILLS, self.kill, [victim])
             killer.start()
@@ -221,14 +253,37 @@ class OnWorkers(Case):
         parts = [np.array_split(given, 4) for given in (x, y, qid)]
         wanted = thresher.RankSVM(epsilon=1e-9).fit(x, y, qid).coef_
         for i in range(KILLS):
-            self.client.wait_for_workers(2, timeout=60)
+            self.client.wait_for_workers(2, timeout=START_S)  # so that one is left
 
             def kill(step: Any, at: int = i % 3) -> None:
                 if step.step == at:
                     self.kill(next(iter(self.client.scheduler_info()["workers"])))
 
-            fitted = collections.RankSVM(epsilon=1e-9).fit(*parts, client=self.client, on_step=kill)
+            fitted = collections.RankSVM(epsilon=1e-9)
+            fitted.fit(*parts, client=self.client, patience=START_S, on_step=kill)
             np.testing.assert_array_equal(fitted.coef_, wanted)
+
+    def test_a_training_without_workers_ends(self) -> None:
+        x, y, qid = ranking(60)
+        with local_cluster(0) as cluster, distributed.Client(cluster) as client:
+            with self.assertRaisesRegex(collections.WorkersLostError, "no workers for 0.2 s: add workers"):
+                collections.RankSVM().fit([x], [y], [qid], client=client, patience=0.2)
+
+    def test_an_actor_that_never_answers_is_made_again(self) -> None:
+        """Its worker is there, but has lost it; patience starts with that, not with the call."""
+        actors = Actors(self.client, 0.0, lambda slot, worker: FakeFuture(FakeActor()), lambda slot: OSError("lost"))
+        slot = Slot(["one"], 1)
+        actors.place_all([slot])
+        actors._patience = 2.0
+
+        def late(gone: Any = slot.made) -> None:
+            gone.status = "error"
+
+        timer = threading.Timer(2.5, late)
+        timer.start()
+        calls = iter([FakeFuture(None), FakeFuture(7)])
+        self.assertEqual([answer() for _, answer in actors.ask(lambda slot: next(calls))], [7])
+        timer.join()
 
     def test_rows_that_nothing_can_be_learned_from(self) -> None:
         x, y, qid = ranking(60)

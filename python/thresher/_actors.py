@@ -22,12 +22,17 @@ class Slot:
         self.names, self.size = names, size
         self.worker = ""
         self.actor: Any = None
+        self.made: Any = None  # the future of the actor, whose status says whether it is still there
+
+    def drop(self) -> None:
+        self.actor = self.made = None
 
 
 class Actors:
     """
-    make(slot, worker) submits a slot's actor; lost(slot) is the error when no worker takes it within patience seconds.
-    An actor's methods return exceptions of their own work; one that they raise counts as the loss of the worker.
+    make(slot, worker) submits a slot's actor; lost(slot) is the error when no worker takes it within patience seconds
+    of its loss. An actor's methods return exceptions of their own work; one that they raise counts as the loss of the
+    worker.
     """
 
     def __init__(
@@ -59,29 +64,34 @@ class Actors:
         if not load:
             raise OSError("no worker is left")
         slot.worker = min(load, key=lambda name: load[name])
-        made = self._wait(slot, self._make(slot, slot.worker))
-        self._wait(slot, made.ready())
-        slot.actor = made
+        slot.made = self._make(slot, slot.worker)
+        actor = self._wait(slot, slot.made)
+        self._wait(slot, actor.ready())
+        slot.actor = actor
 
     def _wait(self, slot: Slot, future: Any) -> Any:
-        """The result of a future; OSError if the worker that makes it is lost."""
+        """
+        The result of a future; OSError if the worker that makes it is lost, or has lost the actor: a call of an actor
+        that is gone may never answer.
+        """
         while True:
             try:
                 return future.result(timeout=POLL_S)
             except TimeoutError:
-                if slot.worker not in self.alive():
+                if slot.made.status not in ("pending", "finished") or slot.worker not in self.alive():
                     raise OSError(f"worker {slot.worker} was lost") from None
 
     def _retry(self, slot: Slot, step: Callable[[], Any]) -> Any:
-        """What step returns. It is repeated while workers are lost in it and patience lasts."""
-        end = time.monotonic() + self._patience
+        """What step returns. It is repeated while workers are lost in it and patience lasts, from the first loss."""
+        end: float | None = None
         while True:
             try:
                 return step()
             except _errors.Error:
                 raise  # of making the actor
             except Exception as lost:  # distributed raises many kinds for a lost worker
-                slot.actor = None
+                slot.drop()
+                end = end or time.monotonic() + self._patience
                 if time.monotonic() >= end:
                     raise self._lost(slot) from lost
                 time.sleep(POLL_S)
@@ -102,7 +112,7 @@ class Actors:
             try:
                 running.append((slot, None if slot.actor is None else start(slot)))
             except Exception:
-                slot.actor = None
+                slot.drop()
                 running.append((slot, None))
         for slot, started in running:
             yield slot, lambda slot=slot, started=started: self._finish(slot, started, start, again)
@@ -125,4 +135,4 @@ class Actors:
 
     def close(self) -> None:
         for slot in self.slots:
-            slot.actor = None
+            slot.drop()

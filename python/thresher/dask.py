@@ -52,7 +52,7 @@ from .shards._sample import SAMPLE_ROWS
 from .shards._searcher import Searcher
 
 PATIENCE_S = 60.0
-"""How long a search waits for a worker that takes the shards of a lost one."""
+"""How long a search or a training waits for a worker that takes what a lost one held."""
 
 
 class ShardsLostError(_errors.Error, RuntimeError):
@@ -422,7 +422,7 @@ class RankSVM(_RankSVM):
         in several parts; each is computed once, and moves to the worker that has its query. If a worker is lost,
         another one takes its rows and the training goes on; patience is how many seconds it waits for one.
 
-        Raises as thresher.RankSVM.fit, naming the part; WorkersLostError.
+        Raises as thresher.RankSVM.fit, naming the part; WorkersLostError if no worker came within patience.
         """
         if self.device != "cpu":
             raise _errors.UnsupportedError('device: workers train on the CPU: give device="cpu"', "EUNSUPPORTED")
@@ -432,10 +432,13 @@ class RankSVM(_RankSVM):
         if len({len(own) for own in blocks}) > 1 or not blocks[0]:
             counts = ", ".join(str(len(own)) for own in blocks)
             raise ValueError(f"X, y, qid and sample_weight have {counts} parts: give as many of each, and at least one")
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            raise WorkersLostError(f"the cluster has had no workers for {patience:g} s: add workers", "EIO") from None
         of = delayed(Rows.of, pure=False)
         rows = client.compute([of(*own, f"part {number}") for number, own in enumerate(zip(*blocks))])
         sizes = client.gather(client.map(sizes_of, rows, pure=False))
-        client.wait_for_workers(1, timeout=patience)
         layout = divide(sizes, len(client.scheduler_info(n_workers=-1)["workers"]))
         self._lead(client, patience, rows, sizes, layout, progress, on_step)
         return self
