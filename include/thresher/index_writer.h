@@ -92,7 +92,8 @@ THR_API void thr_index_writer_free(thr_index_writer *writer);
  * index with names requires names. Upsert replaces items with the same ids or names. More rows than a quarter of a
  * journal are written as a segment. change may be NULL.
  *
- * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index.
+ * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index;
+ * THR_ECHANGED if the directory was moved and another one has its path now. Other calls return that, too.
  */
 THR_API thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
                                         const char *const *names, thr_index_change *change, thr_error *err);

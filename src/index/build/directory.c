@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char MANIFEST[] = "MANIFEST";
@@ -210,9 +211,20 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
     return status;
 }
 
+thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err) {
+    struct stat locked, named;
+    if (fstat(dir->fd, &locked) != 0 || stat(dir->path, &named) != 0)
+        return thr_fail_errno(err, errno, "open the directory", dir->path);
+    if (named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
+        return THR_OK;
+    return thr_fail(err, THR_ECHANGED, "%s: the directory was moved, and another one is in its place: open it again",
+                    dir->path);
+}
+
 /* A duplicate of the descriptor has the same lock, which lasts until both are closed. */
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err) {
     survey found;
+    THR_TRY(thr_index_build_dir_check(held, err));
     *dir = (thr_build_dir){
         .context = held->context, .path = held->path, .fd = -1, .has_spared = held->has_spared, .spared = held->spared};
     dir->fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 0);
@@ -310,6 +322,7 @@ thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *m
     size_t size = 0;
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
+    THR_TRY_OUT(thr_index_build_dir_check(dir, err));
     THR_TRY_OUT(thr_index_manifest_print(dir->context, manifest, &text, &size, err));
     THR_TRY_OUT(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));

@@ -39,9 +39,12 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
 
 /*
  * The same for a caller that holds the lock already by another thr_build_dir, which must outlive this one. THR_EIO;
- * THR_ENOMEM.
+ * THR_ENOMEM; and as thr_index_build_dir_check.
  */
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err);
+
+/* THR_ECHANGED if the directory was moved, and its path is another one's; THR_ENOTFOUND if it is none's. */
+thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err);
 
 /* The path of this build's segment `number`. The caller releases it, as those below. */
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
@@ -58,7 +61,10 @@ thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, 
 /* The path of this build's journal. */
 thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err);
 
-/* Write and publish the manifest, then delete all files of builds that it does not name, but those of a spared one. */
+/*
+ * Write and publish the manifest, then delete all files of builds that it does not name, but those of a spared one. As
+ * thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
+ */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 
 /* Unlock the directory. Unless the build was published, delete its files, and the directory if the build created it. */

@@ -48,6 +48,7 @@ static thr_status open_journal(thr_index_writer *w, thr_error *err) {
 static thr_status be_ready(thr_index_writer *w, thr_error *err) {
     if (w->index != NULL)
         return THR_OK;
+    THR_TRY(thr_index_build_dir_check(&w->lock, err));
     thr_status status = thr_index_open(w->context, w->dir, &w->index, err);
     if (status == THR_OK && !w->index->manifest.journal.there) {
         thr_index_writer_close_index(w);
