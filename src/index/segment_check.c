@@ -142,7 +142,8 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
     }
     if (view->ids != NULL)
         THR_TRY(check_ids(view, err));
-    if (view->names.offsets != NULL)
-        THR_TRY(check_names(view, err));
+    if (view->names.offsets == NULL)
+        return THR_OK;
+    THR_TRY(check_names(view, err));
     return view->name_slots != NULL ? check_name_slots(view, err) : THR_OK;
 }

@@ -112,7 +112,9 @@ static void expect_radius(const model *m, thr_index *index, uint64_t seed) {
 static void expect_model(const model *m, thr_index *index, uint64_t seed) {
     float vector[DIMS];
     uint64_t row;
-    expect_ok(thr_index_verify(index, &error));
+    const thr_status verified = thr_index_verify(index, &error);
+    if (verified != THR_ECHANGED) /* the writer's merger published a commit meanwhile */
+        expect_ok(verified);
     assert_int_equal(thr_index_get_info(index).n_items, m->n);
     for (uint64_t id = 0; id < MOST; id++) {
         assert_int_equal(thr_index_row(index, id, &row), m->there[id]);

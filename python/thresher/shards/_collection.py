@@ -36,6 +36,12 @@ def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, 
     try:
         before = checksum_of(place)
         index = Index(place, threads=threads, device=device)
+        try:
+            _check(place, manifest, number, shard, index, before)
+        except BaseException:
+            index.close()
+            raise
+        return index
     except FileNotFoundError:
         raise _errors.FormatError(
             f"{place}: shard {number} of the collection is missing: restore it or build the collection again",
@@ -47,12 +53,6 @@ def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, 
         raise _errors.FormatError(
             f"{place}: shard {number} of the collection cannot be opened: {raised.strerror}", "ECORRUPT"
         ) from None
-    try:
-        _check(place, manifest, number, shard, index, before)
-    except BaseException:
-        index.close()
-        raise
-    return index
 
 
 def _check(place: str, manifest: Manifest, number: int, shard: Shard, index: Index, before: str) -> None:
