@@ -16,7 +16,7 @@ from .._index import Index
 from ._duplicates import check_ids
 from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describe, to_json
 
-_OURS = re.compile(r"(\d{6}|quantiser|parts)-[0-9a-f]{8}|shards\.json(\.new)?")
+_OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json(\.new)?")
 
 
 @contextmanager
