@@ -173,7 +173,7 @@ static void measure_batch(head_bench *b, const bench_head *head, uint32_t n, dou
                 t[N_SCREENS - 1].used == FULL ? "full" : "planes", t[0].total / t[2].total);
 }
 
-/* A head of a share of the words, and what is measured of it; its memory is given back. */
+/* Measures a head that holds a share of the words. Its memory is released before it returns. */
 static void measure_drawn(head_bench *b, uint32_t n_words, uint32_t n_dims, bool in_grid) {
     static const uint32_t batches[] = {1, 4, 16, MOST_BATCH};
     double recalls[N_SCREENS] = {-1, -1, -1, -1};
