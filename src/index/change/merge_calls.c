@@ -36,7 +36,7 @@ void thr_index_writer_committed(thr_index_writer *w) {
     (void)pthread_mutex_lock(&w->mutex);
     w->merge_due = true;
     w->n_during_merge++;
-    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_cond_signal(&w->merge_wanted);
     (void)pthread_mutex_unlock(&w->mutex);
 }
 

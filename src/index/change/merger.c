@@ -26,7 +26,7 @@ static void *work(void *arg) {
     (void)pthread_mutex_lock(&w->mutex);
     for (;;) {
         while (!w->merge_due && !w->closing)
-            (void)pthread_cond_wait(&w->changed, &w->mutex);
+            (void)pthread_cond_wait(&w->merge_wanted, &w->mutex);
         if (!w->merge_due)
             break;
         w->merge_due = false;
@@ -49,7 +49,7 @@ void thr_index_writer_join_merger(thr_index_writer *w) {
         return;
     (void)pthread_mutex_lock(&w->mutex);
     w->closing = true;
-    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_cond_signal(&w->merge_wanted);
     (void)pthread_mutex_unlock(&w->mutex);
     (void)pthread_join(w->merger, NULL);
 }

@@ -52,6 +52,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     w->last = &w->first;
     (void)pthread_mutex_init(&w->mutex, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
+    (void)pthread_cond_init(&w->merge_wanted, NULL);
     THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &w->dir, "a file name", err));
     memcpy(w->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_index_build_dir_change(context, w->dir, &w->lock, err));
@@ -76,6 +77,7 @@ void thr_index_writer_free(thr_index_writer *writer) {
     writer->lock.context = context;
     thr_index_build_dir_close(&writer->lock);
     (void)pthread_cond_destroy(&writer->changed);
+    (void)pthread_cond_destroy(&writer->merge_wanted);
     (void)pthread_mutex_destroy(&writer->mutex);
     thr_release(context, writer->frame.bytes);
     thr_release(context, writer->ids);

@@ -51,8 +51,9 @@ struct thr_index_writer {
     uint32_t n_dims;
     bool has_names;
 
-    pthread_mutex_t mutex; /* guards the fields up to n_during_merge */
-    pthread_cond_t changed;
+    pthread_mutex_t mutex;       /* guards the fields up to n_during_merge */
+    pthread_cond_t changed;      /* a call has ended */
+    pthread_cond_t merge_wanted; /* merge_due or closing: of the merger alone, so that no call that ends wakes it */
     bool busy;
     thr_write *first, **last;
     uint32_t n_waiting, n_last; /* calls in the list; calls of the last flush */
