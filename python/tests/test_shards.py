@@ -178,6 +178,10 @@ class SameBits(Case):
                         one.search(x[3], K, exact=True, features=weights[0]),
                         many.search(x[3], K, exact=True, features=weights[0]),
                     )
+        rows_alone = [x[:500], x[500:]]
+        with thresher.Index.build(self.path("one"), x, features=rows, replace=True) as one:
+            with shards.build(self.path("many"), rows_alone, features=[rows[:500], rows[500:]], replace=True) as many:
+                self.same(*(i.search(x[:15], K, exact=True, features=weights, certified=True) for i in (one, many)))
         with self.assertRaisesRegex(ValueError, "1 are given for 2 parts"):
             shards.build(self.path("none"), [x, x], features=[rows])
         self.assertFalse(os.path.exists(self.path("none")))

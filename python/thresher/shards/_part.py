@@ -63,6 +63,8 @@ def build_part(
     A failed or stopped call leaves nothing. Raises as Index.build, with the part's name before the message.
     """
     what = what or f"part {number}"
+    if features is not None and ids is None:  # an index with features numbers its own items, from 0
+        ids = np.arange(first_row, first_row + len(vectors), dtype=np.uint64)
     directory = new_name(number)
     target = os.path.join(os.fspath(path), directory)
     try:
