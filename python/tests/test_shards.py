@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -287,6 +288,14 @@ class Refused(Case):
             shards.build(self.path(), [x, x], replace=True, progress=lambda *_: False)
         self.assertEqual(sorted(os.listdir(self.path())), before)
         shards.verify(self.path())
+        other = os.open(self.path(), os.O_RDONLY)
+        self.addCleanup(os.close, other)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with self.assertRaisesRegex(thresher.BusyError, "another build"):
+            shards.remove(self.path(), [0])
+        with self.assertRaisesRegex(thresher.BusyError, "another build"):
+            shards.build(self.path(), [x], replace=True)
+        fcntl.flock(other, fcntl.LOCK_UN)
         with open(os.path.join(self.path(), "notes.txt"), "w") as file:
             file.write("mine")
         with self.assertRaisesRegex(thresher.ExistsError, "notes.txt"):

@@ -29,7 +29,9 @@ def build_directory(path: str, replace: bool) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _errors.ExistsError(f"{path}: another build is running in this directory", "EEXIST") from None
+            raise _errors.BusyError(
+                f"{path}: another build is at work in this directory: wait until it has ended", "EBUSY"
+            ) from None
         others = [name for name in os.listdir(path) if not _OURS.fullmatch(name)]
         if others:
             raise _errors.ExistsError(f"{path}: holds other files, such as {others[0]}: name a new directory", "EEXIST")
