@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import tempfile
 import unittest
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
+
+import thresher
 
 SOURCES = os.environ.get("THR_SOURCE_DIR") or os.path.dirname(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -43,3 +45,46 @@ class Case(unittest.TestCase):
 
     def path(self, name: str = "index") -> str:
         return os.path.join(self.directory, name)
+
+
+class TrainingCase(Case):
+    """A test with a method train(path, **options), which writes a model to path, by default self.model."""
+
+    train: Callable[..., Any]
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.model = self.path("model.safetensors")
+
+    def content(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def trained(self, options: dict[str, Any]) -> bytes:
+        """The bytes of the model that options give."""
+        self.train(**options).close()
+        return self.content(self.model)
+
+    def check_changes(self, same: list[dict[str, Any]], changes: list[dict[str, Any]]) -> None:
+        """All options of `same` give one model, and each change another one."""
+        seen = {self.trained(options) for options in same}
+        self.assertEqual(len(seen), 1)
+        for n, change in enumerate(changes, 2):
+            seen.add(self.trained(change))
+            self.assertEqual(len(seen), n, change)
+
+
+class VectorCase(Case):
+    """A test with random vectors and queries, and, if there are options for it, an index of the vectors."""
+
+    shape: tuple[int, int, int]  # vectors, dimensions, queries
+    options: dict[str, Any] | None = None
+    index: thresher.Index
+
+    def setUp(self) -> None:
+        super().setUp()
+        n, n_dims, n_queries = self.shape
+        self.vectors, self.queries = random_vectors(n, n_dims), random_vectors(n_queries, n_dims, seed=2)
+        if self.options is not None:
+            self.index = thresher.Index.build(self.path(), self.vectors, **self.options)
+            self.addCleanup(self.index.close)

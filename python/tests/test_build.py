@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 import thresher
-from support import Case, plain_search, random_vectors
+from support import VectorCase, plain_search, random_vectors
 from thresher import Index
 
 N, DIMS = 1000, 20
 
 
-class Build(Case):
+class Build(VectorCase):
+    shape = N, DIMS, 10
+
     def setUp(self) -> None:
         super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.queries = random_vectors(10, DIMS, seed=2)
         self.truth = plain_search(self.vectors, self.queries, 5)
 
     def assert_same_answers(self, vectors: Any, **options: Any) -> None:

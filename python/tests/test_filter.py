@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import thresher
-from support import Case, plain_search, random_vectors
+from support import VectorCase, plain_search
 
 N, DIMS, K = 1003, 16, 6  # not a whole number of words
 
@@ -32,13 +32,11 @@ class Serializable:
         return self.octets
 
 
-class Filters(Case):
+class Filters(VectorCase):
+    shape, options = (N, DIMS, 20), {}
+
     def setUp(self) -> None:
         super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.queries = random_vectors(20, DIMS, seed=2)
-        self.index = thresher.Index.build(self.path(), self.vectors)
-        self.addCleanup(self.index.close)
         self.mask = np.random.default_rng(3).random(N) < 0.3
         self.rows = np.flatnonzero(self.mask)
         self.truth = self.rows[plain_search(self.vectors[self.mask], self.queries, K).astype(int)]

@@ -14,20 +14,18 @@ import numpy as np
 
 import test_tower
 import thresher
-from support import Case, plain_search, random_vectors
+from support import Case, VectorCase, plain_search, random_vectors
 from thresher import Index, NotFoundError
 
 N, DIMS = 1000, 16
 
 
-class Changes(Case):
+class Changes(VectorCase):
+    shape, options = (N, DIMS, 20), {"threads": 2, "calibration_queries": 0}
+
     def setUp(self) -> None:
         super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.more = random_vectors(200, DIMS, seed=2)
-        self.queries = random_vectors(20, DIMS, seed=3)
-        self.index = Index.build(self.path(), self.vectors, threads=2, calibration_queries=0)
-        self.addCleanup(self.index.close)
+        self.more = random_vectors(200, DIMS, seed=3)
 
     def check(self, index: Index, items: dict[int, Any], newest: bool = True) -> None:
         """The index holds these vectors by id and finds them."""

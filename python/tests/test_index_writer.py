@@ -8,17 +8,17 @@ import unittest
 
 import numpy as np
 
-from support import Case, plain_search, random_vectors
+from support import VectorCase, plain_search, random_vectors
 from thresher import BusyError, ExistsError, Index, IndexWriter
 
 N, DIMS = 600, 16
 
 
-class Writers(Case):
+class Writers(VectorCase):
+    shape = N, DIMS, 20
+
     def setUp(self) -> None:
         super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.queries = random_vectors(20, DIMS, seed=3)
         self.index = Index.create(self.path(), DIMS)
         self.addCleanup(self.index.close)
 

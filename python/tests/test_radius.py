@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 import thresher
-from support import Case, random_vectors
+from support import VectorCase, random_vectors
 
 N, DIMS = 2000, 16
 
 
-class Radius(Case):
-    def setUp(self) -> None:
-        super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.queries = random_vectors(150, DIMS, seed=2)
+class Radius(VectorCase):
+    shape = N, DIMS, 150
 
     def build(self, name: str = "index", **options: Any) -> thresher.Index:
         index = thresher.Index.build(self.path(name), self.vectors, **options)

@@ -8,18 +8,13 @@ import unittest
 import numpy as np
 
 import thresher
-from support import Case, plain_search, random_vectors
+from support import VectorCase, plain_search
 
 N, DIMS = 3000, 24
 
 
-class Search(Case):
-    def setUp(self) -> None:
-        super().setUp()
-        self.vectors = random_vectors(N, DIMS)
-        self.queries = random_vectors(150, DIMS, seed=2)
-        self.index = thresher.Index.build(self.path(), self.vectors)
-        self.addCleanup(self.index.close)
+class Search(VectorCase):
+    shape, options = (N, DIMS, 150), {}
 
     def test_exact_is_the_truth_for_every_metric(self) -> None:
         for metric in ("cosine", "ip", "l2"):

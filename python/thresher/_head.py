@@ -83,7 +83,7 @@ class HeadHandle(Handle):
     opens, frees = "thr_head_open", "thr_head_free"
 
     def info(self) -> HeadInfo:
-        i = lib.thr_head_get_info(self.pointer).info
+        i = lib.thr_head_get_info(self.pointer)
         return read(HeadInfo, i, dtype=abi.DTYPE_NAME[i.dtype])
 
 

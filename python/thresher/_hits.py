@@ -488,7 +488,7 @@ class HitsHandle(Handle):
     opens, frees = "thr_hits_open", "thr_hits_free"
 
     def info(self) -> HitsInfo:
-        i = lib.thr_hits_get_info(self.pointer).info
+        i = lib.thr_hits_get_info(self.pointer)
         orders = {code: name for name, code in abi.HITS_ORDER.items()}
         return read(HitsInfo, i, order=orders[i.order])
 

@@ -81,7 +81,7 @@ class IndexHandle(Handle):
         return now.value, learned.value
 
     def info(self) -> IndexInfo:
-        i = lib.thr_index_get_info(self.pointer).info
+        i = lib.thr_index_get_info(self.pointer)
         return read(
             IndexInfo,
             i,

@@ -15,7 +15,7 @@ from . import _errors
 from ._core import abi, arrays
 from ._core.checks import choice, encoded_path, whole
 from ._core.context import shared_context
-from ._core.jobs import Job, Progress, call_back
+from ._core.jobs import Job, Progress, reporting
 from ._core.library import defaults, lib, read
 from ._feature_names import check_names, keep_names, names_of
 from ._quality import rank_quality
@@ -59,15 +59,8 @@ OnStep = Callable[[RankStep], object]
 
 
 def _tell_steps(options: Any, on_step: OnStep | None) -> None:
-    if on_step is None:
-        return
-    tell = on_step
-
-    def told(_user: int | None, step: Any) -> None:
-        point = read(RankStep, step.contents)
-        call_back(lambda: tell(point), None)
-
-    options.on_step = abi.RankStepFn(told)
+    if on_step is not None:
+        options.on_step = reporting(abi.RankStepFn, RankStep, on_step)
 
 
 def row_weights(weights: Any, qid: Any, n: int) -> Any:

@@ -174,7 +174,7 @@ def read_ranking(
         )
         job.finish(status, files=True)
     try:
-        view = lib.thr_ranking_get_view(made).view
+        view = lib.thr_ranking_get_view(made)
         n, n_queries = view.n_rows, view.n_queries
         x = _sparse(view, n) if sparse else _dense(view, n)
         y = _copied(view.labels, n, np.float64)

@@ -11,7 +11,7 @@ from . import _errors
 from ._core import abi
 from ._core.checks import choice, encoded_path, whole
 from ._core.context import Context, shared_context
-from ._core.jobs import Job, Progress, call_back
+from ._core.jobs import Job, Progress, reporting
 from ._core.library import defaults, lib, read
 
 _UINT32 = 2**32 - 1
@@ -125,15 +125,8 @@ def train_options(given: dict[str, Any], options: Any = None) -> Any:
 
 def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
     """Set the function to call after every epoch in the options of a training."""
-    if on_epoch is None:
-        return
-    tell = on_epoch
-
-    def told(_user: int | None, epoch: Any) -> None:
-        point = read(TowerEpoch, epoch.contents)
-        call_back(lambda: tell(point), None)
-
-    options.on_epoch = abi.EpochFn(told)
+    if on_epoch is not None:
+        options.on_epoch = reporting(abi.TowerEpochFn, TowerEpoch, on_epoch)
 
 
 def train(

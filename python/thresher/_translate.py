@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
+from ctypes import POINTER, addressof, byref, c_char_p, c_size_t, c_uint64, c_void_p, cast
 from typing import Any, NamedTuple
 
 from . import _errors
@@ -260,10 +260,8 @@ def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Transl
         byref(result),
     )
     handle.times = TranslationTimes(*(t + getattr(result.times, name) for name, t in handle.times._asdict().items()))
-    made = []
-    for i in range(len(some)):
-        made.append([_taken(result.translations[j]) for j in range(result.first_of[i], result.first_of[i + 1])])
-    return made
+    first_of, made = cast(result.first_of, POINTER(c_uint64)), cast(result.translations, POINTER(abi.Translation))
+    return [[_taken(made[j]) for j in range(first_of[i], first_of[i + 1])] for i in range(len(some))]
 
 
 def _taken(one: Any) -> Translation:

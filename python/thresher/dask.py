@@ -243,16 +243,8 @@ class DaskShards(Searcher):
         """Close the shards on all workers."""
         self._actors.close()
 
-    def __enter__(self) -> DaskShards:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        i = self.info
-        shape = f"{i.n_items} x {i.n_dims} in {len(i.shards)} shards, {i.metric}"
-        return f"<thresher.dask.DaskShards {self.path!r}: {shape}>"
+        return self._described("thresher.dask.DaskShards")
 
     def workers(self) -> dict[str, list[str]]:
         """The shards that each worker holds."""

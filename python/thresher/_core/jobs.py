@@ -17,6 +17,7 @@ from typing import Any, Callable
 
 from .. import _errors
 from . import abi
+from .library import read
 
 Progress = Callable[[str, int, int], object]
 """Called with a word ("build"), the items done, and all of them (0 while unknown). False stops the work."""
@@ -132,6 +133,16 @@ def call_back(function: Callable[[], Any], failed: Any) -> Any:
     """call_back() of this thread's job; failed outside of a job."""
     job = _current.job
     return failed if job is None else job.call_back(function, failed)
+
+
+def reporting(callback: Any, kind: Any, report: Callable[[Any], object]) -> Any:
+    """A callback that calls report() with the struct that it receives, as the NamedTuple `kind`."""
+
+    def call(_user: int | None, given: Any) -> None:
+        point = read(kind, given.contents)
+        call_back(lambda: report(point), None)
+
+    return callback(call)
 
 
 def _on_progress(user: int | None, what: bytes, done: int, total: int) -> bool:

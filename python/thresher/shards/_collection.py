@@ -112,16 +112,8 @@ class Shards(Searcher):
         self._closed = True
         self._close_indexes()
 
-    def __enter__(self) -> Shards:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        i = self.info
-        state = ", closed" if self._closed else ""
-        return f"<thresher.Shards {self.path!r}: {i.n_items} x {i.n_dims} in {len(i.shards)} shards, {i.metric}{state}>"
+        return self._described("thresher.Shards", ", closed" if self._closed else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path; loading it opens the collection again."""

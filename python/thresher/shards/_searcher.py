@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core import arrays
 from .._core.checks import whole
@@ -12,6 +12,8 @@ from .._filters import Filter, as_filter
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
+
+_Self = TypeVar("_Self", bound="Searcher")
 
 
 class Searcher:
@@ -35,6 +37,20 @@ class Searcher:
     def _encoded(self, texts: Any) -> Any:
         """Texts encoded by the collection's model."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the shards."""
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _described(self, what: str, state: str = "") -> str:
+        i = self.info
+        return f"<{what} {self.path!r}: {i.n_items} x {i.n_dims} in {len(i.shards)} shards, {i.metric}{state}>"
 
     def __len__(self) -> int:
         """The number of items."""
@@ -72,15 +88,8 @@ class Searcher:
         """
         k = whole(k, "k", 1, 2**48)
         rows, single = self._rows(queries)
-        options: dict[str, Any] = {
-            "recall": recall,
-            "exact": exact,
-            "certified": certified,
-            "n_candidates": n_candidates,
-            "n_survivors": n_survivors,
-            "extra": extra,
-            "query_bits": query_bits,
-        }
+        options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
+        options.update(n_candidates=n_candidates, n_survivors=n_survivors, extra=extra)
         if features is not None:
             options["features"] = [features] if isinstance(features, Mapping) else list(features)
             if len(options["features"]) != len(rows):
@@ -104,12 +113,7 @@ class Searcher:
     ) -> Any:
         """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
         rows, _ = self._rows(queries)
-        options: dict[str, Any] = {
-            "recall": recall,
-            "exact": exact,
-            "certified": certified,
-            "query_bits": query_bits,
-        }
+        options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
         found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
         return found if certified else found[:3]
 
