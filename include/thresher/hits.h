@@ -7,10 +7,11 @@
  * item has none of them. Items are ranked by their value: multiplier x s + offset, or multiplier x sigmoid(s) + offset.
  * A multiplier may be a bid, an offset pacing; they are 1 and 0 unless set.
  *
- * Lists are stored in one file, which is built once and mapped. A feature's items in a block of 256 are stored as
- * 16-bit positions, as runs or as a bitmap (docs/format.md). Weights are rounded to multiples of a unit, which is at
- * most 2^-29 of the sum of their absolute values, and summed as integers. So a value has the same bits for any
- * numbering of the items, any number of threads and any CPU. Equal values are ordered by the smaller row.
+ * Lists are stored in one file, which is built once and mapped. 256 neighbouring items make a container; a feature's
+ * items in a container are stored as 16-bit positions, as runs or as a bitmap (docs/format.md). Weights are rounded to
+ * multiples of a unit, which is at most 2^-29 of the sum of their absolute values, and summed as integers. So a value
+ * has the same bits for any numbering of the items, any number of threads and any CPU. Equal values are ordered by the
+ * smaller row.
  *
  * A row is an item's number in input order, from 0. Ids equal rows unless the caller gave ids.
  *
@@ -129,7 +130,7 @@ typedef struct thr_hits_info {
     uint32_t n_features; /* in the file, with at least one item */
     uint64_t n_postings; /* in the file: pairs of an item and a feature */
     uint64_t n_ids, n_runs,
-        n_bitmaps;            /* in the file: postings stored as positions; runs of neighbours; bitmap blocks */
+        n_bitmaps;            /* in the file: postings stored as positions; runs of neighbours; bitmaps of 256 */
     uint64_t bitmap_postings; /* postings in bitmaps; n_postings - n_ids - bitmap_postings are in runs */
     uint64_t list_bytes;      /* size of the lists with their directories */
     uint64_t file_bytes;      /* with rows, ids and names */

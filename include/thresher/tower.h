@@ -67,9 +67,9 @@ typedef struct thr_tower_epoch {
     uint64_t n_pairs;
     double seconds, examples_per_second; /* of this epoch's steps, without validation */
     double loss, valid_loss;
-    double valid_auc; /* of a model of vectors: recall@10 (thr_tower_train_vectors) */
-    bool as_floats;   /* a float epoch (float_share): the model was not written */
-    bool best;        /* best validation so far: the model was written */
+    double valid_quality; /* AUC; of a dual tower GAUC, of a model of vectors recall@10 */
+    bool as_floats;       /* a float epoch (float_share): the model was not written */
+    bool best;            /* best validation so far: the model was written */
 } thr_tower_epoch;
 typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
 
@@ -117,7 +117,7 @@ typedef struct thr_tower_report {
     uint32_t n_grams;
     uint32_t n_epochs, best_epoch;
     double loss, valid_loss; /* mean log loss of the best epoch */
-    double valid_auc;        /* of pairs against items of other queries; of vectors as in thr_tower_epoch */
+    double valid_quality;    /* AUC of pairs against items of other queries; of vectors recall@10 (see below) */
     double examples_per_second;
 } thr_tower_report;
 
@@ -159,9 +159,9 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
  * options of texts and format are ignored. valid_path names a file of vectors of other items to validate with, and
  * requires queries NULL; without it a share of the pairs is left out to validate with. Training runs on the CPU.
  *
- * valid_auc is recall@10 among the validation items, for the queries of the first 1,000 of them: the share of the ten
- * items with the largest cosines to a query that are among the ten best by codes. For pairs with teacher_share 0 it is
- * the share of queries whose own item is among the ten best by codes.
+ * valid_quality is recall@10 among the validation items, for the queries of the first 1,000 of them: the share of the
+ * ten items with the largest cosines to a query that are among the ten best by codes. For pairs with teacher_share 0 it
+ * is the share of queries whose own item is among the ten best by codes.
  *
  * Same bits, files and statuses as thr_tower_train, and
  *   THR_EINVAL     a reader is a text

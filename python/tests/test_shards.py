@@ -92,7 +92,7 @@ class SameBits(Case):
             reach = scores >= least[:, None]
             self.same((np.where(reach, ids, thresher.NO_ID), np.where(reach, scores, -np.inf).astype(np.float32)), few)
             parts = [(shard, place.first_row, None) for place, shard in collection.opened()]
-            self.same(few, shards.search_parts(parts, queries, K, exact=True, least_scores=least)[:2])
+            self.same(few, shards.search_shards(parts, queries, K, exact=True, least_scores=least)[:2])
             with self.assertRaisesRegex(ValueError, "one score for each"):
                 index.search(queries, K, least_scores=least[:-1])
 

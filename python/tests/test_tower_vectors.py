@@ -76,7 +76,7 @@ class TowerVectors(Case):
         valid = self.path("others.npy")
         tower = thresher.Tower.train_vectors(ROWS, self.path("v.safetensors"), valid=valid, **SMALL)
         self.assertEqual((tower.report.n_pairs, tower.report.n_valid), (len(ROWS), 200))
-        self.assertTrue(0.05 < tower.report.valid_auc <= 1)
+        self.assertTrue(0.05 < tower.report.valid_quality <= 1)
         with self.assertRaisesRegex(thresher.UnsupportedError, "items alone"):
             thresher.Tower.train_vectors(ROWS, self.path("x"), queries=ROWS, valid=valid, **SMALL)
 

@@ -59,7 +59,7 @@ class Train(TrainingCase):
             self.assertEqual([epoch.as_floats for epoch in epochs], [True, False, False])
             best = epochs[report.best_epoch - 1]
             self.assertTrue(best.best)
-            self.assertEqual((best.valid_loss, best.valid_auc), (report.valid_loss, report.valid_auc))
+            self.assertEqual((best.valid_loss, best.valid_quality), (report.valid_loss, report.valid_quality))
             self.assertEqual(min(epoch.valid_loss for epoch in epochs[1:]), report.valid_loss)
             self.assertIn("epoch 1 of 3", words)
             self.assertEqual(tower.encode(["edit pdf"]).shape, (1, 32))

@@ -230,7 +230,7 @@ class Tower(TextModel):
         valid         a file of vectors of further items to validate with, without queries; None: valid_share
         n_epochs, rate, float_share     20, 0.03 and 0
 
-        valid_auc of the epochs and the report is recall@10 among the items that validate.
+        valid_quality of the epochs and the report is recall@10 among the items that validate.
 
         The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
         and for queries and items of different shapes.

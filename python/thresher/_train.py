@@ -19,8 +19,8 @@ _UINT32 = 2**32 - 1
 
 class TowerEpoch(NamedTuple):
     """
-    A point of the learning curve. Losses are mean log losses; valid_auc is of the validation pairs against items of
-    other queries. as_floats: a float epoch, whose model was not written. best: best validation so far; the model was
+    A point of the learning curve. Losses are mean log losses. valid_quality is the AUC of the validation pairs against
+    items of other queries; of a dual tower GAUC, of a model of vectors recall@10. as_floats: a float epoch, whose model was not written. best: best validation so far; the model was
     written.
     """
 
@@ -30,13 +30,13 @@ class TowerEpoch(NamedTuple):
     examples_per_second: float
     loss: float
     valid_loss: float
-    valid_auc: float
+    valid_quality: float
     as_floats: bool
     best: bool
 
 
 class TowerReport(NamedTuple):
-    """The result of a training; n_refused rows lacked a column, or words in it; losses are of the best epoch."""
+    """The result of a training; n_refused rows lacked a column, or words in it; the rest is of the best epoch."""
 
     n_pairs: int
     n_valid: int
@@ -46,7 +46,7 @@ class TowerReport(NamedTuple):
     best_epoch: int
     loss: float
     valid_loss: float
-    valid_auc: float
+    valid_quality: float
     examples_per_second: float
 
 

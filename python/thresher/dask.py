@@ -38,11 +38,11 @@ from ._rank import RankSVM as _RankSVM
 from ._rank_parts import EVALUATE, Layout, Part, Request, Rows, divide, lead, sizes_of
 from .shards import (
     Manifest,
-    filter_part,
+    filter_shard,
     merge_radius,
     read,
-    search_part_radius,
-    search_parts,
+    search_shard_radius,
+    search_shards,
 )
 from .shards._build import build_by
 from .shards._collection import open_shard
@@ -174,17 +174,17 @@ class _Holder:
         try:
             n_rows = sum(shard.n_items for shard in self._shards)
             allowed = None if words is None else Filter.from_words(n_rows, words)
-            parts = self._parts(allowed)
+            shards = self._searched(allowed)
             if not radius:
-                return search_parts(parts, rows, wanted, **options)
-            return merge_radius(search_part_radius(*part[:2], rows, wanted, filter=part[2], **options) for part in parts)
+                return search_shards(shards, rows, wanted, **options)
+            return merge_radius(search_shard_radius(*one[:2], rows, wanted, filter=one[2], **options) for one in shards)
         except Exception as raised:
             return raised
 
-    def _parts(self, allowed: Filter | None) -> Iterator[Any]:
+    def _searched(self, allowed: Filter | None) -> Iterator[Any]:
         for shard, index in zip(self._shards, self._indexes):
-            part = filter_part(allowed, shard.first_row - self._first_row, shard.n_items)
-            yield index, self._manifest.first_id(shard), part
+            own = filter_shard(allowed, shard.first_row - self._first_row, shard.n_items)
+            yield index, self._manifest.first_id(shard), own
 
 
 def groups_of(sizes: Sequence[int], n_groups: int) -> list[list[int]]:
@@ -267,8 +267,8 @@ class DaskShards(Searcher):
         radius, rows, wanted, options = call
 
         def start(group: _Group) -> Any:
-            part = filter_part(allowed, group.first_row, group.size)
-            return group.actor.run(radius, rows, wanted, None if part is None else part.words, options)
+            own = filter_shard(allowed, group.first_row, group.size)
+            return group.actor.run(radius, rows, wanted, None if own is None else own.words, options)
 
         for group, answer in self._actors.ask(start, groups):
             try:

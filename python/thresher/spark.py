@@ -34,7 +34,7 @@ except ImportError as missing:
 from . import _errors
 from ._build import open_model
 from ._core import abi
-from .shards import Manifest, read, search_part
+from .shards import Manifest, read, search_shard
 from .shards import open as open_collection
 from .shards._build import build_by
 from .shards._collection import open_shard
@@ -294,7 +294,7 @@ def search(
                 some = batch.filter(pyarrow.array(numbers == number))
                 shard = manifest.shards[number]
                 with open_shard(place, manifest, int(number), 1, None) as index:
-                    ids, scores, _ = search_part(
+                    ids, scores, _ = search_shard(
                         index, manifest.first_id(shard), _vectors_of(some.column(1), "queries"), k, **options
                     )
                 at, items, values, ranks = _rows_found(ids, scores)

@@ -26,24 +26,24 @@ enum {
     THR_HIT_ONE = 3 /* the form of an entry that is a single place */
 };
 
-/* Posting lists in the layout of lists/lists.h, and where every part begins. */
+/* Posting lists in the layout of lists/lists.h, and where every stretch begins. */
 typedef struct thr_device_hits {
     uint32_t n_items;
-    const uint8_t *part_windows;
-    const uint16_t *part_sizes;  /* elements less one */
-    const uint32_t *part_begins; /* the part's first element, in the array of its form */
+    const uint8_t *stretch_windows;
+    const uint16_t *stretch_sizes;  /* elements less one */
+    const uint32_t *stretch_begins; /* the stretch's first element, in the array of its form */
     const uint16_t *ids;
     const uint16_t *runs; /* two numbers each */
-    const uint8_t *bitmap_blocks;
+    const uint8_t *bitmap_containers;
     const uint32_t *bitmaps; /* THR_HIT_BITMAP_WORDS each */
     const uint32_t *rows;    /* rows of places; NULL: places are rows */
 } thr_device_hits;
 
-/* An entry of a query's feature. For THR_HIT_ONE first_part is the place and n_parts is 1. */
+/* An entry of a query's feature. For THR_HIT_ONE first_stretch is the place and n_stretches is 1. */
 typedef struct thr_hit_entry {
     uint64_t end; /* one past its last step; the steps of a batch's entries are consecutive (thr_hit_lists_op) */
     uint32_t query, form;
-    uint32_t first_part, n_parts; /* at least one part */
+    uint32_t first_stretch, n_stretches; /* at least one stretch */
     int32_t weight;
     uint32_t zero; /* explicit padding, so that no byte is undefined */
 } thr_hit_entry;
@@ -60,7 +60,7 @@ typedef struct thr_hit_device_query {
  * n_sums is a multiple of the window. Runs add to changes instead, a difference array within each tile, at the same
  * index. Both arrays must be 0 before. changes may be NULL if no entry contains runs.
  *
- * A step of an entry is the start of a part, an id, a run, or 16 places of a bitmap; a single place is one step.
+ * A step of an entry is the start of a stretch, an id, a run, or 16 places of a bitmap; a single place is one step.
  */
 typedef struct thr_hit_lists_op {
     thr_device_hits hits;

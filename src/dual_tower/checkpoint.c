@@ -70,9 +70,9 @@ static thr_status take_weights(thr_dual_trainer *t, const thr_dual_model *model,
         if (ours->n_text != theirs->n_text || memcmp(ours->text, theirs->text, ours->n_text) != 0)
             return thr_training_checkpoint_mismatch(path, "requests or items", err);
         memcpy(t->tables[side].values, model->embeddings[side], t->tables[side].n * sizeof(float));
-        for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
-            const thr_part_shape shape = thr_dual_part_shape(model, side, p);
-            memcpy(t->dense.values + (t->model.parts[side][p] - t->dense.values), model->parts[side][p],
+        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++) {
+            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
+            memcpy(t->dense.values + (t->model.tensors[side][p] - t->dense.values), model->tensors[side][p],
                    (size_t)shape.n_rows * shape.n_columns * sizeof(float));
         }
     }

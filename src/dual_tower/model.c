@@ -29,13 +29,13 @@ thr_status thr_dual_check(const thr_dual_config *config, thr_error *err) {
     return check_number("dimensions of products", config->n_products, 0, DIMS_MAX, err);
 }
 
-thr_part_shape thr_dual_part_shape(const thr_dual_model *model, thr_side side, size_t part) {
+thr_tensor_shape thr_dual_tensor_shape(const thr_dual_model *model, thr_side side, size_t tensor) {
     static const char *const names[] = {"hidden.weight", "hidden.bias", "output.weight", "output.bias",
                                         "product.weight"};
     const thr_dual_config *config = &model->config;
-    thr_part_shape shape = {.n_rows = 1};
-    (void)snprintf(shape.name, sizeof shape.name, "%s", names[part]);
-    switch ((thr_dual_part)part) {
+    thr_tensor_shape shape = {.n_rows = 1};
+    (void)snprintf(shape.name, sizeof shape.name, "%s", names[tensor]);
+    switch ((thr_dual_tensor)tensor) {
     case THR_DUAL_HIDDEN_WEIGHT:
         shape.n_rows = (uint32_t)thr_dual_n_inputs(model, side);
         shape.n_columns = config->n_hidden;
@@ -126,12 +126,12 @@ static thr_status make_room(thr_context *context, const thr_dual_model *model, t
 
 thr_dual_layers thr_dual_layers_of(const thr_dual_model *model, thr_side side) {
     const thr_dual_config *config = &model->config;
-    const float *const *parts = model->parts[side];
+    const float *const *tensors = model->tensors[side];
     const size_t n_inputs = thr_dual_n_inputs(model, side);
     return (thr_dual_layers){
-        .hidden = {parts[THR_DUAL_HIDDEN_WEIGHT], parts[THR_DUAL_HIDDEN_BIAS], n_inputs, config->n_hidden},
-        .output = {parts[THR_DUAL_OUTPUT_WEIGHT], parts[THR_DUAL_OUTPUT_BIAS], config->n_hidden, config->n_dims},
-        .product = {parts[THR_DUAL_PRODUCT_WEIGHT], NULL, n_inputs, config->n_products}};
+        .hidden = {tensors[THR_DUAL_HIDDEN_WEIGHT], tensors[THR_DUAL_HIDDEN_BIAS], n_inputs, config->n_hidden},
+        .output = {tensors[THR_DUAL_OUTPUT_WEIGHT], tensors[THR_DUAL_OUTPUT_BIAS], config->n_hidden, config->n_dims},
+        .product = {tensors[THR_DUAL_PRODUCT_WEIGHT], NULL, n_inputs, config->n_products}};
 }
 
 thr_status thr_dual_forward(thr_context *context, const thr_dual_model *model, thr_side side, const thr_dual_bags *bags,

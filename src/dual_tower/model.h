@@ -19,20 +19,20 @@
 #include "dual_tower/vocabulary.h"
 
 /* The dense parameters of a side, by number. */
-typedef enum thr_dual_part {
+typedef enum thr_dual_tensor {
     THR_DUAL_HIDDEN_WEIGHT, /* W: fields * n_embedding x n_hidden */
     THR_DUAL_HIDDEN_BIAS,
     THR_DUAL_OUTPUT_WEIGHT, /* W': n_hidden x n_dims */
     THR_DUAL_OUTPUT_BIAS,
     THR_DUAL_PRODUCT_WEIGHT, /* P: fields * n_embedding x n_products; last, because models without IPNN lack it */
-    THR_DUAL_N_PARTS
-} thr_dual_part;
+    THR_DUAL_N_TENSORS
+} thr_dual_tensor;
 
 typedef struct thr_dual_model {
     thr_dual_config config;
     thr_dual_vocabulary words[THR_N_SIDES]; /* owned by the trainer or by the open model */
     const float *embeddings[THR_N_SIDES];   /* words x n_embedding */
-    const float *parts[THR_N_SIDES][THR_DUAL_N_PARTS];
+    const float *tensors[THR_N_SIDES][THR_DUAL_N_TENSORS];
     const float *hit_words, *hit_fields; /* weights of users' words and of their fields; NULL without hits */
 } thr_dual_model;
 
@@ -42,8 +42,8 @@ thr_status thr_dual_check(const thr_dual_config *config, thr_error *err);
 static inline uint32_t thr_dual_n_vector(const thr_dual_config *config) {
     return config->n_dims + config->n_products;
 }
-static inline size_t thr_dual_n_parts(const thr_dual_config *config) {
-    return config->n_products != 0 ? THR_DUAL_N_PARTS : THR_DUAL_PRODUCT_WEIGHT;
+static inline size_t thr_dual_n_tensors(const thr_dual_config *config) {
+    return config->n_products != 0 ? THR_DUAL_N_TENSORS : THR_DUAL_PRODUCT_WEIGHT;
 }
 /* The length of c: all of a side's fields. */
 static inline size_t thr_dual_n_inputs(const thr_dual_model *model, thr_side side) {
@@ -55,7 +55,7 @@ typedef struct thr_dual_layers {
 } thr_dual_layers;
 thr_dual_layers thr_dual_layers_of(const thr_dual_model *model, thr_side side);
 
-thr_part_shape thr_dual_part_shape(const thr_dual_model *model, thr_side side, size_t part);
+thr_tensor_shape thr_dual_tensor_shape(const thr_dual_model *model, thr_side side, size_t tensor);
 
 /* ------------------------------------------------------------------------------------------------ examples */
 

@@ -25,9 +25,9 @@ static void fill_image(const void *source, thr_model_image *image) {
         thr_training_image_add_tensor(image, sides[side], "words", THR_DTYPE_U8, words->text, 1, words->n_text);
         thr_training_image_add_tensor(image, sides[side], "embeddings", THR_DTYPE_F32, model->embeddings[side],
                                       thr_dual_n_words(words), config->n_embedding);
-        for (size_t p = 0; p < thr_dual_n_parts(config); p++) {
-            const thr_part_shape shape = thr_dual_part_shape(model, side, p);
-            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->parts[side][p],
+        for (size_t p = 0; p < thr_dual_n_tensors(config); p++) {
+            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
+            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->tensors[side][p],
                                           shape.n_rows, shape.n_columns);
         }
     }
@@ -60,18 +60,18 @@ static thr_status read_words(thr_context *context, const thr_tensors *tensors, c
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_dual_model *model, thr_error *err) {
     const thr_dual_config *config = &model->config;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        const thr_part_shape embeddings = {"embeddings", thr_dual_n_words(&model->words[side]), config->n_embedding};
+        const thr_tensor_shape embeddings = {"embeddings", thr_dual_n_words(&model->words[side]), config->n_embedding};
         THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &embeddings, &model->embeddings[side], err));
-        for (size_t p = 0; p < thr_dual_n_parts(config); p++) {
-            const thr_part_shape shape = thr_dual_part_shape(model, side, p);
-            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->parts[side][p], err));
+        for (size_t p = 0; p < thr_dual_n_tensors(config); p++) {
+            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
+            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->tensors[side][p], err));
         }
     }
     if (!config->hits)
         return THR_OK;
     const thr_dual_vocabulary *words = &model->words[THR_SIDE_QUERY];
-    const thr_part_shape of_words = {"words", 1, thr_dual_n_words(words)};
-    const thr_part_shape of_fields = {"fields", 1, thr_dual_n_fields(words)};
+    const thr_tensor_shape of_words = {"words", 1, thr_dual_n_words(words)};
+    const thr_tensor_shape of_fields = {"fields", 1, thr_dual_n_fields(words)};
     THR_TRY(thr_training_image_read_floats(tensors, name, "hits", &of_words, &model->hit_words, err));
     return thr_training_image_read_floats(tensors, name, "hits", &of_fields, &model->hit_fields, err);
 }

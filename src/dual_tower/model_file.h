@@ -3,7 +3,7 @@
  * model_file.h - dual towers as safetensors.
  *
  * Tensors: query.words and item.words (u8, each word ends with a line feed), query.embeddings and item.embeddings (f32,
- * words x n_embedding), each side's parts, such as "query.hidden.weight" (f32), and hits.words and hits.fields (f32).
+ * words x n_embedding), each side's tensors, such as "query.hidden.weight" (f32), and hits.words and hits.fields (f32).
  * training/model_image.h has the metadata. Opening a model reads all of it and verifies the fingerprint.
  */
 #ifndef THR_DUAL_TOWER_MODEL_FILE_H

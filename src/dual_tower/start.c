@@ -89,7 +89,7 @@ static thr_status choose_words(thr_dual_trainer *t, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ weights */
 
-/* Allocate weights, gradients and the optimisers' state; the model's parts are views of them. */
+/* Allocate weights, gradients and the optimisers' state; the model's tensors are views of them. */
 static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
     thr_dual_model *model = &t->model;
     size_t n_dense = 0, at = 0;
@@ -97,15 +97,15 @@ static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
         const size_t n_table = (size_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
         THR_TRY(thr_training_weights_make(t->context, n_table, false, &t->tables[side], err));
         model->embeddings[side] = t->tables[side].values;
-        for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++)
-            n_dense += thr_training_part_floats(thr_dual_part_shape(model, side, p));
+        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++)
+            n_dense += thr_training_tensor_floats(thr_dual_tensor_shape(model, side, p));
     }
     THR_TRY(thr_training_weights_make(t->context, n_dense, true, &t->dense, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
-            model->parts[side][p] = t->dense.values + at;
-            t->d_parts[side][p] = t->dense.gradients + at;
-            at += thr_training_part_floats(thr_dual_part_shape(model, side, p));
+        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++) {
+            model->tensors[side][p] = t->dense.values + at;
+            t->d_tensors[side][p] = t->dense.gradients + at;
+            at += thr_training_tensor_floats(thr_dual_tensor_shape(model, side, p));
         }
     if (!model->config.hits)
         return THR_OK;
@@ -137,11 +137,11 @@ static void draw_weights(thr_dual_trainer *t) {
         thr_training_weights_draw(&rng, EMBEDDING_LIMIT, t->tables[side].values, t->tables[side].n);
         if (optimiser.kind == THR_OPTIMISER_FTRL)
             place(&optimiser, t->tables[side].values, t->tables[side].slots[0], t->tables[side].n);
-        for (size_t p = 0; p < thr_dual_n_parts(&t->model.config); p++) {
-            const thr_part_shape shape = thr_dual_part_shape(&t->model, side, p);
+        for (size_t p = 0; p < thr_dual_n_tensors(&t->model.config); p++) {
+            const thr_tensor_shape shape = thr_dual_tensor_shape(&t->model, side, p);
             if (p != THR_DUAL_HIDDEN_BIAS && p != THR_DUAL_OUTPUT_BIAS)
                 thr_training_weights_draw(&rng, sqrt(6.0 / (shape.n_rows + shape.n_columns)),
-                                          t->dense.values + (t->model.parts[side][p] - t->dense.values),
+                                          t->dense.values + (t->model.tensors[side][p] - t->dense.values),
                                           (size_t)shape.n_rows * shape.n_columns);
         }
     }

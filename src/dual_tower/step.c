@@ -60,8 +60,8 @@ thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer) {
 static size_t most_scratch(const thr_dual_trainer *t) {
     size_t most = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_dual_n_parts(&t->model.config); p++) {
-            const thr_part_shape shape = thr_dual_part_shape(&t->model, side, p);
+        for (size_t p = 0; p < thr_dual_n_tensors(&t->model.config); p++) {
+            const thr_tensor_shape shape = thr_dual_tensor_shape(&t->model, side, p);
             const size_t n = thr_nn_dense_scratch(shape.n_rows, shape.n_columns);
             most = n > most ? n : most;
         }
@@ -94,21 +94,21 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
 static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const float *d_vectors, float *d_inputs) {
     thr_context *context = t->context;
     const thr_dual_config *config = &t->model.config;
-    float *const *d_parts = t->d_parts[side];
+    float *const *d_tensors = t->d_tensors[side];
     const thr_dual_pass *pass = &t->scores.passes[side];
     thr_dual_back *b = &t->back;
     const size_t n_vector = thr_dual_n_vector(config);
     const thr_dual_layers layers = thr_dual_layers_of(&t->model, side);
     const thr_dense_gradients to_hidden = {.d_x = b->d_hidden,
-                                           .d_weights = d_parts[THR_DUAL_OUTPUT_WEIGHT],
-                                           .d_bias = d_parts[THR_DUAL_OUTPUT_BIAS],
+                                           .d_weights = d_tensors[THR_DUAL_OUTPUT_WEIGHT],
+                                           .d_bias = d_tensors[THR_DUAL_OUTPUT_BIAS],
                                            .scratch = b->scratch};
     const thr_dense_gradients to_inputs = {.d_x = d_inputs,
-                                           .d_weights = d_parts[THR_DUAL_HIDDEN_WEIGHT],
-                                           .d_bias = d_parts[THR_DUAL_HIDDEN_BIAS],
+                                           .d_weights = d_tensors[THR_DUAL_HIDDEN_WEIGHT],
+                                           .d_bias = d_tensors[THR_DUAL_HIDDEN_BIAS],
                                            .scratch = b->scratch};
     const thr_dense_gradients of_products = {
-        .d_x = d_inputs, .add_to_d_x = true, .d_weights = d_parts[THR_DUAL_PRODUCT_WEIGHT], .scratch = b->scratch};
+        .d_x = d_inputs, .add_to_d_x = true, .d_weights = d_tensors[THR_DUAL_PRODUCT_WEIGHT], .scratch = b->scratch};
     for (size_t i = 0; i < n; i++) {
         memcpy(b->d_outputs + i * config->n_dims, d_vectors + i * n_vector, config->n_dims * sizeof(float));
         if (config->n_products != 0)

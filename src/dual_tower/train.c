@@ -75,7 +75,7 @@ static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_er
 }
 
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
-    return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_auc, err);
+    return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_quality, err);
 }
 
 static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
@@ -109,7 +109,7 @@ static thr_dual_report report_of(const thr_dual_trainer *trainer) {
                              .best_epoch = (uint32_t)state->best_epoch,
                              .loss = state->best_loss,
                              .valid_loss = state->best_valid_loss,
-                             .valid_gauc = state->best_auc,
+                             .valid_gauc = state->best_quality,
                              .requests_per_second = thr_training_speed(state)};
 }
 

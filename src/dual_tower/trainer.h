@@ -36,8 +36,8 @@ typedef struct thr_dual_trainer {
     /* The model, and the weights it is a view of. */
     thr_dual_model model;
     thr_weights tables[THR_N_SIDES], dense;
-    float *d_parts[THR_N_SIDES][THR_DUAL_N_PARTS]; /* views of dense.gradients */
-    thr_weights hits;                              /* of words, then of fields */
+    float *d_tensors[THR_N_SIDES][THR_DUAL_N_TENSORS]; /* views of dense.gradients */
+    thr_weights hits;                                  /* of words, then of fields */
     thr_dual_scores scores;
     thr_dual_back back;
     thr_training_state state;
@@ -68,7 +68,7 @@ thr_optimiser thr_dual_table_optimiser(const thr_dual_trainer *trainer);
 thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer);
 
 /*
- * The mean loss of the requests and its gradient by all dense parts (d_parts) and by c of both sides. Changes no
+ * The mean loss of the requests and its gradient by all dense tensors (d_tensors) and by c of both sides. Changes no
  * weights. THR_OK or THR_ENOMEM.
  */
 thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers, size_t n, double *loss,

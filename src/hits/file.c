@@ -11,9 +11,9 @@
 #include "lists/validate.h"
 
 static const char *const section_names[THR_HITS_LAST + 1] = {
-    "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
-    "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
-    "id order", "names",      "words",    "model", "multipliers",   "offsets", "refs"};
+    "?",        "elements",      "features", "sizes", "entries",           "forms",   "begins", "stretches",
+    "windows",  "stretch sizes", "ids",      "runs",  "bitmap containers", "bitmaps", "rows",   "item ids",
+    "id order", "names",         "words",    "model", "multipliers",       "offsets", "refs"};
 
 const thr_file_kind thr_hits_kind = {.magic = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1},
                                      .oldest = THR_HITS_FORMAT,
@@ -51,12 +51,12 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         [THR_HITS_ENTRIES] = {n_lists + 1, 4, 0, false},
         [THR_HITS_FORMS] = {h->n_entries, 1, 0, false},
         [THR_HITS_BEGINS] = {h->n_entries, 4, 0, false},
-        [THR_HITS_PARTS] = {h->n_entries + UINT64_C(1), 4, THR_HITS_HAS_PARTS, false},
-        [THR_HITS_WINDOWS] = {h->n_parts, 1, 0, false},
-        [THR_HITS_PART_SIZES] = {h->n_parts, 2, 0, false},
+        [THR_HITS_STRETCHES] = {h->n_entries + UINT64_C(1), 4, THR_HITS_HAS_STRETCHES, false},
+        [THR_HITS_WINDOWS] = {h->n_stretches, 1, 0, false},
+        [THR_HITS_STRETCH_SIZES] = {h->n_stretches, 2, 0, false},
         [THR_HITS_IDS] = {n_elements[THR_LISTS_IDS], 2, 0, false},
         [THR_HITS_RUNS] = {n_elements[THR_LISTS_RUNS], 4, 0, false},
-        [THR_HITS_BITMAP_BLOCKS] = {n_elements[THR_LISTS_BITMAPS], 1, 0, false},
+        [THR_HITS_BITMAP_CONTAINERS] = {n_elements[THR_LISTS_BITMAPS], 1, 0, false},
         [THR_HITS_BITMAPS] = {n_elements[THR_LISTS_BITMAPS], 32, 0, false},
         [THR_HITS_ROWS] = {n, 4, THR_HITS_HAS_ROWS, false},
         [THR_HITS_ITEM_IDS] = {n, 8, THR_HITS_HAS_IDS, false},
@@ -91,9 +91,9 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
                (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
                (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
                (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (l->features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
-               (l->entry_parts != NULL ? THR_HITS_HAS_PARTS : 0u),
+               (l->entry_stretches != NULL ? THR_HITS_HAS_STRETCHES : 0u),
         .order = c->order,
-        .n_parts = l->n_parts,
+        .n_stretches = l->n_stretches,
         .n_postings = l->n_postings};
     const uint32_t elements[] = {l->n_elements[0], l->n_elements[1], l->n_elements[2], l->n_lists};
     const thr_section_data sections[THR_HITS_LAST + 1] = {
@@ -103,12 +103,12 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
         [THR_HITS_ENTRIES] = {.data = l->first_entries},
         [THR_HITS_FORMS] = {.data = l->entry_forms},
         [THR_HITS_BEGINS] = {.data = l->entry_begins},
-        [THR_HITS_PARTS] = {.data = l->entry_parts},
-        [THR_HITS_WINDOWS] = {.data = l->part_windows},
-        [THR_HITS_PART_SIZES] = {.data = l->part_sizes},
+        [THR_HITS_STRETCHES] = {.data = l->entry_stretches},
+        [THR_HITS_WINDOWS] = {.data = l->stretch_windows},
+        [THR_HITS_STRETCH_SIZES] = {.data = l->stretch_sizes},
         [THR_HITS_IDS] = {.data = l->ids},
         [THR_HITS_RUNS] = {.data = l->runs},
-        [THR_HITS_BITMAP_BLOCKS] = {.data = l->bitmap_blocks},
+        [THR_HITS_BITMAP_CONTAINERS] = {.data = l->bitmap_containers},
         [THR_HITS_BITMAPS] = {.data = l->bitmaps},
         [THR_HITS_ROWS] = {.data = c->rows},
         [THR_HITS_ITEM_IDS] = {.data = c->ids},
@@ -148,7 +148,7 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
                            .n_features = h->n_features,
                            .n_lists = n_elements[N_LISTS],
                            .n_entries = h->n_entries,
-                           .n_parts = h->n_parts,
+                           .n_stretches = h->n_stretches,
                            .n_postings = h->n_postings,
                            .features = thr_section_file_at(file, THR_HITS_FEATURES),
                            .refs = thr_section_file_at(file, THR_HITS_REFS),
@@ -156,12 +156,12 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
                            .first_entries = thr_section_file_at(file, THR_HITS_ENTRIES),
                            .entry_forms = thr_section_file_at(file, THR_HITS_FORMS),
                            .entry_begins = thr_section_file_at(file, THR_HITS_BEGINS),
-                           .entry_parts = thr_section_file_at(file, THR_HITS_PARTS),
-                           .part_windows = thr_section_file_at(file, THR_HITS_WINDOWS),
-                           .part_sizes = thr_section_file_at(file, THR_HITS_PART_SIZES),
+                           .entry_stretches = thr_section_file_at(file, THR_HITS_STRETCHES),
+                           .stretch_windows = thr_section_file_at(file, THR_HITS_WINDOWS),
+                           .stretch_sizes = thr_section_file_at(file, THR_HITS_STRETCH_SIZES),
                            .ids = thr_section_file_at(file, THR_HITS_IDS),
                            .runs = thr_section_file_at(file, THR_HITS_RUNS),
-                           .bitmap_blocks = thr_section_file_at(file, THR_HITS_BITMAP_BLOCKS),
+                           .bitmap_containers = thr_section_file_at(file, THR_HITS_BITMAP_CONTAINERS),
                            .bitmaps = thr_section_file_at(file, THR_HITS_BITMAPS)};
     memcpy(c->lists.n_elements, n_elements, sizeof c->lists.n_elements);
     c->order = h->order;

@@ -17,28 +17,28 @@
 enum { THR_HITS_FORMAT = 2 };
 
 typedef enum thr_hits_section {
-    THR_HITS_ELEMENTS = 1,       /* u32, elements of each form, then the number of lists */
-    THR_HITS_FEATURES = 2,       /* u32, ascending; if absent: 0, 1, 2, ... */
-    THR_HITS_SIZES = 3,          /* u32 per list: its items */
-    THR_HITS_ENTRIES = 4,        /* u32 per list and one more: its first entry */
-    THR_HITS_FORMS = 5,          /* u8 per entry */
-    THR_HITS_BEGINS = 6,         /* u32 per entry: its first element */
-    THR_HITS_PARTS = 7,          /* u32 per entry and one more: its first part; if absent: one part each */
-    THR_HITS_WINDOWS = 8,        /* u8 per part */
-    THR_HITS_PART_SIZES = 9,     /* u16 per part, less one */
-    THR_HITS_IDS = 10,           /* u16 */
-    THR_HITS_RUNS = 11,          /* u16, two per run */
-    THR_HITS_BITMAP_BLOCKS = 12, /* u8 */
-    THR_HITS_BITMAPS = 13,       /* 32 bytes each */
-    THR_HITS_ROWS = 14,          /* u32 per place */
-    THR_HITS_ITEM_IDS = 15,      /* u64 per row */
-    THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
-    THR_HITS_NAMES = 17,         /* of rows: u64 offsets, one more than names, then the names, each with a zero byte */
-    THR_HITS_WORDS = 18,         /* of features, which are then 0, 1, 2, ...; ascending, stored like names */
-    THR_HITS_MODEL = 19,         /* u64, fingerprint of the model that makes the queries' weights */
-    THR_HITS_MULTIPLIERS = 20,   /* f32 per row, finite */
-    THR_HITS_OFFSETS = 21,       /* likewise */
-    THR_HITS_REFS = 22           /* u32 per feature: its list, or 2^31 + the only place that has it */
+    THR_HITS_ELEMENTS = 1,           /* u32, elements of each form, then the number of lists */
+    THR_HITS_FEATURES = 2,           /* u32, ascending; if absent: 0, 1, 2, ... */
+    THR_HITS_SIZES = 3,              /* u32 per list: its items */
+    THR_HITS_ENTRIES = 4,            /* u32 per list and one more: its first entry */
+    THR_HITS_FORMS = 5,              /* u8 per entry */
+    THR_HITS_BEGINS = 6,             /* u32 per entry: its first element */
+    THR_HITS_STRETCHES = 7,          /* u32 per entry and one more: its first stretch; if absent: one stretch each */
+    THR_HITS_WINDOWS = 8,            /* u8 per stretch */
+    THR_HITS_STRETCH_SIZES = 9,      /* u16 per stretch, less one */
+    THR_HITS_IDS = 10,               /* u16 */
+    THR_HITS_RUNS = 11,              /* u16, two per run */
+    THR_HITS_BITMAP_CONTAINERS = 12, /* u8 */
+    THR_HITS_BITMAPS = 13,           /* 32 bytes each */
+    THR_HITS_ROWS = 14,              /* u32 per place */
+    THR_HITS_ITEM_IDS = 15,          /* u64 per row */
+    THR_HITS_ID_ORDER = 16,          /* u32, the rows by ascending id */
+    THR_HITS_NAMES = 17,       /* of rows: u64 offsets, one more than names, then the names, each with a zero byte */
+    THR_HITS_WORDS = 18,       /* of features, which are then 0, 1, 2, ...; ascending, stored like names */
+    THR_HITS_MODEL = 19,       /* u64, fingerprint of the model that makes the queries' weights */
+    THR_HITS_MULTIPLIERS = 20, /* f32 per row, finite */
+    THR_HITS_OFFSETS = 21,     /* likewise */
+    THR_HITS_REFS = 22         /* u32 per feature: its list, or 2^31 + the only place that has it */
 } thr_hits_section;
 
 enum { THR_HITS_LAST = THR_HITS_REFS };
@@ -47,7 +47,7 @@ _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a
 
 typedef struct thr_hits_header {
     uint8_t magic[8];
-    uint32_t version, n_items, n_features, n_entries, has, order, n_sections, n_parts;
+    uint32_t version, n_items, n_features, n_entries, has, order, n_sections, n_stretches;
     uint64_t table_offset, n_postings, checksum;
 } thr_hits_header;
 
@@ -63,7 +63,7 @@ enum {
     THR_HITS_HAS_MULTIPLIERS = 32,
     THR_HITS_HAS_OFFSETS = 64,
     THR_HITS_HAS_FEATURES = 128,
-    THR_HITS_HAS_PARTS = 256,
+    THR_HITS_HAS_STRETCHES = 256,
     THR_HITS_HAS_ALL = 511
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compress.c - builds posting lists: transposes the items' features (lists/transpose), cuts every feature's items into
- * blocks, chooses a form for each block, and writes them.
+ * containers, chooses a form for each container, and writes them.
  *
  * Each thread takes whole pieces of features. A first pass counts the elements of every piece; prefix sums of the
  * counts give the positions; a second pass, the same code, writes. So the result does not depend on the threads.
@@ -16,26 +16,29 @@
 
 enum {
     PIECE_POSTINGS = 1 << 16,
-    BITMAP_LEAST = 24, /* from this many items of a block a bitmap is read faster than ids; it is smaller from 17 on */
-    MOST_RUNS = 4,     /* of a block in runs, ... */
-    RUN_LEAST = 4      /* ... if they have this many items on average */
+    BITMAP_LEAST =
+        24,        /* from this many items of a container a bitmap is read faster than ids; it is smaller from 17 on */
+    MOST_RUNS = 4, /* of a container in runs, ... */
+    RUN_LEAST = 4  /* ... if they have this many items on average */
 };
 
-/* ------------------------------------------------------------------------------------------------ blocks */
+/* ------------------------------------------------------------------------------------------------ containers */
 
-/* One block of a feature: the places of its items, without repetitions. */
-typedef struct block {
+/* One container of a feature: the places of its items, without repetitions. */
+typedef struct container {
     uint32_t number, n, n_runs;
-    uint8_t places[THR_LISTS_BLOCK];
-} block;
+    uint8_t places[THR_LISTS_CONTAINER];
+} container;
 
-/* Read the block that begins at items[*at], and advance *at past it. Return how many items repeat the one before. */
-static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, block *b) {
+/*
+ * Read the container that begins at items[*at], and advance *at past it. Return how many items repeat the one before.
+ */
+static uint64_t take_container(const uint32_t *items, uint64_t n, uint64_t *at, container *b) {
     const uint64_t first = *at;
-    b->number = items[first] / THR_LISTS_BLOCK;
+    b->number = items[first] / THR_LISTS_CONTAINER;
     b->n = b->n_runs = 0;
-    for (; *at < n && items[*at] / THR_LISTS_BLOCK == b->number; ++*at) {
-        const uint8_t place = (uint8_t)(items[*at] % THR_LISTS_BLOCK);
+    for (; *at < n && items[*at] / THR_LISTS_CONTAINER == b->number; ++*at) {
+        const uint8_t place = (uint8_t)(items[*at] % THR_LISTS_CONTAINER);
         if (b->n > 0 && b->places[b->n - 1] == place)
             continue;
         b->n_runs += b->n == 0 || b->places[b->n - 1] + 1 != place;
@@ -44,7 +47,7 @@ static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, bloc
     return *at - first - b->n;
 }
 
-static thr_lists_form choose_form(const block *b) {
+static thr_lists_form choose_form(const container *b) {
     if (b->n_runs <= MOST_RUNS && b->n >= RUN_LEAST * b->n_runs)
         return THR_LISTS_RUNS;
     return b->n >= BITMAP_LEAST ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
@@ -55,7 +58,7 @@ static thr_lists_form choose_form(const block *b) {
 /* Counts in the first pass, positions in the second. */
 typedef struct tally {
     uint64_t elements[THR_LISTS_N_FORMS];
-    uint64_t lists, entries, parts, postings, repeated;
+    uint64_t lists, entries, stretches, postings, repeated;
 } tally;
 
 typedef struct piece {
@@ -70,15 +73,15 @@ typedef struct build {
     size_t n_pieces;
     bool writing;
     /* The arrays of the view, writable. */
-    uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_parts;
-    uint16_t *part_sizes, *ids, *runs;
-    uint8_t *entry_forms, *part_windows, *bitmap_blocks, *bitmaps;
+    uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_stretches;
+    uint16_t *stretch_sizes, *ids, *runs;
+    uint8_t *entry_forms, *stretch_windows, *bitmap_containers, *bitmaps;
 } build;
 
-/* The parts of one feature in one form, while its blocks are processed. */
+/* The stretches of one feature in one form, while its containers are processed. */
 typedef struct open_entry {
     uint64_t begin, n; /* elements */
-    uint32_t n_parts;
+    uint32_t n_stretches;
     uint32_t last_end; /* of the last run: the place after its end, in its window */
     uint8_t windows[THR_LISTS_MAX_WINDOWS];
     uint16_t sizes[THR_LISTS_MAX_WINDOWS];
@@ -86,33 +89,33 @@ typedef struct open_entry {
 
 /* Append an element in a window; return its position. */
 static uint64_t add_element(open_entry *e, uint32_t window) {
-    if (e->n_parts == 0 || e->windows[e->n_parts - 1] != window) {
-        e->windows[e->n_parts] = (uint8_t)window;
-        e->sizes[e->n_parts++] = 0;
+    if (e->n_stretches == 0 || e->windows[e->n_stretches - 1] != window) {
+        e->windows[e->n_stretches] = (uint8_t)window;
+        e->sizes[e->n_stretches++] = 0;
         e->last_end = 0;
     } else {
-        e->sizes[e->n_parts - 1]++;
+        e->sizes[e->n_stretches - 1]++;
     }
     return e->begin + e->n++;
 }
 
-static void put_ids(const build *w, const block *b, uint32_t first, open_entry *e) {
+static void put_ids(const build *w, const container *b, uint32_t first, open_entry *e) {
     for (uint32_t i = 0; i < b->n; i++) {
-        const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+        const uint64_t at = add_element(e, b->number / THR_LISTS_CONTAINERS);
         if (w->writing)
             w->ids[at] = (uint16_t)(first + b->places[i]);
     }
 }
 
 /* A run that begins where the last one ended extends that one. */
-static void put_runs(const build *w, const block *b, uint32_t first, open_entry *e) {
-    const uint32_t window = b->number / THR_LISTS_BLOCKS;
+static void put_runs(const build *w, const container *b, uint32_t first, open_entry *e) {
+    const uint32_t window = b->number / THR_LISTS_CONTAINERS;
     for (uint32_t i = 0, end; i < b->n; i = end) {
         for (end = i + 1; end < b->n && b->places[end] == b->places[end - 1] + 1;)
             end++;
         const uint32_t start = first + b->places[i];
         const bool extends =
-            e->n_parts > 0 && e->windows[e->n_parts - 1] == window && e->last_end == start && start > 0;
+            e->n_stretches > 0 && e->windows[e->n_stretches - 1] == window && e->last_end == start && start > 0;
         const uint64_t at = extends ? e->begin + e->n - 1 : add_element(e, window);
         if (w->writing && !extends)
             w->runs[2 * at] = (uint16_t)start;
@@ -122,31 +125,31 @@ static void put_runs(const build *w, const block *b, uint32_t first, open_entry 
     }
 }
 
-static void put_bitmap(const build *w, const block *b, open_entry *e) {
-    const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+static void put_bitmap(const build *w, const container *b, open_entry *e) {
+    const uint64_t at = add_element(e, b->number / THR_LISTS_CONTAINERS);
     if (!w->writing)
         return;
     uint8_t *bitmap = w->bitmaps + at * THR_LISTS_BITMAP;
     memset(bitmap, 0, THR_LISTS_BITMAP);
     for (uint32_t i = 0; i < b->n; i++)
         bitmap[b->places[i] / 8] |= (uint8_t)(1u << b->places[i] % 8);
-    w->bitmap_blocks[at] = (uint8_t)(b->number % THR_LISTS_BLOCKS);
+    w->bitmap_containers[at] = (uint8_t)(b->number % THR_LISTS_CONTAINERS);
 }
 
-/* Write the parts as an entry, if there are any. */
+/* Write the stretches as an entry, if there are any. */
 static void close_entry(const build *w, tally *t, thr_lists_form form, const open_entry *e) {
     if (e->n == 0)
         return;
     if (w->writing) {
         w->entry_forms[t->entries] = (uint8_t)form;
         w->entry_begins[t->entries] = (uint32_t)e->begin;
-        if (w->lists->entry_parts != NULL)
-            w->entry_parts[t->entries] = (uint32_t)t->parts;
-        memcpy(w->part_windows + t->parts, e->windows, e->n_parts);
-        memcpy(w->part_sizes + t->parts, e->sizes, e->n_parts * sizeof *e->sizes);
+        if (w->lists->entry_stretches != NULL)
+            w->entry_stretches[t->entries] = (uint32_t)t->stretches;
+        memcpy(w->stretch_windows + t->stretches, e->windows, e->n_stretches);
+        memcpy(w->stretch_sizes + t->stretches, e->sizes, e->n_stretches * sizeof *e->sizes);
     }
     t->entries++;
-    t->parts += e->n_parts;
+    t->stretches += e->n_stretches;
     t->elements[form] += e->n;
 }
 
@@ -163,14 +166,14 @@ static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_L
     const uint32_t *items = w->sorted.items + w->sorted.starts[f];
     const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
     uint32_t size = 0;
-    block b;
+    container b;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
         open[form].begin = t->elements[form];
-        open[form].n = open[form].n_parts = 0;
+        open[form].n = open[form].n_stretches = 0;
     }
     for (uint64_t at = 0; at < n;) {
-        t->repeated += take_block(items, n, &at, &b);
-        const uint32_t first = b.number % THR_LISTS_BLOCKS * THR_LISTS_BLOCK;
+        t->repeated += take_container(items, n, &at, &b);
+        const uint32_t first = b.number % THR_LISTS_CONTAINERS * THR_LISTS_CONTAINER;
         const thr_lists_form form = choose_form(&b);
         if (form == THR_LISTS_IDS)
             put_ids(w, &b, first, &open[form]);
@@ -238,13 +241,13 @@ static thr_status position_pieces(build *w, tally *all, thr_error *err) {
         tally *t = &w->pieces[i].tally;
         accumulate(&t->lists, &all->lists);
         accumulate(&t->entries, &all->entries);
-        accumulate(&t->parts, &all->parts);
+        accumulate(&t->stretches, &all->stretches);
         accumulate(&t->postings, &all->postings);
         accumulate(&t->repeated, &all->repeated);
         for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
             accumulate(&t->elements[form], &all->elements[form]);
     }
-    bool fits = all->parts <= UINT32_MAX;
+    bool fits = all->stretches <= UINT32_MAX;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
         fits = fits && all->elements[form] <= UINT32_MAX;
         lists->n_elements[form] = (uint32_t)all->elements[form];
@@ -253,7 +256,7 @@ static thr_status position_pieces(build *w, tally *all, thr_error *err) {
         return thr_fail(err, THR_EINVAL, "more than 2^32 postings of one form: build the items in several files");
     lists->n_lists = (uint32_t)all->lists;
     lists->n_entries = (uint32_t)all->entries;
-    lists->n_parts = (uint32_t)all->parts;
+    lists->n_stretches = (uint32_t)all->stretches;
     lists->n_postings = all->postings;
     return THR_OK;
 }
@@ -263,15 +266,15 @@ static bool are_consecutive(const thr_postings *sorted) {
     return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
 }
 
-/* Allocate one block of memory for all arrays, and place the arrays of wide numbers first. */
+/* Allocate one container of memory for all arrays, and place the arrays of wide numbers first. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
     thr_lists *l = w->lists;
     const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;
     const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
-    const bool numbered = !are_consecutive(&w->sorted), several = l->n_parts > l->n_entries;
+    const bool numbered = !are_consecutive(&w->sorted), several = l->n_stretches > l->n_entries;
     const uint32_t none = 0;
     l->features = numbered ? &none : NULL; /* thr_lists_bytes only tests them for NULL */
-    l->entry_parts = several ? &none : NULL;
+    l->entry_stretches = several ? &none : NULL;
     THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
     l->bitmaps = w->bitmaps = *memory;
     w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
@@ -281,14 +284,14 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
     l->sizes = w->sizes = w->refs + n_features;
     l->first_entries = w->first_entries = w->sizes + n_lists;
     l->entry_begins = w->entry_begins = w->first_entries + n_lists + 1;
-    w->entry_parts = w->entry_begins + n_entries;
-    l->entry_parts = several ? w->entry_parts : NULL;
-    l->ids = w->ids = (uint16_t *)(void *)(w->entry_parts + (several ? n_entries + 1 : 0));
+    w->entry_stretches = w->entry_begins + n_entries;
+    l->entry_stretches = several ? w->entry_stretches : NULL;
+    l->ids = w->ids = (uint16_t *)(void *)(w->entry_stretches + (several ? n_entries + 1 : 0));
     l->runs = w->runs = w->ids + l->n_elements[THR_LISTS_IDS];
-    l->part_sizes = w->part_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
-    l->part_windows = w->part_windows = (uint8_t *)(void *)(w->part_sizes + l->n_parts);
-    l->entry_forms = w->entry_forms = w->part_windows + l->n_parts;
-    l->bitmap_blocks = w->bitmap_blocks = w->entry_forms + n_entries;
+    l->stretch_sizes = w->stretch_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
+    l->stretch_windows = w->stretch_windows = (uint8_t *)(void *)(w->stretch_sizes + l->n_stretches);
+    l->entry_forms = w->entry_forms = w->stretch_windows + l->n_stretches;
+    l->bitmap_containers = w->bitmap_containers = w->entry_forms + n_entries;
     return THR_OK;
 }
 
@@ -310,8 +313,8 @@ thr_status thr_lists_build(thr_context *context, const thr_item_features *items,
     w.writing = true;
     thr_parallel_for(context, w.n_pieces, run_piece, &w);
     w.first_entries[built->lists.n_lists] = built->lists.n_entries;
-    if (built->lists.entry_parts != NULL)
-        w.entry_parts[built->lists.n_entries] = built->lists.n_parts;
+    if (built->lists.entry_stretches != NULL)
+        w.entry_stretches[built->lists.n_entries] = built->lists.n_stretches;
     built->n_repeated = all.repeated;
 out:
     thr_lists_postings_free(context, &w.sorted);

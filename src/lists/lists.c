@@ -19,7 +19,7 @@ static void set_bit(uint64_t *words, uint32_t place) {
 }
 
 /* Set the bits of n elements from `at` on in the words of one window. */
-static void mark_part(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
+static void mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
     for (uint32_t i = at; i < at + n; i++) {
         if (form == THR_LISTS_IDS) {
             set_bit(words, lists->ids[i]);
@@ -27,11 +27,11 @@ static void mark_part(const thr_lists *lists, uint32_t form, uint32_t at, uint32
             for (uint32_t length = lists->runs[2 * (size_t)i + 1] + 1u, j = 0; j < length; j++)
                 set_bit(words, lists->runs[2 * (size_t)i] + j);
         } else {
-            uint64_t *block = words + (size_t)lists->bitmap_blocks[i] * (THR_LISTS_BLOCK / 64);
-            for (uint32_t word = 0; word < THR_LISTS_BLOCK / 64; word++) {
+            uint64_t *container = words + (size_t)lists->bitmap_containers[i] * (THR_LISTS_CONTAINER / 64);
+            for (uint32_t word = 0; word < THR_LISTS_CONTAINER / 64; word++) {
                 uint64_t more;
                 memcpy(&more, lists->bitmaps + (size_t)i * THR_LISTS_BITMAP + word * sizeof more, sizeof more);
-                block[word] |= more;
+                container[word] |= more;
             }
         }
     }
@@ -46,10 +46,10 @@ void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
-            const uint32_t n = lists->part_sizes[p] + 1u;
-            mark_part(lists, lists->entry_forms[e], at, n,
-                      words + (size_t)lists->part_windows[p] * (THR_LISTS_WINDOW / 64));
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
+            const uint32_t n = lists->stretch_sizes[p] + 1u;
+            mark_stretch(lists, lists->entry_forms[e], at, n,
+                         words + (size_t)lists->stretch_windows[p] * (THR_LISTS_WINDOW / 64));
             at += n;
         }
     }
@@ -71,9 +71,9 @@ static void take_element(const thr_lists *lists, uint32_t form, uint32_t i, uint
             take_place(lists, first + lists->runs[2 * (size_t)i] + j, items, n);
     } else {
         const uint8_t *bits = lists->bitmaps + (size_t)i * THR_LISTS_BITMAP;
-        for (uint32_t bit = 0; bit < THR_LISTS_BLOCK; bit++)
+        for (uint32_t bit = 0; bit < THR_LISTS_CONTAINER; bit++)
             if ((bits[bit / 8] >> bit % 8 & 1) != 0)
-                take_place(lists, first + lists->bitmap_blocks[i] * (uint32_t)THR_LISTS_BLOCK + bit, items, n);
+                take_place(lists, first + lists->bitmap_containers[i] * (uint32_t)THR_LISTS_CONTAINER + bit, items, n);
     }
 }
 
@@ -84,9 +84,9 @@ uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items) {
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++)
-            for (uint32_t end = at + lists->part_sizes[p] + 1u; at < end; at++)
-                take_element(lists, lists->entry_forms[e], at, lists->part_windows[p] * (uint32_t)THR_LISTS_WINDOW,
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++)
+            for (uint32_t end = at + lists->stretch_sizes[p] + 1u; at < end; at++)
+                take_element(lists, lists->entry_forms[e], at, lists->stretch_windows[p] * (uint32_t)THR_LISTS_WINDOW,
                              items, &n);
     }
     return n;
@@ -102,11 +102,11 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
-            const uint32_t n = lists->part_sizes[p] + 1u;
-            if (lists->part_windows[p] == item / THR_LISTS_WINDOW) {
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
+            const uint32_t n = lists->stretch_sizes[p] + 1u;
+            if (lists->stretch_windows[p] == item / THR_LISTS_WINDOW) {
                 uint64_t words[THR_LISTS_WINDOW / 64] = {0};
-                mark_part(lists, lists->entry_forms[e], at, n, words);
+                mark_stretch(lists, lists->entry_forms[e], at, n, words);
                 if ((words[place / 64] >> place % 64 & 1) != 0)
                     return true;
             }
@@ -124,12 +124,12 @@ uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *fil
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1) && found < enough;
-             p++) {
-            const uint64_t *allowed = filter + (size_t)lists->part_windows[p] * (THR_LISTS_WINDOW / 64);
-            const uint32_t n = lists->part_sizes[p] + 1u;
+        for (uint32_t p = thr_lists_first_stretch(lists, e);
+             p < thr_lists_first_stretch(lists, e + 1) && found < enough; p++) {
+            const uint64_t *allowed = filter + (size_t)lists->stretch_windows[p] * (THR_LISTS_WINDOW / 64);
+            const uint32_t n = lists->stretch_sizes[p] + 1u;
             uint64_t words[THR_LISTS_WINDOW / 64] = {0};
-            mark_part(lists, lists->entry_forms[e], at, n, words);
+            mark_stretch(lists, lists->entry_forms[e], at, n, words);
             for (uint32_t w = 0; w < THR_LISTS_WINDOW / 64; w++)
                 found += (uint64_t)__builtin_popcountll(words[w] & allowed[w]);
             at += n;
@@ -141,8 +141,8 @@ uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *fil
 uint64_t thr_lists_bytes(const thr_lists *lists) {
     const uint64_t n_features = lists->n_features, n_entries = lists->n_entries;
     const uint64_t directory = n_features * (lists->features == NULL ? 1 : 2) + 2 * (uint64_t)lists->n_lists + 1 +
-                               n_entries + (lists->entry_parts == NULL ? 0 : n_entries + 1);
-    return 4 * directory + n_entries + 3 * (uint64_t)lists->n_parts + 2 * (uint64_t)lists->n_elements[THR_LISTS_IDS] +
-           4 * (uint64_t)lists->n_elements[THR_LISTS_RUNS] +
+                               n_entries + (lists->entry_stretches == NULL ? 0 : n_entries + 1);
+    return 4 * directory + n_entries + 3 * (uint64_t)lists->n_stretches +
+           2 * (uint64_t)lists->n_elements[THR_LISTS_IDS] + 4 * (uint64_t)lists->n_elements[THR_LISTS_RUNS] +
            (1 + THR_LISTS_BITMAP) * (uint64_t)lists->n_elements[THR_LISTS_BITMAPS];
 }

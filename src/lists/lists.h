@@ -2,21 +2,22 @@
 /*
  * lists.h - compressed posting lists: which items have a feature (HitMatch 3.4).
  *
- * Items have numbers from 0, their *places*. Places are cut into windows of 65,536, and these into blocks of 256. The
- * items of a feature in one block are written in the form that is read and added up fastest:
+ * Items have numbers from 0, their *places*. Places are cut into windows of 65,536, and these into containers of 256.
+ * The items of a feature in one container are written in the form that is read and added up fastest:
  *
  *   ids      two bytes per item: its place in the window; for up to 23 scattered items
  *   runs     four bytes per run: its first place, and its length less one; for up to 4 runs of at least 4 items on
- *            average; a run may continue across blocks
- *   bitmaps  33 bytes: bit i of byte j is place 8 j + i of the block, and a byte has the block's number
+ *            average; a run may continue across containers
+ *   bitmaps  33 bytes: bit i of byte j is place 8 j + i of the container, and a byte has the container's number
  *
  * A feature of one item has no list: its reference is that item's place. The elements of a feature in one form are an
- * *entry*; the elements of an entry in one window are a *part*, which has their number and the window's. All elements
- * of a form are contiguous, ordered by feature, then by place, so a search reads each entry of its query once,
+ * *entry*; the elements of an entry in one window are a *stretch*, which has their number and the window's. All
+ * elements of a form are contiguous, ordered by feature, then by place, so a search reads each entry of its query once,
  * forwards.
  *
- * (The paper has blocks of 8-bit ids, grouped by their size. A list then is a stream for each size, and in a large
- * catalogue most blocks have one or two items, which need no more bytes than the block's number: docs/kernels.md.)
+ * (The paper has blocks of 256 items with 8-bit ids, grouped by their size. A list then is a stream for each size, and
+ * in a large catalogue most blocks have one or two items, which need no more bytes than the block's number:
+ * docs/kernels.md.)
  */
 #ifndef THR_LISTS_LISTS_H
 #define THR_LISTS_LISTS_H
@@ -25,17 +26,17 @@
 
 enum {
     THR_LISTS_WINDOW = 65536,
-    THR_LISTS_BLOCK = 256,
-    THR_LISTS_BLOCKS = THR_LISTS_WINDOW / THR_LISTS_BLOCK,
-    THR_LISTS_BITMAP = THR_LISTS_BLOCK / 8, /* bytes */
-    THR_LISTS_MAX_WINDOWS = 256             /* THR_HITS_MAX_ITEMS */
+    THR_LISTS_CONTAINER = 256,
+    THR_LISTS_CONTAINERS = THR_LISTS_WINDOW / THR_LISTS_CONTAINER,
+    THR_LISTS_BITMAP = THR_LISTS_CONTAINER / 8, /* bytes */
+    THR_LISTS_MAX_WINDOWS = 256                 /* THR_HITS_MAX_ITEMS */
 };
 
 typedef enum thr_lists_form { THR_LISTS_IDS, THR_LISTS_RUNS, THR_LISTS_BITMAPS, THR_LISTS_N_FORMS } thr_lists_form;
 
 /* A view of posting lists. Owns nothing. */
 typedef struct thr_lists {
-    uint32_t n_items, n_features, n_lists, n_entries, n_parts;
+    uint32_t n_items, n_features, n_lists, n_entries, n_stretches;
     uint64_t n_postings;      /* pairs of an item and a feature it has */
     const uint32_t *features; /* their numbers, ascending; NULL: 0, 1, 2, ... */
     /* per feature: the number of its list, or THR_LISTS_ONE + the place of its only item */
@@ -44,13 +45,14 @@ typedef struct thr_lists {
     const uint32_t *first_entries; /* list l has entries first_entries[l] to first_entries[l + 1] - 1, by form */
     const uint8_t *entry_forms;
     const uint32_t *entry_begins; /* per entry: its first element in its form */
-    const uint32_t *entry_parts;  /* entry e has parts entry_parts[e] to entry_parts[e + 1] - 1, by window; NULL: e */
-    const uint8_t *part_windows;
-    const uint16_t *part_sizes; /* elements, less one */
+    /* per entry and one more: its first stretch, by window; NULL: entry e has stretch e alone */
+    const uint32_t *entry_stretches;
+    const uint8_t *stretch_windows;
+    const uint16_t *stretch_sizes; /* elements, less one */
     uint32_t n_elements[THR_LISTS_N_FORMS];
     const uint16_t *ids;
     const uint16_t *runs; /* two per run */
-    const uint8_t *bitmap_blocks, *bitmaps;
+    const uint8_t *bitmap_containers, *bitmaps;
 } thr_lists;
 
 static inline uint32_t thr_lists_n_windows(const thr_lists *lists) {
@@ -82,9 +84,9 @@ static inline uint32_t thr_lists_size(const thr_lists *lists, uint32_t f) {
     return thr_lists_only(lists, f, &item) ? 1 : lists->sizes[lists->refs[f]];
 }
 
-/* Entry e has parts from thr_lists_first_part(lists, e) to thr_lists_first_part(lists, e + 1) - 1. */
-static inline uint32_t thr_lists_first_part(const thr_lists *lists, uint32_t e) {
-    return lists->entry_parts == NULL ? e : lists->entry_parts[e];
+/* Entry e has stretches from thr_lists_first_stretch(lists, e) to thr_lists_first_stretch(lists, e + 1) - 1. */
+static inline uint32_t thr_lists_first_stretch(const thr_lists *lists, uint32_t e) {
+    return lists->entry_stretches == NULL ? e : lists->entry_stretches[e];
 }
 
 /* The index of the feature with this number, or lists->n_features if there is none. Binary search. */

@@ -73,14 +73,15 @@ static void sort_singles(thr_lists_query *query) {
 
 static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_lists_query *query, thr_error *err) {
     const thr_lists *lists = query->lists;
-    const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_part(lists, entry);
+    const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_stretch(lists, entry);
     THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form] + 1,
                      sizeof *query->streams[form], "a query", err));
-    query->streams[form][query->n[form]++] = (thr_hit_stream){.windows = lists->part_windows + first,
-                                                              .sizes = lists->part_sizes + first,
-                                                              .n_parts = thr_lists_first_part(lists, entry + 1) - first,
-                                                              .begin = lists->entry_begins[entry],
-                                                              .weight = weight};
+    query->streams[form][query->n[form]++] =
+        (thr_hit_stream){.windows = lists->stretch_windows + first,
+                         .sizes = lists->stretch_sizes + first,
+                         .n_stretches = thr_lists_first_stretch(lists, entry + 1) - first,
+                         .begin = lists->entry_begins[entry],
+                         .weight = weight};
     return THR_OK;
 }
 
@@ -135,10 +136,10 @@ void thr_lists_query_free(thr_context *context, thr_lists_query *query) {
  * Return the number of elements that a stream has in a window, the first of them in *first, and advance the cursor past
  * them.
  */
-static inline uint32_t take_part(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
-    if (c->part == s->n_parts || s->windows[c->part] != window)
+static inline uint32_t take_stretch(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
+    if (c->stretch == s->n_stretches || s->windows[c->stretch] != window)
         return 0;
-    const uint32_t n = s->sizes[c->part++] + 1u;
+    const uint32_t n = s->sizes[c->stretch++] + 1u;
     *first = c->element;
     c->element += n;
     return n;
@@ -164,7 +165,7 @@ static void add_all_ids(const thr_lists_query *query, thr_hit_cursor *cursors, u
     for (size_t i = 0; i < query->n[THR_LISTS_IDS]; i++) {
         const thr_hit_stream *s = &query->streams[THR_LISTS_IDS][i];
         uint32_t first = 0;
-        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         __builtin_prefetch(query->lists->ids +
                            /* prefetch the next window: hardware prefetchers do not follow so many streams */
                            cursors[i].element);
@@ -177,69 +178,69 @@ static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *quer
     for (size_t i = 0; i < query->n[THR_LISTS_RUNS]; i++) {
         const thr_hit_stream *s = &query->streams[THR_LISTS_RUNS][i];
         uint32_t first = 0;
-        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         const uint16_t *runs = query->lists->runs + 2 * (size_t)first;
         for (uint32_t run = 0; run < n; run++)
             kernels->add_run(sums + runs[2 * run], runs[2 * run + 1] + (size_t)1, s->weight);
     }
 }
 
-/* Elements handled at once; blocks prefetched ahead; the block number after a stream's last. */
-enum { AT_ONCE = 64, AHEAD = 8, NO_BLOCK = THR_LISTS_BLOCKS };
+/* Elements handled at once; containers prefetched ahead; the container number after a stream's last. */
+enum { AT_ONCE = 64, AHEAD = 8, NO_CONTAINER = THR_LISTS_CONTAINERS };
 
-typedef struct bitmap_parts {
-    const uint8_t *blocks[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next block of each stream */
-    /* number of that block, or NO_BLOCK at the end */
+typedef struct bitmap_stretches {
+    const uint8_t *containers[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next container of each stream */
+    /* number of that container, or NO_CONTAINER at the end */
     uint32_t next[AT_ONCE];
     int32_t weights[AT_ONCE];
     size_t n;
-} bitmap_parts;
+} bitmap_stretches;
 
 /*
- * Add block by block, so that the sums of a block stay in registers while the bitmaps of all features are added.
- * Whether a feature has a bitmap in a block is unpredictable, so there is no branch on it.
+ * Add container by container, so that the sums of a container stay in registers while the bitmaps of all features are
+ * added. Whether a feature has a bitmap in a container is unpredictable, so there is no branch on it.
  */
-static void add_bitmap_parts(const thr_kernels *kernels, bitmap_parts *p, int32_t *sums) {
-    for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
+static void add_bitmap_stretches(const thr_kernels *kernels, bitmap_stretches *p, int32_t *sums) {
+    for (uint32_t container = 0; container < THR_LISTS_CONTAINERS; container++) {
         const uint8_t *bitmaps[AT_ONCE];
         int32_t weights[AT_ONCE];
         size_t n = 0;
         for (size_t i = 0; i < p->n; i++) {
-            const uint32_t has = p->next[i] == block;
+            const uint32_t has = p->next[i] == container;
             bitmaps[n] = p->bitmaps[i];
             weights[n] = p->weights[i];
             n += has;
-            p->blocks[i] += has;
+            p->containers[i] += has;
             p->bitmaps[i] += has * THR_LISTS_BITMAP;
-            p->next[i] = p->blocks[i] < p->ends[i] ? *p->blocks[i] : NO_BLOCK;
+            p->next[i] = p->containers[i] < p->ends[i] ? *p->containers[i] : NO_CONTAINER;
             /* hardware prefetchers do not follow so many streams */
             __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP);
         }
         if (n > 0)
-            kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
+            kernels->add_bitmaps(sums + (size_t)container * THR_LISTS_CONTAINER, bitmaps, weights, n);
     }
     p->n = 0;
 }
 
 static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
                             uint32_t window, int32_t *sums) {
-    bitmap_parts p = {.n = 0};
+    bitmap_stretches p = {.n = 0};
     for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
         const thr_hit_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
         uint32_t first = 0;
-        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         if (n == 0)
             continue;
-        p.blocks[p.n] = query->lists->bitmap_blocks + first;
-        p.ends[p.n] = p.blocks[p.n] + n;
-        p.next[p.n] = *p.blocks[p.n];
+        p.containers[p.n] = query->lists->bitmap_containers + first;
+        p.ends[p.n] = p.containers[p.n] + n;
+        p.next[p.n] = *p.containers[p.n];
         p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP;
         p.weights[p.n++] = s->weight;
         if (p.n == AT_ONCE)
-            add_bitmap_parts(kernels, &p, sums);
+            add_bitmap_stretches(kernels, &p, sums);
     }
     if (p.n > 0)
-        add_bitmap_parts(kernels, &p, sums);
+        add_bitmap_stretches(kernels, &p, sums);
 }
 
 static void add_singles(const thr_lists_query *query, uint32_t window, int32_t *sums) {
@@ -267,7 +268,7 @@ void thr_lists_query_skip(const thr_lists_query *query, thr_hit_cursor *cursors,
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++, cursors++) {
             const thr_hit_stream *s = &query->streams[form][i];
-            for (; cursors->part < s->n_parts && s->windows[cursors->part] < window; cursors->part++)
-                cursors->element += s->sizes[cursors->part] + 1u;
+            for (; cursors->stretch < s->n_stretches && s->windows[cursors->stretch] < window; cursors->stretch++)
+                cursors->element += s->sizes[cursors->stretch] + 1u;
         }
 }

@@ -16,10 +16,10 @@
 
 /* An entry of a feature, with the feature's weight. */
 typedef struct thr_hit_stream {
-    const uint8_t *windows; /* of the parts */
+    const uint8_t *windows; /* of the stretches */
     const uint16_t *sizes;
-    uint32_t n_parts, begin; /* first element, in its form */
-    int32_t weight;          /* in units, never 0 */
+    uint32_t n_stretches, begin; /* first element, in its form */
+    int32_t weight;              /* in units, never 0 */
 } thr_hit_stream;
 
 /* A feature that only one item has, with its weight, which is never 0. */
@@ -30,7 +30,7 @@ typedef struct thr_hit_single {
 
 /* The position of a pass in a stream. */
 typedef struct thr_hit_cursor {
-    uint32_t part, element;
+    uint32_t stretch, element;
 } thr_hit_cursor;
 
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */

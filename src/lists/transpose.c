@@ -4,7 +4,7 @@
  * they are distributed to some hundred buckets of features, which hold about as many postings each; then, within a
  * bucket, which fits the cache, to their feature.
  *
- * Threads take pieces of items. A piece's part of a bucket follows that of the piece before, so that items ascend
+ * Threads take pieces of items. A piece's stretch of a bucket follows that of the piece before, so that items ascend
  * within a feature whatever the order of the threads.
  */
 #include "lists/transpose.h"
@@ -156,7 +156,7 @@ static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
         s->postings->items[s->next[s->bucketed[e].feature]++] = s->bucketed[e].item;
 }
 
-/* Compute where each piece's part of each bucket begins. */
+/* Compute where each piece's stretch of each bucket begins. */
 static void position_pieces(sorter *s) {
     for (uint32_t bucket = 0; bucket < s->n_buckets; bucket++) {
         uint64_t sum = s->begins[bucket];

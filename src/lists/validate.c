@@ -12,11 +12,11 @@ static bool runs_stay(const uint16_t *runs, uint32_t n) {
     return stay;
 }
 
-/* The blocks of a part must ascend, since a pass reads them in order. */
-static bool blocks_ascend(const uint8_t *blocks, uint32_t n) {
+/* The containers of a stretch must ascend, since a pass reads them in order. */
+static bool containers_ascend(const uint8_t *containers, uint32_t n) {
     bool ascend = true;
     for (uint32_t i = 1; i < n; i++)
-        ascend = ascend && blocks[i - 1] < blocks[i];
+        ascend = ascend && containers[i - 1] < containers[i];
     return ascend;
 }
 
@@ -24,21 +24,21 @@ static const char *check_entry(const thr_lists *lists, uint32_t entry) {
     const uint32_t form = lists->entry_forms[entry];
     if (form >= THR_LISTS_N_FORMS)
         return "a list has an unknown form";
-    if (thr_lists_first_part(lists, entry + 1) <= thr_lists_first_part(lists, entry) ||
-        thr_lists_first_part(lists, entry + 1) > lists->n_parts)
-        return "a list's parts do not ascend";
+    if (thr_lists_first_stretch(lists, entry + 1) <= thr_lists_first_stretch(lists, entry) ||
+        thr_lists_first_stretch(lists, entry + 1) > lists->n_stretches)
+        return "a list's stretches do not ascend";
     uint64_t at = lists->entry_begins[entry];
-    for (uint32_t p = thr_lists_first_part(lists, entry); p < thr_lists_first_part(lists, entry + 1); p++) {
-        const uint32_t n = lists->part_sizes[p] + 1u;
-        if (lists->part_windows[p] >= thr_lists_n_windows(lists) ||
-            (p > thr_lists_first_part(lists, entry) && lists->part_windows[p] <= lists->part_windows[p - 1]))
+    for (uint32_t p = thr_lists_first_stretch(lists, entry); p < thr_lists_first_stretch(lists, entry + 1); p++) {
+        const uint32_t n = lists->stretch_sizes[p] + 1u;
+        if (lists->stretch_windows[p] >= thr_lists_n_windows(lists) ||
+            (p > thr_lists_first_stretch(lists, entry) && lists->stretch_windows[p] <= lists->stretch_windows[p - 1]))
             return "the windows of a list do not ascend, or exceed the last one";
         if (at + n > lists->n_elements[form])
             return "a list exceeds the elements of its form";
         if (form == THR_LISTS_RUNS && !runs_stay(lists->runs + 2 * at, n))
             return "a run leaves its window";
-        if (form == THR_LISTS_BITMAPS && !blocks_ascend(lists->bitmap_blocks + at, n))
-            return "the blocks of a list do not ascend";
+        if (form == THR_LISTS_BITMAPS && !containers_ascend(lists->bitmap_containers + at, n))
+            return "the containers of a list do not ascend";
         at += n;
     }
     return NULL;
@@ -62,8 +62,9 @@ const char *thr_lists_check(const thr_lists *lists) {
     uint32_t n_lists = 0;
     const char *wrong = NULL;
     if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_lists] != lists->n_entries ||
-        thr_lists_first_part(lists, 0) != 0 || thr_lists_first_part(lists, lists->n_entries) != lists->n_parts)
-        return "the lists do not cover all entries and parts";
+        thr_lists_first_stretch(lists, 0) != 0 ||
+        thr_lists_first_stretch(lists, lists->n_entries) != lists->n_stretches)
+        return "the lists do not cover all entries and stretches";
     for (uint32_t f = 0; f < lists->n_features && wrong == NULL; f++) {
         uint32_t item;
         if (f > 0 && thr_lists_feature(lists, f) <= thr_lists_feature(lists, f - 1))
@@ -81,7 +82,9 @@ const char *thr_lists_check(const thr_lists *lists) {
 
 /* ------------------------------------------------------------------------------------------------ contents */
 
-/* The number of items of one part; 0 if its places do not ascend or exceed the last item. room: items of its window. */
+/*
+ * The number of items of one stretch; 0 if its places do not ascend or exceed the last item. room: items of its window.
+ */
 static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, uint32_t n, uint32_t room) {
     uint32_t n_items = 0, next = 0; /* the least place that may follow */
     for (uint64_t i = at; i < at + n; i++) {
@@ -97,16 +100,16 @@ static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, 
             next = start + length;
             n_items += length;
         } else {
-            uint32_t in_block = 0;
-            for (uint32_t j = 0; j < THR_LISTS_BLOCK; j++) {
+            uint32_t in_container = 0;
+            for (uint32_t j = 0; j < THR_LISTS_CONTAINER; j++) {
                 const bool has = (lists->bitmaps[i * THR_LISTS_BITMAP + j / 8] >> j % 8 & 1) != 0;
-                if (has && (uint32_t)lists->bitmap_blocks[i] * THR_LISTS_BLOCK + j >= room)
+                if (has && (uint32_t)lists->bitmap_containers[i] * THR_LISTS_CONTAINER + j >= room)
                     return 0;
-                in_block += has;
+                in_container += has;
             }
-            if (in_block == 0)
+            if (in_container == 0)
                 return 0;
-            n_items += in_block;
+            n_items += in_container;
         }
     }
     return n_items;
@@ -119,9 +122,9 @@ static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[TH
         const uint32_t form = lists->entry_forms[e];
         if (lists->entry_begins[e] != taken[form])
             return false;
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
-            const uint32_t n = lists->part_sizes[p] + 1u;
-            const uint32_t left = lists->n_items - (uint32_t)lists->part_windows[p] * THR_LISTS_WINDOW;
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
+            const uint32_t n = lists->stretch_sizes[p] + 1u;
+            const uint32_t left = lists->n_items - (uint32_t)lists->stretch_windows[p] * THR_LISTS_WINDOW;
             const uint32_t found =
                 count_items(lists, form, taken[form], n, left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW);
             if (found == 0)

@@ -12,7 +12,7 @@
 
 typedef struct hits_screen {
     thr_collecting c; /* has no filter: the pass over lists applies it */
-    const thr_store_part *part;
+    const thr_store_slice *slice;
     thr_device_codes codes;
     thr_scan_query *queries;
     thr_lane *lanes;
@@ -20,13 +20,13 @@ typedef struct hits_screen {
 } hits_screen;
 
 bool thr_store_can_add_hits(const thr_store *store) {
-    return store->n_parts == 1 && store->parts[0].chunks.n == 0;
+    return store->n_slices == 1 && store->slices[0].chunks.n == 0;
 }
 
 static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias) {
     const hits_screen *s = arg;
     const uint32_t i = (uint32_t)(query - s->first);
-    thr_store_make_scan(&s->c, s->part, &s->codes, i, 1, scan);
+    thr_store_make_scan(&s->c, s->slice, &s->codes, i, 1, scan);
     *gain = thr_values_gain(&s->queries[i]);
     *bias = s->queries[i].bias;
 }
@@ -53,14 +53,14 @@ static void push_found(void *arg, uint64_t query, const thr_candidate *rows, con
 /* Runs with the store locked. */
 static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     thr_store *store = s->c.store;
-    thr_store_part *part = &store->parts[0];
+    thr_store_slice *slice = &store->slices[0];
     const thr_scan_hits *hits = s->c.job->corpus->hits;
     const thr_scan_screen screen = {s, make_scan, push_found};
     if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
-    s->codes = thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
-    THR_TRY(thr_store_send_queries(&s->c, part, err));
-    THR_TRY(store->backend->wait(part->stream, err)); /* the lists' pass runs on another stream */
+    s->codes = thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
+    THR_TRY(thr_store_send_queries(&s->c, slice, err));
+    THR_TRY(store->backend->wait(slice->stream, err)); /* the lists' pass runs on another stream */
     return hits->collect(hits->arg, &screen, s->first, n, s->c.job->survivors, err);
 }
 
@@ -77,7 +77,7 @@ thr_status thr_store_collect_values(thr_store *store, const thr_job *job, thr_sc
         THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, 0, -INFINITY, err));
     }
     hits_screen s = {.c = {store, &unfiltered, pointers, NULL, (uint32_t)n},
-                     .part = &store->parts[0],
+                     .slice = &store->slices[0],
                      .queries = queries,
                      .lanes = lanes,
                      .first = first};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunks.c - divides a part's tiles between device memory and chunks on the host, and enqueues passes over them. */
+/* chunks.c - divides a slice's tiles between device memory and chunks on the host, and enqueues passes over them. */
 #include "store/chunks.h"
 
 #include "base/error.h"
@@ -10,8 +10,8 @@ static const size_t CHUNK_BYTES = (size_t)64 << 20; /* a copy takes a ms or two,
 static const uint64_t SPARE_BYTES = UINT64_C(1) << 30;
 
 enum {
-    SPARE_PART = 4,     /* of free memory, if that is smaller */
-    CHUNK_PART = 8,     /* of the memory for codes: the two buffers take at most a quarter */
+    SPARE_SHARE = 4,    /* of free memory, if that is smaller */
+    CHUNK_SHARE = 8,    /* of the memory for codes: the two buffers take at most a quarter */
     SAMPLE_ONE_IN = 32, /* tiles; with fewer than 8 there is no sample, and every row passes */
     SAMPLE_LEAST = 8,
     SAMPLE_MOST = 1024
@@ -19,19 +19,19 @@ enum {
 
 /* ----------------------------------------------------------------------------------------------- runs */
 
-thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, uint32_t n_places, uint32_t at,
+thr_device_codes thr_store_run(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
                                uint32_t n, uint32_t first_tile) {
-    const thr_tile_size tile = part->tile;
+    const thr_tile_size tile = slice->tile;
     const char *numbers = (const char *)memory + n_places * tile.codes, *offsets = numbers + n_places * tile.numbers;
     const uint64_t before = (uint64_t)first_tile * THR_DEVICE_TILE, most = (uint64_t)n * THR_DEVICE_TILE;
-    thr_device_codes codes = part->codes;
+    thr_device_codes codes = slice->codes;
     codes.first_tile = first_tile;
     codes.n_items = most; /* sampled tiles, which have the last numbers, are full */
-    if (first_tile < part->n_tiles && part->codes.n_items - before < most)
-        codes.n_items = part->codes.n_items - before;
+    if (first_tile < slice->n_tiles && slice->codes.n_items - before < most)
+        codes.n_items = slice->codes.n_items - before;
     codes.tiles = (const char *)memory + at * tile.codes;
     numbers += at * tile.numbers;
-    switch (part->number_kind) {
+    switch (slice->number_kind) {
     case THR_NUMBERS_LEADS:
         codes.leads = (const uint16_t *)numbers;
         break;
@@ -46,46 +46,46 @@ thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, u
     return codes;
 }
 
-thr_device_codes thr_store_sampled(const thr_store_part *part) {
-    if (part->chunks.n == 0)
-        return thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
-    return thr_store_run(part, part->chunks.sampled, part->n_samples, 0, part->n_samples, part->n_tiles);
+thr_device_codes thr_store_sampled(const thr_store_slice *slice) {
+    if (slice->chunks.n == 0)
+        return thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
+    return thr_store_run(slice, slice->chunks.sampled, slice->n_samples, 0, slice->n_samples, slice->n_tiles);
 }
 
 /* The number of tiles in chunk i. */
-static uint32_t chunk_tiles(const thr_store_part *part, uint32_t i) {
-    const uint32_t left = part->n_tiles - part->n_resident - i * part->chunks.n_tiles;
-    return left < part->chunks.n_tiles ? left : part->chunks.n_tiles;
+static uint32_t chunk_tiles(const thr_store_slice *slice, uint32_t i) {
+    const uint32_t left = slice->n_tiles - slice->n_resident - i * slice->chunks.n_tiles;
+    return left < slice->chunks.n_tiles ? left : slice->chunks.n_tiles;
 }
 
-void *thr_store_chunk_host(const thr_store_part *part, uint32_t i, size_t *size) {
-    *size = chunk_tiles(part, i) * part->tile.all;
-    return part->chunks.host + (size_t)i * part->chunks.n_tiles * part->tile.all;
+void *thr_store_chunk_host(const thr_store_slice *slice, uint32_t i, size_t *size) {
+    *size = chunk_tiles(slice, i) * slice->tile.all;
+    return slice->chunks.host + (size_t)i * slice->chunks.n_tiles * slice->tile.all;
 }
 
-thr_device_codes thr_store_chunk(const thr_store_part *part, uint32_t i) {
-    const uint32_t n = chunk_tiles(part, i);
-    return thr_store_run(part, part->chunks.buffers[i % 2], n, 0, n, part->n_resident + i * part->chunks.n_tiles);
+thr_device_codes thr_store_chunk(const thr_store_slice *slice, uint32_t i) {
+    const uint32_t n = chunk_tiles(slice, i);
+    return thr_store_run(slice, slice->chunks.buffers[i % 2], n, 0, n, slice->n_resident + i * slice->chunks.n_tiles);
 }
 
 /* ---------------------------------------------------------------------------------------------- memory */
 
 /* Allocate n tiles on the device. */
-static thr_status alloc_tiles(thr_store *store, thr_store_part *part, uint32_t n, void **memory, const char *what,
+static thr_status alloc_tiles(thr_store *store, thr_store_slice *slice, uint32_t n, void **memory, const char *what,
                               thr_error *err) {
-    THR_TRY(store->backend->alloc(part->device, n * part->tile.all, memory, what, err));
-    store->code_bytes += n * part->tile.all;
+    THR_TRY(store->backend->alloc(slice->device, n * slice->tile.all, memory, what, err));
+    store->code_bytes += n * slice->tile.all;
     return THR_OK;
 }
 
 /*
  * Allocate up to n resident tiles, halving n while allocation fails: free memory may be fragmented, or taken meanwhile.
  */
-static thr_status alloc_resident(thr_store *store, thr_store_part *part, uint64_t n, thr_error *err) {
+static thr_status alloc_resident(thr_store *store, thr_store_slice *slice, uint64_t n, thr_error *err) {
     for (; n > 0; n /= 2) {
-        const thr_status status = alloc_tiles(store, part, (uint32_t)n, &part->resident, "codes", err);
+        const thr_status status = alloc_tiles(store, slice, (uint32_t)n, &slice->resident, "codes", err);
         if (status == THR_OK)
-            part->n_resident = (uint32_t)n;
+            slice->n_resident = (uint32_t)n;
         if (status != THR_ENOMEM)
             return status;
     }
@@ -96,23 +96,23 @@ static thr_status alloc_resident(thr_store *store, thr_store_part *part, uint64_
  * Allocate for codes that are not all resident: buffers, samples and pinned memory, and resident tiles in the rest of
  * `room` bytes.
  */
-static thr_status place_chunks(thr_store *store, thr_store_part *part, uint64_t room, thr_error *err) {
-    const size_t tile = part->tile.all;
-    const uint64_t chunk = room / CHUNK_PART < CHUNK_BYTES ? room / CHUNK_PART : CHUNK_BYTES;
-    thr_store_chunks *chunks = &part->chunks;
+static thr_status place_chunks(thr_store *store, thr_store_slice *slice, uint64_t room, thr_error *err) {
+    const size_t tile = slice->tile.all;
+    const uint64_t chunk = room / CHUNK_SHARE < CHUNK_BYTES ? room / CHUNK_SHARE : CHUNK_BYTES;
+    thr_store_chunks *chunks = &slice->chunks;
     chunks->n_tiles = (uint32_t)(chunk / tile);
-    chunks->n_tiles = chunks->n_tiles == 0 ? 1 : chunks->n_tiles < part->n_tiles ? chunks->n_tiles : part->n_tiles;
+    chunks->n_tiles = chunks->n_tiles == 0 ? 1 : chunks->n_tiles < slice->n_tiles ? chunks->n_tiles : slice->n_tiles;
     for (int i = 0; i < 2; i++)
-        THR_TRY(alloc_tiles(store, part, chunks->n_tiles, &chunks->buffers[i], "a chunk of codes", err));
-    if (part->n_samples > 0)
-        THR_TRY(alloc_tiles(store, part, part->n_samples, &chunks->sampled, "a sample of codes", err));
-    THR_TRY(store->backend->open_stream(part->device, &chunks->copies, err));
-    const uint64_t taken = (2 * (uint64_t)chunks->n_tiles + part->n_samples) * tile;
-    THR_TRY(alloc_resident(store, part, room > taken ? (room - taken) / tile : 0, err));
-    const uint32_t n_streamed = part->n_tiles - part->n_resident;
+        THR_TRY(alloc_tiles(store, slice, chunks->n_tiles, &chunks->buffers[i], "a chunk of codes", err));
+    if (slice->n_samples > 0)
+        THR_TRY(alloc_tiles(store, slice, slice->n_samples, &chunks->sampled, "a sample of codes", err));
+    THR_TRY(store->backend->open_stream(slice->device, &chunks->copies, err));
+    const uint64_t taken = (2 * (uint64_t)chunks->n_tiles + slice->n_samples) * tile;
+    THR_TRY(alloc_resident(store, slice, room > taken ? (room - taken) / tile : 0, err));
+    const uint32_t n_streamed = slice->n_tiles - slice->n_resident;
     const size_t size = n_streamed * tile;
     void *host = NULL;
-    THR_TRY(store->backend->alloc_pinned(part->device, size, &host,
+    THR_TRY(store->backend->alloc_pinned(slice->device, size, &host,
                                          "codes that do not fit the GPU: use more GPUs, or the CPU", err));
     chunks->host = host;
     chunks->n = (n_streamed + chunks->n_tiles - 1) / chunks->n_tiles;
@@ -125,80 +125,81 @@ static uint32_t count_samples(uint32_t n_tiles) {
     return n < SAMPLE_LEAST ? 0 : n < SAMPLE_MOST ? n : SAMPLE_MOST;
 }
 
-thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_error *err) {
-    const uint64_t wanted = (uint64_t)part->n_tiles * part->tile.all;
+thr_status thr_store_place_codes(thr_store *store, thr_store_slice *slice, thr_error *err) {
+    const uint64_t wanted = (uint64_t)slice->n_tiles * slice->tile.all;
     uint64_t free_bytes, all_bytes;
-    THR_TRY(store->backend->free_memory(part->device, &free_bytes, &all_bytes, err));
-    uint64_t spare = free_bytes / SPARE_PART < SPARE_BYTES ? free_bytes / SPARE_PART : SPARE_BYTES;
-    spare = spare > part->spare_bytes ? spare : part->spare_bytes < free_bytes ? part->spare_bytes : free_bytes;
-    part->spare_bytes = (size_t)spare;
-    spare += (uint64_t)part->n_tiles * (THR_DEVICE_TILE / 8); /* for a filter */
+    THR_TRY(store->backend->free_memory(slice->device, &free_bytes, &all_bytes, err));
+    uint64_t spare = free_bytes / SPARE_SHARE < SPARE_BYTES ? free_bytes / SPARE_SHARE : SPARE_BYTES;
+    spare = spare > slice->spare_bytes ? spare : slice->spare_bytes < free_bytes ? slice->spare_bytes : free_bytes;
+    slice->spare_bytes = (size_t)spare;
+    spare += (uint64_t)slice->n_tiles * (THR_DEVICE_TILE / 8); /* for a filter */
     const uint64_t room = free_bytes > spare ? free_bytes - spare : 0;
-    part->n_samples = count_samples(part->n_tiles);
+    slice->n_samples = count_samples(slice->n_tiles);
     if (wanted > room)
-        return place_chunks(store, part, room, err);
-    const thr_status status = alloc_tiles(store, part, part->n_tiles, &part->resident, "codes", err);
+        return place_chunks(store, slice, room, err);
+    const thr_status status = alloc_tiles(store, slice, slice->n_tiles, &slice->resident, "codes", err);
     if (status == THR_OK)
-        part->n_resident = part->n_tiles;
-    return status == THR_ENOMEM ? place_chunks(store, part, wanted / 2, err) : status;
+        slice->n_resident = slice->n_tiles;
+    return status == THR_ENOMEM ? place_chunks(store, slice, wanted / 2, err) : status;
 }
 
-void thr_store_free_codes(thr_store *store, thr_store_part *part) {
-    thr_store_chunks *chunks = &part->chunks;
+void thr_store_free_codes(thr_store *store, thr_store_slice *slice) {
+    thr_store_chunks *chunks = &slice->chunks;
     const thr_backend *backend = store->backend;
     const struct {
         void *memory;
         uint32_t n_tiles;
-    } there[] = {{part->resident, part->n_resident},
+    } there[] = {{slice->resident, slice->n_resident},
                  {chunks->buffers[0], chunks->n_tiles},
                  {chunks->buffers[1], chunks->n_tiles},
-                 {chunks->sampled, part->n_samples}};
+                 {chunks->sampled, slice->n_samples}};
     backend->close_stream(chunks->copies);
     for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
-        backend->release(part->device, there[i].memory);
-        store->code_bytes -= there[i].memory == NULL ? 0 : there[i].n_tiles * part->tile.all;
+        backend->release(slice->device, there[i].memory);
+        store->code_bytes -= there[i].memory == NULL ? 0 : there[i].n_tiles * slice->tile.all;
     }
-    backend->release_pinned(part->device, chunks->host);
-    store->streamed_bytes -= chunks->host == NULL ? 0 : (part->n_tiles - part->n_resident) * part->tile.all;
+    backend->release_pinned(slice->device, chunks->host);
+    store->streamed_bytes -= chunks->host == NULL ? 0 : (slice->n_tiles - slice->n_resident) * slice->tile.all;
     *chunks = (thr_store_chunks){0};
-    part->resident = NULL;
-    part->n_resident = 0;
+    slice->resident = NULL;
+    slice->n_resident = 0;
 }
 
 /* --------------------------------------------------------------------------------------------- passes */
 
-uint32_t thr_store_n_steps(const thr_store_part *part) {
-    return part->chunks.n > 0 ? part->chunks.n : 1;
+uint32_t thr_store_n_steps(const thr_store_slice *slice) {
+    return slice->chunks.n > 0 ? slice->chunks.n : 1;
 }
 
-static thr_status copy_chunk(thr_store *store, thr_store_part *part, uint32_t i, thr_error *err) {
+static thr_status copy_chunk(thr_store *store, thr_store_slice *slice, uint32_t i, thr_error *err) {
     size_t size;
-    const void *host = thr_store_chunk_host(part, i, &size);
-    THR_TRY(store->backend->after(part->chunks.copies, part->stream, err));
-    return store->backend->upload(part->chunks.copies, part->chunks.buffers[i % 2], host, size, err);
+    const void *host = thr_store_chunk_host(slice, i, &size);
+    THR_TRY(store->backend->after(slice->chunks.copies, slice->stream, err));
+    return store->backend->upload(slice->chunks.copies, slice->chunks.buffers[i % 2], host, size, err);
 }
 
 /*
- * The copy of chunk i + 1 is enqueued before the scoring of chunk i. So it waits, through the part's stream, for chunk
- * i - 1, whose buffer it reuses, and for the slice scored with that, but not for chunk i. If copies take longer than
+ * The copy of chunk i + 1 is enqueued before the scoring of chunk i. So it waits, through the slice's stream, for chunk
+ * i - 1, whose buffer it reuses, and for the run scored with that, but not for chunk i. If copies take longer than
  * scoring, they follow each other without a gap.
  */
-thr_status thr_store_step(thr_store *store, thr_store_part *part, uint32_t step, thr_store_visit visit, void *arg,
+thr_status thr_store_step(thr_store *store, thr_store_slice *slice, uint32_t step, thr_store_visit visit, void *arg,
                           thr_error *err) {
-    const uint32_t n_steps = thr_store_n_steps(part), n_chunks = part->chunks.n;
-    const uint32_t first = (uint32_t)((uint64_t)step * part->n_resident / n_steps);
-    const uint32_t end = (uint32_t)((step + (uint64_t)1) * part->n_resident / n_steps);
+    const uint32_t n_steps = thr_store_n_steps(slice), n_chunks = slice->chunks.n;
+    const uint32_t first = (uint32_t)((uint64_t)step * slice->n_resident / n_steps);
+    const uint32_t end = (uint32_t)((step + (uint64_t)1) * slice->n_resident / n_steps);
     if (n_chunks > 0 && step == 0)
-        THR_TRY(copy_chunk(store, part, 0, err));
+        THR_TRY(copy_chunk(store, slice, 0, err));
     if (first < end) {
-        const thr_device_codes slice = thr_store_run(part, part->resident, part->n_resident, first, end - first, first);
-        THR_TRY(visit(arg, part, &slice, err));
+        const thr_device_codes run =
+            thr_store_run(slice, slice->resident, slice->n_resident, first, end - first, first);
+        THR_TRY(visit(arg, slice, &run, err));
     }
     if (n_chunks == 0)
         return THR_OK;
-    THR_TRY(store->backend->after(part->stream, part->chunks.copies, err));
+    THR_TRY(store->backend->after(slice->stream, slice->chunks.copies, err));
     if (step + 1 < n_chunks)
-        THR_TRY(copy_chunk(store, part, step + 1, err));
-    const thr_device_codes chunk = thr_store_chunk(part, step);
-    return visit(arg, part, &chunk, err);
+        THR_TRY(copy_chunk(store, slice, step + 1, err));
+    const thr_device_codes chunk = thr_store_chunk(slice, step);
+    return visit(arg, slice, &chunk, err);
 }

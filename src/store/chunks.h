@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunks.h - where the codes of a part are, and how searches reach all of them.
+ * chunks.h - where the codes of a slice are, and how searches reach all of them.
  *
- * The first tiles of a part are resident, as many as the device's memory holds. The others are in pinned memory of the
+ * The first tiles of a slice are resident, as many as the device's memory holds. The others are in pinned memory of the
  * host, in the device's layout, cut into chunks of tiles. A search copies the chunks in turn into two buffers: one is
  * copied while the other is scored. The link to the host is so much slower than the device's memory that a pass takes
  * as long as its copies, provided that these never wait. So each step scores, for all queries of a batch, the chunk
- * that has arrived and a slice of the resident tiles. How far copies and scoring overlap is not yet measured.
+ * that has arrived and a run of the resident tiles. How far copies and scoring overlap is not yet measured.
  *
  * The sample from which thresholds are computed is spread over all tiles. If some tiles are not resident, the device
  * also holds a copy of the sampled ones, 1024 at most.
@@ -22,46 +22,47 @@
 
 /*
  * A view of the n tiles from index `at` on, in memory laid out for n_places tiles; the first has number first_tile in
- * the part. No pointer is dereferenced: memory may be the host's.
+ * the slice. No pointer is dereferenced: memory may be the host's.
  */
-thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, uint32_t n_places, uint32_t at,
+thr_device_codes thr_store_run(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
                                uint32_t n, uint32_t first_tile);
 
 /*
- * Decide how many tiles are resident, and allocate memory for them and for chunks; copies nothing. The part's codes and
- * tile sizes must be set. Leaves part->spare_bytes free where the device has as many, and sets it to the bytes left
- * free.
+ * Decide how many tiles are resident, and allocate memory for them and for chunks; copies nothing. The slice's codes
+ * and tile sizes must be set. Leaves slice->spare_bytes free where the device has as many, and sets it to the bytes
+ * left free.
  *
  * THR_ENOMEM where two buffers cannot be allocated, or pinned memory for the tiles that are not resident;
  * thr_store_free_codes frees the rest.
  */
-thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_error *err);
-void thr_store_free_codes(thr_store *store, thr_store_part *part);
+thr_status thr_store_place_codes(thr_store *store, thr_store_slice *slice, thr_error *err);
+void thr_store_free_codes(thr_store *store, thr_store_slice *slice);
 
-/* The sampled tiles. They are numbered after the part's own tiles, and so are their words of a filter. */
-thr_device_codes thr_store_sampled(const thr_store_part *part);
+/* The sampled tiles. They are numbered after the slice's own tiles, and so are their words of a filter. */
+thr_device_codes thr_store_sampled(const thr_store_slice *slice);
 
 /* The number of the i-th sampled tile. */
-static inline uint32_t thr_store_sampled_tile(const thr_store_part *part, uint32_t i) {
-    return (uint32_t)thr_select_sample_place(i, part->n_samples, part->n_tiles);
+static inline uint32_t thr_store_sampled_tile(const thr_store_slice *slice, uint32_t i) {
+    return (uint32_t)thr_select_sample_place(i, slice->n_samples, slice->n_tiles);
 }
 
 /*
  * The memory of chunk i on the host, and its size in bytes; the tiles of chunk i in the device buffer that receives
  * them.
  */
-void *thr_store_chunk_host(const thr_store_part *part, uint32_t i, size_t *size);
-thr_device_codes thr_store_chunk(const thr_store_part *part, uint32_t i);
+void *thr_store_chunk_host(const thr_store_slice *slice, uint32_t i, size_t *size);
+thr_device_codes thr_store_chunk(const thr_store_slice *slice, uint32_t i);
 
-/* Enqueues work on a run of codes, on the part's stream. */
-typedef thr_status (*thr_store_visit)(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err);
+/* Enqueues work on a run of codes, on the slice's stream. */
+typedef thr_status (*thr_store_visit)(void *arg, thr_store_slice *slice, const thr_device_codes *codes, thr_error *err);
 
 /*
- * A pass over all codes of a part has thr_store_n_steps steps, which the caller enqueues in order from 0. Each visits a
- * slice of the resident tiles and a chunk. Nothing waits for the device: visit only enqueues work on the part's stream.
+ * A pass over all codes of a slice has thr_store_n_steps steps, which the caller enqueues in order from 0. Each visits
+ * a run of the resident tiles and a chunk. Nothing waits for the device: visit only enqueues work on the slice's
+ * stream.
  */
-uint32_t thr_store_n_steps(const thr_store_part *part);
-thr_status thr_store_step(thr_store *store, thr_store_part *part, uint32_t step, thr_store_visit visit, void *arg,
+uint32_t thr_store_n_steps(const thr_store_slice *slice);
+thr_status thr_store_step(thr_store *store, thr_store_slice *slice, uint32_t step, thr_store_visit visit, void *arg,
                           thr_error *err);
 
 #endif

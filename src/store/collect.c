@@ -4,8 +4,8 @@
  * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
  * yield the threshold that exactly the wanted rows reach. A margin needs another pass (margin.h).
  *
- * Each device returns the best rows of its part; merging them gives the overall best. The steps of parts whose codes
- * come in chunks are enqueued in turn over all parts, so that no device waits while another's queue is full.
+ * Each device returns the best rows of its slice; merging them gives the overall best. The steps of slices whose codes
+ * come in chunks are enqueued in turn over all slices, so that no device waits while another's queue is full.
  */
 #include "store/impl.h"
 
@@ -13,7 +13,7 @@
 #include "scan/worker.h"
 #include "store/chunks.h"
 #include "store/margin.h"
-#include "store/screen_part.h"
+#include "store/screen_slice.h"
 #include "store/workspace.h"
 #include "select/bitmap.h"
 #include "select/sampled_threshold.h"
@@ -24,24 +24,24 @@
 enum {
     SPARE_ITEMS = 4096,      /* capacity beyond the expected number of rows */
     BATCH_BYTES = 256 << 20, /* of memory for the rows that pass, over a batch of queries */
-    SPARE_PART = 4           /* of the memory that a part left free for searches, if that is less */
+    SPARE_SHARE = 4          /* of the memory that a slice left free for searches, if that is less */
 };
 
 /* ----------------------------------------------------------------------------------------------- plans */
 
-/* The number of a part's rows that pass the filter. The search has already counted those of all rows. */
-static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
-    const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
+/* The number of a slice's rows that pass the filter. The search has already counted those of all rows. */
+static uint64_t count_allowed(const thr_job *job, const thr_store_slice *slice) {
+    const uint64_t first = slice->first_block * THR_BLOCK_ITEMS, n = slice->codes.n_items;
     if (n == job->corpus->n_rows)
         return job->n_allowed;
     return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
 }
 
-static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
-    thr_part_plan plan = {.n_allowed = count_allowed(job, part)};
-    const uint64_t n = part->codes.n_items;
+static thr_slice_plan plan_slice(const thr_job *job, const thr_store_slice *slice) {
+    thr_slice_plan plan = {.n_allowed = count_allowed(job, slice)};
+    const uint64_t n = slice->codes.n_items;
     plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
-    plan.n_samples = part->n_samples;
+    plan.n_samples = slice->n_samples;
     /*
      * The expected number of rows above the threshold's rank in the sample, as the device computes it; capacity is
      * twice that.
@@ -57,26 +57,26 @@ static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
 
 /* --------------------------------------------------------------------------------------------- starting */
 
-/* Allocate a batch's memory on a part and enqueue the computation of its thresholds; does not wait. */
-static thr_status start_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                             thr_part_memory *m, thr_error *err) {
+/* Allocate a batch's memory on a slice and enqueue the computation of its thresholds; does not wait. */
+static thr_status start_slice(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                              thr_slice_memory *m, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     if (plan->wanted == 0)
         return THR_OK;
-    THR_TRY(thr_store_get_memory(c, part, plan, m, err));
-    THR_TRY(thr_store_send_queries(c, part, err));
-    THR_TRY(backend->clear(part->stream, m->counts, c->n * sizeof *m->counts, err));
+    THR_TRY(thr_store_get_memory(c, slice, plan, m, err));
+    THR_TRY(thr_store_send_queries(c, slice, err));
+    THR_TRY(backend->clear(slice->stream, m->counts, c->n * sizeof *m->counts, err));
     const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
                                  m->thresholds};
-    const thr_device_codes sampled = plan->n_samples > 0 ? thr_store_sampled(part) : part->codes;
+    const thr_device_codes sampled = plan->n_samples > 0 ? thr_store_sampled(slice) : slice->codes;
     for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
-        thr_store_make_scan(c, part, &sampled, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES,
+        thr_store_make_scan(c, slice, &sampled, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES,
                             &sample.scan);
-        THR_TRY(backend->screen(part->stream, &sample, err));
+        THR_TRY(backend->screen(slice->stream, &sample, err));
     }
-    return plan->n_samples > 0 ? backend->threshold(part->stream, &op, err)
-                               : backend->clear(part->stream, m->thresholds, c->n * sizeof *m->thresholds, err);
+    return plan->n_samples > 0 ? backend->threshold(slice->stream, &op, err)
+                               : backend->clear(slice->stream, m->thresholds, c->n * sizeof *m->thresholds, err);
 }
 
 /* ------------------------------------------------------------------------------- where the sample misjudged */
@@ -88,29 +88,29 @@ typedef struct counting {
     thr_count_op op;
 } counting;
 
-static thr_status count_run(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err) {
+static thr_status count_run(void *arg, thr_store_slice *slice, const thr_device_codes *codes, thr_error *err) {
     counting *k = arg;
-    thr_store_make_scan(k->c, part, codes, k->q, 1, &k->op.scan);
-    return k->c->store->backend->count_keys(part->stream, &k->op, err);
+    thr_store_make_scan(k->c, slice, codes, k->q, 1, &k->op.scan);
+    return k->c->store->backend->count_keys(slice->stream, &k->op, err);
 }
 
 /*
  * Find the key that exactly the wanted rows of a query reach, or a smaller key that at most capacity rows reach. Each
  * pass fixes the next bits of the key, from the most significant on, to the bin that holds the wanted-th row.
  */
-static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan, uint32_t q,
-                                 uint64_t *threshold, thr_error *err) {
+static thr_status find_threshold(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                                 uint32_t q, uint64_t *threshold, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
     counting k = {.c = c, .q = q};
     thr_count_op *op = &k.op;
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_BINS, sizeof bins, &op->bins, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_BINS, sizeof bins, &op->bins, err));
     for (;;) {
-        THR_TRY(backend->clear(part->stream, op->bins, sizeof bins, err));
-        for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
-            THR_TRY(thr_store_step(c->store, part, step, count_run, &k, err));
-        THR_TRY(backend->download(part->stream, bins, op->bins, sizeof bins, err));
-        THR_TRY(backend->wait(part->stream, err));
+        THR_TRY(backend->clear(slice->stream, op->bins, sizeof bins, err));
+        for (uint32_t step = 0; step < thr_store_n_steps(slice); step++)
+            THR_TRY(thr_store_step(c->store, slice, step, count_run, &k, err));
+        THR_TRY(backend->download(slice->stream, bins, op->bins, sizeof bins, err));
+        THR_TRY(backend->wait(slice->stream, err));
         const uint32_t left = 64 - op->prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
         uint32_t bin = (1u << digit) - 1;
         for (; bin > 0 && above + bins[bin] < plan->wanted; bin--)
@@ -123,16 +123,16 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, 
     }
 }
 
-static thr_status collect_again(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                                const thr_part_memory *m, uint32_t q, thr_error *err) {
+static thr_status collect_again(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                                const thr_slice_memory *m, uint32_t q, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     const thr_query_run one = {q, 1};
     uint64_t threshold = 0;
-    THR_TRY(find_threshold(c, part, plan, q, &threshold, err));
-    THR_TRY(backend->upload(part->stream, m->thresholds + q, &threshold, sizeof threshold, err));
-    THR_TRY(thr_store_emit(c, part, plan, m, one, err));
-    THR_TRY(thr_store_choose(c, part, plan, m, one, err));
-    THR_TRY(backend->wait(part->stream, err));
+    THR_TRY(find_threshold(c, slice, plan, q, &threshold, err));
+    THR_TRY(backend->upload(slice->stream, m->thresholds + q, &threshold, sizeof threshold, err));
+    THR_TRY(thr_store_emit(c, slice, plan, m, one, err));
+    THR_TRY(thr_store_choose(c, slice, plan, m, one, err));
+    THR_TRY(backend->wait(slice->stream, err));
     if (m->host_counts[q] >= plan->wanted && m->host_counts[q] <= plan->capacity)
         return THR_OK;
     return thr_fail(err, THR_EDEVICE, "a GPU counted %u rows, then found %u", plan->wanted, m->host_counts[q]);
@@ -140,61 +140,61 @@ static thr_status collect_again(const thr_collecting *c, thr_store_part *part, c
 
 /* ---------------------------------------------------------------------------------------------- collecting */
 
-static thr_status finish_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                              const thr_part_memory *m, thr_error *err) {
+static thr_status finish_slice(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                               const thr_slice_memory *m, thr_error *err) {
     if (m->host_counts == NULL) /* no row of it is wanted */
         return THR_OK;
-    THR_TRY(c->store->backend->wait(part->stream, err));
+    THR_TRY(c->store->backend->wait(slice->stream, err));
     for (uint32_t q = 0; q < c->n; q++) {
         if (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted)
-            THR_TRY(collect_again(c, part, plan, m, q, err));
-        thr_store_push(part, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted,
+            THR_TRY(collect_again(c, slice, plan, m, q, err));
+        thr_store_push(slice, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted,
                        m->host_counts[c->n + q]);
     }
     return THR_OK;
 }
 
-/* Enqueue the pass of a batch on all parts, step by step. */
-static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, const thr_part_memory *memories,
+/* Enqueue the pass of a batch on all slices, step by step. */
+static thr_status pass_all(const thr_collecting *c, const thr_slice_plan *plans, const thr_slice_memory *memories,
                            thr_error *err) {
     const thr_query_run all = {0, c->n};
     uint32_t n_steps = 0;
-    for (uint32_t i = 0; i < c->store->n_parts; i++) {
-        const uint32_t n = thr_store_n_steps(&c->store->parts[i]);
+    for (uint32_t i = 0; i < c->store->n_slices; i++) {
+        const uint32_t n = thr_store_n_steps(&c->store->slices[i]);
         n_steps = n > n_steps ? n : n_steps;
     }
     for (uint32_t step = 0; step < n_steps; step++)
-        for (uint32_t i = 0; i < c->store->n_parts; i++) {
-            thr_store_part *part = &c->store->parts[i];
-            if (plans[i].wanted > 0 && step < thr_store_n_steps(part))
-                THR_TRY(thr_store_emit_step(c, part, &plans[i], &memories[i], all, step, err));
+        for (uint32_t i = 0; i < c->store->n_slices; i++) {
+            thr_store_slice *slice = &c->store->slices[i];
+            if (plans[i].wanted > 0 && step < thr_store_n_steps(slice))
+                THR_TRY(thr_store_emit_step(c, slice, &plans[i], &memories[i], all, step, err));
         }
     return THR_OK;
 }
 
-static thr_status collect_batch(const thr_collecting *c, const thr_part_plan *plans, thr_error *err) {
-    thr_part_memory memories[THR_MAX_DEVICES] = {{0}};
+static thr_status collect_batch(const thr_collecting *c, const thr_slice_plan *plans, thr_error *err) {
+    thr_slice_memory memories[THR_MAX_DEVICES] = {{0}};
     for (uint32_t q = 0; q < c->n; q++)
         THR_TRY(
             thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
-    for (uint32_t i = 0; i < c->store->n_parts; i++)
-        THR_TRY(start_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    for (uint32_t i = 0; i < c->store->n_slices; i++)
+        THR_TRY(start_slice(c, &c->store->slices[i], &plans[i], &memories[i], err));
     THR_TRY(pass_all(c, plans, memories, err));
-    for (uint32_t i = 0; i < c->store->n_parts; i++)
+    for (uint32_t i = 0; i < c->store->n_slices; i++)
         if (plans[i].wanted > 0)
-            THR_TRY(thr_store_choose(c, &c->store->parts[i], &plans[i], &memories[i], (thr_query_run){0, c->n}, err));
-    for (uint32_t i = 0; i < c->store->n_parts; i++)
-        THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+            THR_TRY(thr_store_choose(c, &c->store->slices[i], &plans[i], &memories[i], (thr_query_run){0, c->n}, err));
+    for (uint32_t i = 0; i < c->store->n_slices; i++)
+        THR_TRY(finish_slice(c, &c->store->slices[i], &plans[i], &memories[i], err));
     for (uint32_t q = 0; q < c->n; q++)
         thr_select_collector_finish(&c->lanes[q]->collector);
     return THR_OK;
 }
 
-/* The number of queries whose passing rows fit the memory of every part. */
-static uint32_t batch_size(const thr_store *store, const thr_part_plan *plans) {
+/* The number of queries whose passing rows fit the memory of every slice. */
+static uint32_t batch_size(const thr_store *store, const thr_slice_plan *plans) {
     uint64_t size = THR_DEVICE_QUERIES;
-    for (uint32_t i = 0; i < store->n_parts; i++) {
-        const uint64_t spare = store->parts[i].spare_bytes / SPARE_PART,
+    for (uint32_t i = 0; i < store->n_slices; i++) {
+        const uint64_t spare = store->slices[i].spare_bytes / SPARE_SHARE,
                        one = plans[i].capacity * sizeof(thr_device_item);
         const uint64_t most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
         size = size * one > most ? most / one : size;
@@ -210,11 +210,11 @@ static thr_status collect(void *arg, thr_error *err) {
     thr_scan_query *const *queries = c.queries;
     thr_lane *const *lanes = c.lanes;
     const uint32_t n = c.n;
-    thr_part_plan plans[THR_MAX_DEVICES];
-    for (uint32_t i = 0; i < store->n_parts; i++) {
-        plans[i] = plan_part(job, &store->parts[i]);
+    thr_slice_plan plans[THR_MAX_DEVICES];
+    for (uint32_t i = 0; i < store->n_slices; i++) {
+        plans[i] = plan_slice(job, &store->slices[i]);
         if (plans[i].wanted > 0)
-            THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
+            THR_TRY(thr_store_send_filter(&c, &store->slices[i], err));
     }
     const bool margins = thr_scan_collector_margin(job, queries[0]) > 0;
     const uint32_t size = margins ? 1 : batch_size(store, plans);

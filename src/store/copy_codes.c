@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy_codes.c - copies a part's codes to its device. Runs of blocks go in pieces through pinned memory and are packed
+ * copy_codes.c - copies a slice's codes to its device. Runs of blocks go in pieces through pinned memory and are packed
  * into tiles on the device, which stay there or return to the host's pinned memory.
  */
 #include "store/impl.h"
@@ -17,7 +17,7 @@ enum {
     N_STAGES = 2
 };
 
-/* Blocks of a part that are copied to contiguous tiles. */
+/* Blocks of a slice that are copied to contiguous tiles. */
 typedef struct run {
     uint32_t first, n;
     thr_device_codes to; /* has room for n blocks, rounded up to whole tiles */
@@ -32,8 +32,8 @@ typedef struct piece {
 } piece;
 
 /* The piece that begins at block `at` of the run. */
-static piece next_piece(const thr_scan_corpus *corpus, const thr_store_part *part, const run *r, uint32_t at) {
-    const uint64_t block = part->first_block + r->first + at;
+static piece next_piece(const thr_scan_corpus *corpus, const thr_store_slice *slice, const run *r, uint32_t at) {
+    const uint64_t block = slice->first_block + r->first + at;
     const thr_segment *segment = thr_scan_segment_of(corpus, block * THR_BLOCK_ITEMS);
     const uint64_t first = block - segment->first_row / THR_BLOCK_ITEMS;
     const uint64_t there = (segment->n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
@@ -45,23 +45,23 @@ static piece next_piece(const thr_scan_corpus *corpus, const thr_store_part *par
  * Copy a piece of an array with tile_bytes bytes per tile; `from` is the segment's array. Does nothing where `to` is
  * NULL.
  */
-static thr_status copy_array(const thr_store *store, const thr_store_part *part, const piece *p, const void *to,
+static thr_status copy_array(const thr_store *store, const thr_store_slice *slice, const piece *p, const void *to,
                              const void *from, size_t tile_bytes, thr_error *err) {
     const size_t block_bytes = tile_bytes / THR_BLOCKS_A_TILE;
     if (to == NULL)
         return THR_OK;
-    return store->backend->upload(part->stream, (char *)to + p->to * block_bytes,
+    return store->backend->upload(slice->stream, (char *)to + p->to * block_bytes,
                                   (const char *)from + p->first * block_bytes, p->n * block_bytes, err);
 }
 
-static thr_status copy_numbers(const thr_store *store, const thr_store_part *part, const run *r, const piece *p,
+static thr_status copy_numbers(const thr_store *store, const thr_store_slice *slice, const run *r, const piece *p,
                                thr_error *err) {
     const thr_segment *from = p->segment;
-    const size_t size = part->tile.numbers;
-    THR_TRY(copy_array(store, part, p, r->to.leads, from->leads, size, err));
-    THR_TRY(copy_array(store, part, p, r->to.block_norms, from->block_norms, size, err));
-    THR_TRY(copy_array(store, part, p, r->to.factors, from->factors, size, err));
-    return copy_array(store, part, p, r->to.offsets, from->offsets, part->tile.offsets, err);
+    const size_t size = slice->tile.numbers;
+    THR_TRY(copy_array(store, slice, p, r->to.leads, from->leads, size, err));
+    THR_TRY(copy_array(store, slice, p, r->to.block_norms, from->block_norms, size, err));
+    THR_TRY(copy_array(store, slice, p, r->to.factors, from->factors, size, err));
+    return copy_array(store, slice, p, r->to.offsets, from->offsets, slice->tile.offsets, err);
 }
 
 /* Staging memory for codes: pinned memory of the host, then blocks on the device. */
@@ -83,10 +83,10 @@ static void close_stage(const thr_backend *backend, thr_device *device, stage *s
     backend->release(device, s->device);
 }
 
-static thr_status copy_codes(const thr_store *store, const thr_store_part *part, const run *r, const piece *p,
+static thr_status copy_codes(const thr_store *store, const thr_store_slice *slice, const run *r, const piece *p,
                              const stage *stages, thr_error *err) {
     const thr_backend *backend = store->backend;
-    const size_t block_size = part->tile.codes / THR_BLOCKS_A_TILE;
+    const size_t block_size = slice->tile.codes / THR_BLOCKS_A_TILE;
     const uint32_t step = stages->n_blocks;
     for (uint32_t done = 0, turn = 0; done < p->n; done += step, turn++) {
         const stage *s = &stages[turn % N_STAGES];
@@ -98,7 +98,7 @@ static thr_status copy_codes(const thr_store *store, const thr_store_part *part,
                                 n,         thr_code_rows(r->to.n_dims), r->to.n_planes};
         THR_TRY(backend->pack(s->stream, &op, err));
         if (r->shown && store->context->progress != NULL &&
-            !store->context->progress(store->context->progress_user, "copy to GPU", end, part->n_blocks))
+            !store->context->progress(store->context->progress_user, "copy to GPU", end, slice->n_blocks))
             return thr_fail(err, THR_ECANCELED, "copying codes to a GPU was stopped");
     }
     for (int i = 0; i < N_STAGES; i++)
@@ -107,84 +107,85 @@ static thr_status copy_codes(const thr_store *store, const thr_store_part *part,
 }
 
 /* Clear the run's last tile if its second half has no block; the run's layout includes it. */
-static thr_status clear_rest(const thr_store *store, const thr_store_part *part, const run *r, thr_error *err) {
-    const thr_tile_size tile = part->tile;
+static thr_status clear_rest(const thr_store *store, const thr_store_slice *slice, const run *r, thr_error *err) {
+    const thr_tile_size tile = slice->tile;
     const void *arrays[] = {r->to.tiles, r->to.leads, r->to.block_norms, r->to.factors, r->to.offsets};
     const size_t sizes[] = {tile.codes, tile.numbers, tile.numbers, tile.numbers, tile.offsets};
     for (size_t i = 0; r->n % THR_BLOCKS_A_TILE != 0 && i < sizeof arrays / sizeof *arrays; i++)
         if (arrays[i] != NULL)
-            THR_TRY(store->backend->clear(part->stream, (char *)arrays[i] + r->n / THR_BLOCKS_A_TILE * sizes[i],
+            THR_TRY(store->backend->clear(slice->stream, (char *)arrays[i] + r->n / THR_BLOCKS_A_TILE * sizes[i],
                                           sizes[i], err));
-    return store->backend->wait(part->stream, err); /* before other streams write beside it */
+    return store->backend->wait(slice->stream, err); /* before other streams write beside it */
 }
 
 /* Copy and pack a run, and wait for it. */
-static thr_status copy_run(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
+static thr_status copy_run(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                            const run *r, const stage *stages, thr_error *err) {
-    THR_TRY(clear_rest(store, part, r, err));
+    THR_TRY(clear_rest(store, slice, r, err));
     for (uint32_t at = 0; at < r->n;) {
-        const piece p = next_piece(corpus, part, r, at);
-        THR_TRY(copy_numbers(store, part, r, &p, err));
-        THR_TRY(copy_codes(store, part, r, &p, stages, err));
+        const piece p = next_piece(corpus, slice, r, at);
+        THR_TRY(copy_numbers(store, slice, r, &p, err));
+        THR_TRY(copy_codes(store, slice, r, &p, stages, err));
         at += p.n;
     }
-    return store->backend->wait(part->stream, err);
+    return store->backend->wait(slice->stream, err);
 }
 
-/* The run of the part's blocks from first_tile on that `codes` has room for. */
-static run run_of(const thr_store_part *part, const thr_device_codes *codes, uint32_t first_tile) {
-    const uint32_t first = first_tile * THR_BLOCKS_A_TILE, left = part->n_blocks - first;
+/* The run of the slice's blocks from first_tile on that `codes` has room for. */
+static run run_of(const thr_store_slice *slice, const thr_device_codes *codes, uint32_t first_tile) {
+    const uint32_t first = first_tile * THR_BLOCKS_A_TILE, left = slice->n_blocks - first;
     const uint32_t n = (uint32_t)((codes->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
     return (run){first, n < left ? n : left, *codes, true};
 }
 
-static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
+static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                                const stage *stages, thr_error *err) {
-    for (uint32_t i = 0; i < part->n_samples; i++) {
-        const thr_device_codes to = thr_store_run(part, part->chunks.sampled, part->n_samples, i, 1, part->n_tiles);
-        run r = run_of(part, &to, thr_store_sampled_tile(part, i));
+    for (uint32_t i = 0; i < slice->n_samples; i++) {
+        const thr_device_codes to = thr_store_run(slice, slice->chunks.sampled, slice->n_samples, i, 1, slice->n_tiles);
+        run r = run_of(slice, &to, thr_store_sampled_tile(slice, i));
         r.shown = false;
-        THR_TRY(copy_run(store, corpus, part, &r, stages, err));
+        THR_TRY(copy_run(store, corpus, slice, &r, stages, err));
     }
     return THR_OK;
 }
 
 /* Chunks are packed on the device too, and copied back: one while the next is packed. */
-static thr_status copy_chunks(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
+static thr_status copy_chunks(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                               const stage *stages, thr_error *err) {
-    for (uint32_t i = 0; i < part->chunks.n; i++) {
-        const thr_device_codes chunk = thr_store_chunk(part, i);
-        const run r = run_of(part, &chunk, chunk.first_tile);
+    for (uint32_t i = 0; i < slice->chunks.n; i++) {
+        const thr_device_codes chunk = thr_store_chunk(slice, i);
+        const run r = run_of(slice, &chunk, chunk.first_tile);
         size_t size;
-        void *host = thr_store_chunk_host(part, i, &size);
-        THR_TRY(copy_run(store, corpus, part, &r, stages, err));
-        THR_TRY(store->backend->wait(part->chunks.copies, err));
-        THR_TRY(store->backend->download(part->chunks.copies, host, chunk.tiles, size, err));
+        void *host = thr_store_chunk_host(slice, i, &size);
+        THR_TRY(copy_run(store, corpus, slice, &r, stages, err));
+        THR_TRY(store->backend->wait(slice->chunks.copies, err));
+        THR_TRY(store->backend->download(slice->chunks.copies, host, chunk.tiles, size, err));
     }
-    return store->backend->wait(part->chunks.copies, err);
+    return store->backend->wait(slice->chunks.copies, err);
 }
 
-thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
-    const size_t block_size = part->tile.codes / THR_BLOCKS_A_TILE, spare = part->spare_bytes / (2 * N_STAGES);
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice,
+                                thr_error *err) {
+    const size_t block_size = slice->tile.codes / THR_BLOCKS_A_TILE, spare = slice->spare_bytes / (2 * N_STAGES);
     const uint32_t step = (uint32_t)((spare < STAGING_BYTES ? spare : STAGING_BYTES) / block_size + 1);
     thr_status status = THR_OK;
     stage stages[N_STAGES] = {{0}};
     for (int i = 0; i < N_STAGES; i++) {
         stages[i].n_blocks = step;
-        THR_TRY_OUT(open_stage(store->backend, part->device, step * block_size, &stages[i], err));
+        THR_TRY_OUT(open_stage(store->backend, slice->device, step * block_size, &stages[i], err));
     }
-    if (part->n_resident > 0) {
-        const uint32_t n = part->n_resident;
-        const thr_device_codes resident = thr_store_run(part, part->resident, n, 0, n, 0);
-        const run r = run_of(part, &resident, 0);
-        THR_TRY_OUT(copy_run(store, corpus, part, &r, stages, err));
+    if (slice->n_resident > 0) {
+        const uint32_t n = slice->n_resident;
+        const thr_device_codes resident = thr_store_run(slice, slice->resident, n, 0, n, 0);
+        const run r = run_of(slice, &resident, 0);
+        THR_TRY_OUT(copy_run(store, corpus, slice, &r, stages, err));
     }
-    if (part->chunks.n > 0) {
-        THR_TRY_OUT(copy_sampled(store, corpus, part, stages, err));
-        THR_TRY_OUT(copy_chunks(store, corpus, part, stages, err));
+    if (slice->chunks.n > 0) {
+        THR_TRY_OUT(copy_sampled(store, corpus, slice, stages, err));
+        THR_TRY_OUT(copy_chunks(store, corpus, slice, stages, err));
     }
 out:
     for (int i = 0; i < N_STAGES; i++)
-        close_stage(store->backend, part->device, &stages[i]);
+        close_stage(store->backend, slice->device, &stages[i]);
     return status;
 }

@@ -10,7 +10,7 @@
 
 enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
 
-/* The buffers of a part's searches: device memory, then pinned memory of the host from HOST_WORDS on. */
+/* The buffers of a slice's searches: device memory, then pinned memory of the host from HOST_WORDS on. */
 typedef enum thr_buffer_name {
     THR_BUFFER_SAMPLES,
     THR_BUFFER_THRESHOLDS,
@@ -54,7 +54,7 @@ typedef struct thr_tile_size {
     size_t codes, numbers, offsets, all;
 } thr_tile_size;
 
-/* The codes of a part that are not resident (chunks.h). */
+/* The codes of a slice that are not resident (chunks.h). */
 typedef struct thr_store_chunks {
     uint32_t n, n_tiles; /* chunks, and tiles in each but the last */
     uint8_t *host;       /* pinned: chunk after chunk */
@@ -64,7 +64,7 @@ typedef struct thr_store_chunks {
 } thr_store_chunks;
 
 /* A run of blocks on one device. */
-typedef struct thr_store_part {
+typedef struct thr_store_slice {
     thr_device *device;
     thr_stream *stream;
     uint64_t first_block;
@@ -79,25 +79,26 @@ typedef struct thr_store_part {
     size_t spare_bytes; /* left free for searches */
     size_t lacks;       /* bytes that a search failed to allocate; 0: none (workspace.h) */
     thr_device_buffer buffers[THR_N_BUFFERS];
-} thr_store_part;
+} thr_store_slice;
 
 struct thr_store {
     thr_context *context;
     const thr_backend *backend;
     pthread_mutex_t mutex; /* held while devices work for a search */
     uint64_t code_bytes, streamed_bytes, row_bytes;
-    uint32_t n_parts;
-    thr_store_part parts[];
+    uint32_t n_slices;
+    thr_store_slice slices[];
 };
 
 /*
- * Copy the corpus's records, then its vectors, of a part's rows to the device, while an eighth of its memory stays free
- * for searches. Arrays that do not fit are left out, which is no error. THR_EDEVICE.
+ * Copy the corpus's records, then its vectors, of a slice's rows to the device, while an eighth of its memory stays
+ * free for searches. Arrays that do not fit are left out, which is no error. THR_EDEVICE.
  */
-thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err);
-void thr_store_free_rows(const thr_backend *backend, thr_store_part *part);
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, thr_error *err);
+void thr_store_free_rows(const thr_backend *backend, thr_store_slice *slice);
 
-/* Copy a part's codes into the memory that thr_store_place_codes allocated (chunks.h). */
-thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err);
+/* Copy a slice's codes into the memory that thr_store_place_codes allocated (chunks.h). */
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice,
+                                thr_error *err);
 
 #endif

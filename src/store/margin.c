@@ -11,10 +11,10 @@
 enum { MARGIN_ITEMS = 1 << 16 }; /* initial capacity: the number of rows within a margin is unknown */
 
 /*
- * Collect all rows of a part whose score is at least `least`, into the query's collector. Repeats with the counted
+ * Collect all rows of a slice whose score is at least `least`, into the query's collector. Repeats with the counted
  * capacity where the first was too small.
  */
-static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
+static thr_status collect_margin(const thr_collecting *c, thr_store_slice *slice, float least, uint64_t n_allowed,
                                  thr_error *err) {
     const thr_backend *backend = c->store->backend;
     thr_collector *collector = &c->lanes[0]->collector;
@@ -23,15 +23,15 @@ static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, 
     memcpy(&bits, &least, sizeof bits);
     const uint64_t threshold = thr_device_key_make(thr_device_score_order(bits), UINT32_MAX);
     while (n_allowed > 0) {
-        thr_part_memory m;
-        const thr_part_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};
-        THR_TRY(thr_store_get_memory(c, part, &plan, &m, err));
-        THR_TRY(backend->upload(part->stream, m.thresholds, &threshold, sizeof threshold, err));
-        THR_TRY(thr_store_emit(c, part, &plan, &m, only, err));
-        THR_TRY(thr_store_choose(c, part, &plan, &m, only, err));
-        THR_TRY(backend->wait(part->stream, err));
+        thr_slice_memory m;
+        const thr_slice_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};
+        THR_TRY(thr_store_get_memory(c, slice, &plan, &m, err));
+        THR_TRY(backend->upload(slice->stream, m.thresholds, &threshold, sizeof threshold, err));
+        THR_TRY(thr_store_emit(c, slice, &plan, &m, only, err));
+        THR_TRY(thr_store_choose(c, slice, &plan, &m, only, err));
+        THR_TRY(backend->wait(slice->stream, err));
         if (m.host_counts[0] <= capacity) {
-            thr_store_push(part, collector, m.host_chosen, m.host_counts[1]);
+            thr_store_push(slice, collector, m.host_chosen, m.host_counts[1]);
             return THR_OK;
         }
         capacity = m.host_counts[0];
@@ -39,7 +39,7 @@ static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, 
     return THR_OK;
 }
 
-thr_status thr_store_widen(const thr_collecting *c, const thr_part_plan *plans, float margin, thr_error *err) {
+thr_status thr_store_widen(const thr_collecting *c, const thr_slice_plan *plans, float margin, thr_error *err) {
     thr_collector *collector = &c->lanes[0]->collector;
     float worst = INFINITY;
     for (size_t i = 0; i < collector->n; i++)
@@ -47,8 +47,8 @@ thr_status thr_store_widen(const thr_collecting *c, const thr_part_plan *plans, 
     if (collector->n < c->job->survivors)
         return THR_OK; /* all allowed rows are collected already */
     THR_TRY(thr_select_collector_start(collector, c->job->context, c->job->survivors, margin, -INFINITY, err));
-    for (uint32_t i = 0; i < c->store->n_parts; i++)
-        THR_TRY(collect_margin(c, &c->store->parts[i], worst - margin, plans[i].n_allowed, err));
+    for (uint32_t i = 0; i < c->store->n_slices; i++)
+        THR_TRY(collect_margin(c, &c->store->slices[i], worst - margin, plans[i].n_allowed, err));
     thr_select_collector_finish(collector);
     if (collector->status != THR_OK)
         return thr_fail(err, collector->status, "no memory for all rows within the margin: lower extra");

@@ -31,35 +31,35 @@ static void fill_words(const thr_query_code *code, uint32_t *words) {
 
 enum { TILE_WORDS = THR_DEVICE_TILE / 64 }; /* words of a filter per tile */
 
-/* Copy the filter's words of the sampled tiles, which are all full, after those of the part. */
-static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *part, uint64_t *to, thr_error *err) {
-    const uint64_t *words = c->job->options->filter + part->first_block;
-    const size_t tile = TILE_WORDS * sizeof *words, size = part->n_samples * tile;
+/* Copy the filter's words of the sampled tiles, which are all full, after those of the slice. */
+static thr_status send_sampled_filter(const thr_collecting *c, thr_store_slice *slice, uint64_t *to, thr_error *err) {
+    const uint64_t *words = c->job->options->filter + slice->first_block;
+    const size_t tile = TILE_WORDS * sizeof *words, size = slice->n_samples * tile;
     uint64_t *host;
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_FILTER, size, &host, err));
-    for (uint32_t i = 0; i < part->n_samples; i++)
-        memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(part, i) * TILE_WORDS, tile);
-    return c->store->backend->upload(part->stream, to, host, size, err);
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_FILTER, size, &host, err));
+    for (uint32_t i = 0; i < slice->n_samples; i++)
+        memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(slice, i) * TILE_WORDS, tile);
+    return c->store->backend->upload(slice->stream, to, host, size, err);
 }
 
 /* The filter's words of a run's items. */
-static const uint64_t *filter_of(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes) {
-    const uint64_t *words = part->buffers[THR_BUFFER_FILTER].memory;
+static const uint64_t *filter_of(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes) {
+    const uint64_t *words = slice->buffers[THR_BUFFER_FILTER].memory;
     return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
 }
 
-thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err) {
+thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice, thr_error *err) {
     uint64_t *memory;
-    const uint32_t n_sampled = part->chunks.n > 0 ? part->n_samples : 0;
-    const size_t n_words = (size_t)part->n_tiles * TILE_WORDS, n_all = n_words + (size_t)n_sampled * TILE_WORDS;
-    const size_t size = n_words * sizeof *memory, used = part->n_blocks * sizeof *memory;
+    const uint32_t n_sampled = slice->chunks.n > 0 ? slice->n_samples : 0;
+    const size_t n_words = (size_t)slice->n_tiles * TILE_WORDS, n_all = n_words + (size_t)n_sampled * TILE_WORDS;
+    const size_t size = n_words * sizeof *memory, used = slice->n_blocks * sizeof *memory;
     if (c->job->options->filter == NULL)
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_FILTER, n_all * sizeof *memory, &memory, err));
-    THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_FILTER, n_all * sizeof *memory, &memory, err));
+    THR_TRY(c->store->backend->upload(slice->stream, memory, c->job->options->filter + slice->first_block, used, err));
     if (size > used)
-        THR_TRY(c->store->backend->clear(part->stream, memory + part->n_blocks, size - used, err));
-    return n_sampled == 0 ? THR_OK : send_sampled_filter(c, part, memory + n_words, err);
+        THR_TRY(c->store->backend->clear(slice->stream, memory + slice->n_blocks, size - used, err));
+    return n_sampled == 0 ? THR_OK : send_sampled_filter(c, slice, memory + n_words, err);
 }
 
 /* Whether query codes are too long to be passed inside an operation. */
@@ -69,17 +69,17 @@ static bool is_far(const thr_collecting *c) {
 }
 
 /* Upload the code words of a batch's queries, if they are too long for the operations. */
-static thr_status send_words(const thr_collecting *c, thr_store_part *part, thr_error *err) {
+static thr_status send_words(const thr_collecting *c, thr_store_slice *slice, thr_error *err) {
     const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
     uint32_t *host;
     void *memory;
     if (!is_far(c))
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_WORDS, size, &memory, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_WORDS, size, &host, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_WORDS, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_WORDS, size, &host, err));
     for (uint32_t q = 0; q < c->n; q++)
         fill_words(&c->queries[q]->code, host + q * n_words);
-    return c->store->backend->upload(part->stream, memory, host, size, err);
+    return c->store->backend->upload(slice->stream, memory, host, size, err);
 }
 
 static thr_device_query device_query(const thr_scan_query *query) {
@@ -92,14 +92,14 @@ static thr_device_query device_query(const thr_scan_query *query) {
     return (thr_device_query){code->total, sum, query->gain, query->weight};
 }
 
-void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                          uint32_t first, uint32_t n, thr_device_scan *scan) {
     const size_t n_words = count_words(&c->queries[first]->code);
     scan->codes = *codes;
-    scan->filter = filter_of(c, part, codes);
+    scan->filter = filter_of(c, slice, codes);
     scan->n_queries = n;
     scan->query_bits = c->job->query_bits;
-    scan->far_words = is_far(c) ? (const uint32_t *)part->buffers[THR_BUFFER_WORDS].memory + first * n_words : NULL;
+    scan->far_words = is_far(c) ? (const uint32_t *)slice->buffers[THR_BUFFER_WORDS].memory + first * n_words : NULL;
     for (uint32_t i = 0; i < n; i++) {
         const thr_scan_query *query = c->queries[first + i];
         scan->queries[i] = device_query(query);
@@ -108,18 +108,18 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, co
     }
 }
 
-uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *part) {
+uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_slice *slice) {
     const int forced = c->job->context->forced_way;
     if (forced == THR_WAY_XOR || (c->n < BATCH_LEAST && forced != THR_WAY_TILE))
         return 0;
     const uint32_t limit =
-        c->store->backend->batch_limit(part->device, part->codes.n_dims, part->codes.n_planes, c->job->query_bits);
+        c->store->backend->batch_limit(slice->device, slice->codes.n_dims, slice->codes.n_planes, c->job->query_bits);
     return c->n < limit ? c->n : limit;
 }
 
 /* The number of words of a batch of at most `size` queries, in the layout of ops.h. */
-static size_t digits_size(const thr_store_part *part, uint32_t size) {
-    return (size_t)(part->codes.n_dims + WORD_DIMS - 1) / WORD_DIMS * thr_batch_columns(size) * WORD_DIMS * 2;
+static size_t digits_size(const thr_store_slice *slice, uint32_t size) {
+    return (size_t)(slice->codes.n_dims + WORD_DIMS - 1) / WORD_DIMS * thr_batch_columns(size) * WORD_DIMS * 2;
 }
 
 /* Write the digits of query q into a batch of n_columns columns. */
@@ -131,37 +131,37 @@ static void fill_digits(const thr_query_code *code, uint32_t q, uint32_t n_colum
     }
 }
 
-static thr_status send_digits(const thr_collecting *c, thr_store_part *part, uint32_t size, thr_error *err) {
+static thr_status send_digits(const thr_collecting *c, thr_store_slice *slice, uint32_t size, thr_error *err) {
     const thr_backend *backend = c->store->backend;
-    const size_t group = digits_size(part, size) * sizeof(uint32_t), n_groups = (c->n + size - 1) / size;
+    const size_t group = digits_size(slice, size) * sizeof(uint32_t), n_groups = (c->n + size - 1) / size;
     void *memory;
     int8_t *digits;
     thr_device_query *queries;
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_DIGITS, n_groups * group, &digits, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_DIGITS, n_groups * group, &digits, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
     memset(digits, 0, n_groups * group);
     for (uint32_t q = 0; q < c->n; q++) {
         fill_digits(&c->queries[q]->code, q % size, thr_batch_columns(size), digits + q / size * group);
         queries[q] = device_query(c->queries[q]);
     }
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_DIGITS, n_groups * group, &memory, err));
-    THR_TRY(backend->upload(part->stream, memory, digits, n_groups * group, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_QUERIES, c->n * sizeof *queries, &memory, err));
-    return backend->upload(part->stream, memory, queries, c->n * sizeof *queries, err);
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_DIGITS, n_groups * group, &memory, err));
+    THR_TRY(backend->upload(slice->stream, memory, digits, n_groups * group, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_QUERIES, c->n * sizeof *queries, &memory, err));
+    return backend->upload(slice->stream, memory, queries, c->n * sizeof *queries, err);
 }
 
-thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part, thr_error *err) {
-    const uint32_t size = thr_store_batch_size(c, part);
-    THR_TRY(send_words(c, part, err));
-    return size == 0 ? THR_OK : send_digits(c, part, size, err);
+thr_status thr_store_send_queries(const thr_collecting *c, thr_store_slice *slice, thr_error *err) {
+    const uint32_t size = thr_store_batch_size(c, slice);
+    THR_TRY(send_words(c, slice, err));
+    return size == 0 ? THR_OK : send_digits(c, slice, size, err);
 }
 
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+void thr_store_make_batch(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                           uint32_t first, uint32_t size, thr_batch_op *op) {
     op->codes = *codes;
-    op->filter = filter_of(c, part, codes);
+    op->filter = filter_of(c, slice, codes);
     op->n_queries = c->n - first < size ? c->n - first : size;
     op->n_columns = thr_batch_columns(size);
-    op->digits = (const uint32_t *)part->buffers[THR_BUFFER_DIGITS].memory + first / size * digits_size(part, size);
-    op->queries = (const thr_device_query *)part->buffers[THR_BUFFER_QUERIES].memory + first;
+    op->digits = (const uint32_t *)slice->buffers[THR_BUFFER_DIGITS].memory + first / size * digits_size(slice, size);
+    op->queries = (const thr_device_query *)slice->buffers[THR_BUFFER_QUERIES].memory + first;
 }

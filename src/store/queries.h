@@ -16,30 +16,30 @@ typedef struct thr_collecting {
 } thr_collecting;
 
 /*
- * Upload the filter's words of a part, once per search; and a batch's queries, where they are not passed inside
+ * Upload the filter's words of a slice, once per search; and a batch's queries, where they are not passed inside
  * operations.
  */
-thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err);
-thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part, thr_error *err);
+thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice, thr_error *err);
+thr_status thr_store_send_queries(const thr_collecting *c, thr_store_slice *slice, thr_error *err);
 
 /*
- * Set up *scan to score queries [first, first + n) of the batch, at most THR_SCREEN_QUERIES, on a run of the part's
+ * Set up *scan to score queries [first, first + n) of the batch, at most THR_SCREEN_QUERIES, on a run of the slice's
  * codes.
  */
-void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                          uint32_t first, uint32_t n, thr_device_scan *scan);
 
 /*
  * The number of queries multiplied at once on tensor cores; 0: not on tensor cores, since the queries are too few or
  * too long. THR_KERNEL=tile uses tensor cores wherever possible, THR_KERNEL=xor never.
  */
-uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *part);
+uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_slice *slice);
 
 /*
  * Set up *op to score at most `size` of the batch's queries, from `first` on (a multiple of size), on a run of codes.
  * Leaves op's thresholds, items, counts and capacity as they are.
  */
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+void thr_store_make_batch(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                           uint32_t first, uint32_t size, thr_batch_op *op);
 
 #endif

@@ -11,22 +11,22 @@
 
 enum { KEEP_FREE = 8 }; /* 1 / KEEP_FREE of a device's memory */
 
-void thr_store_free_rows(const thr_backend *backend, thr_store_part *part) {
-    backend->release(part->device, part->rows.records);
-    backend->release(part->device, part->rows.vectors);
-    backend->release(part->device, part->rows.scales);
-    backend->release(part->device, part->rows.inverse_norms);
-    part->rows = (thr_store_rows){0};
+void thr_store_free_rows(const thr_backend *backend, thr_store_slice *slice) {
+    backend->release(slice->device, slice->rows.records);
+    backend->release(slice->device, slice->rows.vectors);
+    backend->release(slice->device, slice->rows.scales);
+    backend->release(slice->device, slice->rows.inverse_norms);
+    slice->rows = (thr_store_rows){0};
 }
 
 /* Allocate an array of `size` bytes per row; NULL where it does not fit. */
-static thr_status alloc_rows(thr_store *store, thr_store_part *part, size_t size, void *array_out, thr_error *err) {
+static thr_status alloc_rows(thr_store *store, thr_store_slice *slice, size_t size, void *array_out, thr_error *err) {
     uint64_t free_bytes, all_bytes;
     void *array = NULL;
-    const uint64_t bytes = part->codes.n_items * size;
-    THR_TRY(store->backend->free_memory(part->device, &free_bytes, &all_bytes, err));
+    const uint64_t bytes = slice->codes.n_items * size;
+    THR_TRY(store->backend->free_memory(slice->device, &free_bytes, &all_bytes, err));
     if (free_bytes >= bytes + all_bytes / KEEP_FREE) {
-        const thr_status status = store->backend->alloc(part->device, bytes, &array, "vectors", err);
+        const thr_status status = store->backend->alloc(slice->device, bytes, &array, "vectors", err);
         if (status != THR_OK && status != THR_ENOMEM)
             return status;
         store->row_bytes += array == NULL ? 0 : bytes;
@@ -51,15 +51,15 @@ static const void *inverse_norms_of(const thr_segment *segment) {
     return segment->inverse_norms;
 }
 
-/* Copy the part's rows from all segments that hold some of them. */
-static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_part *part,
+/* Copy the slice's rows from all segments that hold some of them. */
+static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                              array_of get, size_t size, void *array, thr_error *err) {
-    const uint64_t first = part->first_block * THR_BLOCK_ITEMS, end = first + part->codes.n_items;
+    const uint64_t first = slice->first_block * THR_BLOCK_ITEMS, end = first + slice->codes.n_items;
     for (uint64_t row = first; row < end;) {
         const thr_segment *segment = thr_scan_segment_of(corpus, row);
         const uint64_t segment_end = segment->first_row + segment->n_items, to = segment_end < end ? segment_end : end;
         const char *from = (const char *)get(segment) + (row - segment->first_row) * size;
-        THR_TRY(store->backend->upload(part->stream, (char *)array + (row - first) * size, from,
+        THR_TRY(store->backend->upload(slice->stream, (char *)array + (row - first) * size, from,
                                        (size_t)(to - row) * size, err));
         row = to;
     }
@@ -67,44 +67,45 @@ static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corp
 }
 
 /* Allocate and copy an array, if it fits. */
-static thr_status keep_array(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, array_of get,
+static thr_status keep_array(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, array_of get,
                              size_t size, void *array_out, thr_error *err) {
     void *array;
-    THR_TRY(alloc_rows(store, part, size, array_out, err));
+    THR_TRY(alloc_rows(store, slice, size, array_out, err));
     memcpy(&array, array_out, sizeof array);
-    return array == NULL ? THR_OK : copy_array(store, corpus, part, get, size, array, err);
+    return array == NULL ? THR_OK : copy_array(store, corpus, slice, get, size, array, err);
 }
 
-thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice,
+                               thr_error *err) {
     const thr_segment *kind = corpus->segments;
-    thr_store_rows *rows = &part->rows;
+    thr_store_rows *rows = &slice->rows;
     if (thr_is_nested(corpus)) {
         const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
                                                            corpus->lead, kind->lead_offsets);
-        THR_TRY(keep_array(store, corpus, part, records_of, thr_record_size(shape), &rows->records, err));
+        THR_TRY(keep_array(store, corpus, slice, records_of, thr_record_size(shape), &rows->records, err));
     }
     if (corpus->keep == THR_DTYPE_NONE)
         return THR_OK;
     /* Vectors come last: without their scales and inverse norms they are of no use. */
     if (kind->scales != NULL)
-        THR_TRY(keep_array(store, corpus, part, scales_of, sizeof(float), &rows->scales, err));
+        THR_TRY(keep_array(store, corpus, slice, scales_of, sizeof(float), &rows->scales, err));
     if (kind->inverse_norms != NULL)
-        THR_TRY(keep_array(store, corpus, part, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
+        THR_TRY(keep_array(store, corpus, slice, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
     if ((kind->scales == NULL || rows->scales != NULL) && (kind->inverse_norms == NULL || rows->inverse_norms != NULL))
-        THR_TRY(keep_array(store, corpus, part, vectors_of, thr_row_size(corpus), &rows->vectors, err));
-    return store->backend->wait(part->stream, err);
+        THR_TRY(keep_array(store, corpus, slice, vectors_of, thr_row_size(corpus), &rows->vectors, err));
+    return store->backend->wait(slice->stream, err);
 }
 
 bool thr_store_can_rescore(const thr_store *store) {
-    for (uint32_t i = 0; i < store->n_parts; i++)
-        if (store->parts[i].rows.records == NULL)
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        if (store->slices[i].rows.records == NULL)
             return false;
     return true;
 }
 
 bool thr_store_can_refine(const thr_store *store) {
-    for (uint32_t i = 0; i < store->n_parts; i++)
-        if (store->parts[i].rows.vectors == NULL)
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        if (store->slices[i].rows.vectors == NULL)
             return false;
     return true;
 }

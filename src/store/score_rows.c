@@ -22,10 +22,10 @@ typedef struct scoring {
     bool rescoring; /* rescore, which skips queries without a screen; else refine */
 } scoring;
 
-/* Whether a row of a query must be scored on a part's device. */
-static bool holds(const scoring *s, const thr_store_part *part, size_t query, uint64_t row) {
-    const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
-    return row >= first && row - first < part->codes.n_items && !(s->rescoring && s->queries[query].collected);
+/* Whether a row of a query must be scored on a slice's device. */
+static bool holds(const scoring *s, const thr_store_slice *slice, size_t query, uint64_t row) {
+    const uint64_t first = slice->first_block * THR_BLOCK_ITEMS;
+    return row >= first && row - first < slice->codes.n_items && !(s->rescoring && s->queries[query].collected);
 }
 
 /* A candidate's row. Until it is rescored, the low half of its row field holds its sum of hits (values.c). */
@@ -35,7 +35,7 @@ static uint64_t row_of(const scoring *s, const thr_candidate *item) {
 
 /*
  * Store a score as thr_scan_rescore and thr_scan_refine do. With hits this changes the candidate's row, so a restart of
- * the search could not repeat it; none can happen, since with hits there is one part.
+ * the search could not repeat it; none can happen, since with hits there is one slice.
  */
 static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
     const thr_scan_query *query = &s->queries[q];
@@ -52,17 +52,17 @@ typedef struct cursor {
     size_t query, item;
 } cursor;
 
-/* Copy the next rows of a part, at most `most`, to rows. put_scores later visits the same rows in the same order. */
-static uint32_t take_rows(const scoring *s, const thr_store_part *part, cursor *at, thr_device_row *rows,
+/* Copy the next rows of a slice, at most `most`, to rows. put_scores later visits the same rows in the same order. */
+static uint32_t take_rows(const scoring *s, const thr_store_slice *slice, cursor *at, thr_device_row *rows,
                           uint32_t most) {
-    const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
+    const uint64_t first = slice->first_block * THR_BLOCK_ITEMS;
     uint32_t n = 0;
     for (; at->query < s->n; at->query++, at->item = 0) {
         const thr_collector *collector = &s->lanes[at->query].collector;
         for (; at->item < collector->n; at->item++) {
             const thr_candidate *item = &collector->items[at->item];
             const uint64_t row = row_of(s, item);
-            if (!holds(s, part, at->query, row))
+            if (!holds(s, slice, at->query, row))
                 continue;
             if (n == most)
                 return n;
@@ -72,40 +72,40 @@ static uint32_t take_rows(const scoring *s, const thr_store_part *part, cursor *
     return n;
 }
 
-static void put_scores(const scoring *s, const thr_store_part *part, cursor at, const float *scores, uint32_t n) {
+static void put_scores(const scoring *s, const thr_store_slice *slice, cursor at, const float *scores, uint32_t n) {
     for (uint32_t done = 0; done < n; at.query++, at.item = 0) {
         thr_collector *collector = &s->lanes[at.query].collector;
         for (; at.item < collector->n && done < n; at.item++)
-            if (holds(s, part, at.query, row_of(s, &collector->items[at.item])))
+            if (holds(s, slice, at.query, row_of(s, &collector->items[at.item])))
                 put_score(s, at.query, &collector->items[at.item], scores[done++]);
     }
 }
 
-/* Enqueues the scoring of n rows of a part. */
-typedef thr_status (*score_fn)(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+/* Enqueues the scoring of n rows of a slice. */
+typedef thr_status (*score_fn)(const scoring *s, const thr_store_slice *slice, const thr_device_row *rows, uint32_t n,
                                float *scores, thr_error *err);
 
-static thr_status score_part(const scoring *s, thr_store_part *part, score_fn score, uint32_t most, thr_error *err) {
+static thr_status score_slice(const scoring *s, thr_store_slice *slice, score_fn score, uint32_t most, thr_error *err) {
     const thr_backend *backend = s->store->backend;
     thr_device_row *rows, *host_rows;
     float *scores, *host_scores;
     cursor at = {0, 0};
     if (most == 0)
         return THR_OK;
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROWS, most * sizeof *rows, &rows, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROWS, most * sizeof *rows, &host_rows, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_SCORES, most * sizeof *scores, &scores, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_SCORES, most * sizeof *scores, &host_scores, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROWS, most * sizeof *rows, &rows, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROWS, most * sizeof *rows, &host_rows, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_SCORES, most * sizeof *scores, &scores, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_SCORES, most * sizeof *scores, &host_scores, err));
     for (;;) {
         const cursor from = at;
-        const uint32_t n = take_rows(s, part, &at, host_rows, most);
+        const uint32_t n = take_rows(s, slice, &at, host_rows, most);
         if (n == 0)
             return THR_OK;
-        THR_TRY(backend->upload(part->stream, rows, host_rows, n * sizeof *rows, err));
-        THR_TRY(score(s, part, rows, n, scores, err));
-        THR_TRY(backend->download(part->stream, host_scores, scores, n * sizeof *scores, err));
-        THR_TRY(backend->wait(part->stream, err));
-        put_scores(s, part, from, host_scores, n);
+        THR_TRY(backend->upload(slice->stream, rows, host_rows, n * sizeof *rows, err));
+        THR_TRY(score(s, slice, rows, n, scores, err));
+        THR_TRY(backend->download(slice->stream, host_scores, scores, n * sizeof *scores, err));
+        THR_TRY(backend->wait(slice->stream, err));
+        put_scores(s, slice, from, host_scores, n);
     }
 }
 
@@ -119,91 +119,91 @@ static uint32_t count_rows(const scoring *s) {
 
 /* ---------------------------------------------------------------------------------------------- rescore */
 
-static thr_status send_rest_queries(const scoring *s, thr_store_part *part, thr_error *err) {
+static thr_status send_rest_queries(const scoring *s, thr_store_slice *slice, thr_error *err) {
     const thr_backend *backend = s->store->backend;
-    const size_t size = thr_rest_query_size(part->codes.n_dims);
+    const size_t size = thr_rest_query_size(slice->codes.n_dims);
     thr_rescore_query *queries;
     int8_t *digits;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &digits, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &digits, err));
     for (size_t q = 0; q < s->n; q++) {
         const thr_scan_query *query = &s->queries[q];
         queries[q] = (thr_rescore_query){query->code.total, query->rest.digit_sum, query->lead_gain, query->rest_gain,
                                          query->weight};
         memcpy(digits + q * size, query->rest.digits, size);
     }
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
-    THR_TRY(backend->upload(part->stream, memory, queries, s->n * sizeof *queries, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
-    return backend->upload(part->stream, memory, digits, s->n * size, err);
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
+    THR_TRY(backend->upload(slice->stream, memory, queries, s->n * sizeof *queries, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
+    return backend->upload(slice->stream, memory, digits, s->n * size, err);
 }
 
-static thr_status rescore_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+static thr_status rescore_rows(const scoring *s, const thr_store_slice *slice, const thr_device_row *rows, uint32_t n,
                                float *scores, thr_error *err) {
     const thr_scan_corpus *corpus = s->job->corpus;
     const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
                                                        corpus->lead, corpus->segments->lead_offsets);
-    const thr_rescore_op op = {.records = part->rows.records,
+    const thr_rescore_op op = {.records = slice->rows.records,
                                .record_size = (uint32_t)thr_record_size(shape),
                                .head = (uint32_t)thr_record_head(shape),
                                .n_rows = shape.n_rows,
                                .n_planes = shape.n_planes,
                                .has_offset = shape.has_offset,
                                .wide = shape.wide,
-                               .digits = part->buffers[THR_BUFFER_ROW_VECTORS].memory,
+                               .digits = slice->buffers[THR_BUFFER_ROW_VECTORS].memory,
                                .digits_size = (uint32_t)thr_rest_query_size(shape.n_rows * 8),
-                               .queries = part->buffers[THR_BUFFER_ROW_QUERIES].memory,
+                               .queries = slice->buffers[THR_BUFFER_ROW_QUERIES].memory,
                                .rows = rows,
                                .n_scored = n,
                                .scores = scores};
-    return s->store->backend->rescore(part->stream, &op, err);
+    return s->store->backend->rescore(slice->stream, &op, err);
 }
 
 static thr_status rescore(void *arg, thr_error *err) {
     const scoring *s = arg;
     const uint32_t most = count_rows(s);
-    for (uint32_t i = 0; i < s->store->n_parts; i++) {
-        THR_TRY(send_rest_queries(s, &s->store->parts[i], err));
-        THR_TRY(score_part(s, &s->store->parts[i], rescore_rows, most, err));
+    for (uint32_t i = 0; i < s->store->n_slices; i++) {
+        THR_TRY(send_rest_queries(s, &s->store->slices[i], err));
+        THR_TRY(score_slice(s, &s->store->slices[i], rescore_rows, most, err));
     }
     return THR_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------- refine */
 
-static thr_status send_vectors(const scoring *s, thr_store_part *part, thr_error *err) {
-    const size_t size = part->codes.n_dims * sizeof(float);
+static thr_status send_vectors(const scoring *s, thr_store_slice *slice, thr_error *err) {
+    const size_t size = slice->codes.n_dims * sizeof(float);
     char *host;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
     for (size_t q = 0; q < s->n; q++)
         memcpy(host + q * size, s->queries[q].vector, size);
-    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
-    return s->store->backend->upload(part->stream, memory, host, s->n * size, err);
+    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
+    return s->store->backend->upload(slice->stream, memory, host, s->n * size, err);
 }
 
-static thr_status refine_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, const thr_device_row *rows, uint32_t n,
                               float *scores, thr_error *err) {
-    const thr_refine_op op = {.vectors = part->rows.vectors,
+    const thr_refine_op op = {.vectors = slice->rows.vectors,
                               .keep = (int)s->job->corpus->keep,
                               .metric = (int)s->job->corpus->metric,
-                              .n_dims = part->codes.n_dims,
-                              .scales = part->rows.scales,
-                              .inverse_norms = part->rows.inverse_norms,
-                              .queries = part->buffers[THR_BUFFER_ROW_VECTORS].memory,
+                              .n_dims = slice->codes.n_dims,
+                              .scales = slice->rows.scales,
+                              .inverse_norms = slice->rows.inverse_norms,
+                              .queries = slice->buffers[THR_BUFFER_ROW_VECTORS].memory,
                               .rows = rows,
                               .n_scored = n,
                               .scores = scores};
-    return s->store->backend->refine(part->stream, &op, err);
+    return s->store->backend->refine(slice->stream, &op, err);
 }
 
 static thr_status refine(void *arg, thr_error *err) {
     const scoring *s = arg;
     const uint32_t most = count_rows(s);
-    for (uint32_t i = 0; i < s->store->n_parts; i++) {
-        THR_TRY(send_vectors(s, &s->store->parts[i], err));
-        THR_TRY(score_part(s, &s->store->parts[i], refine_rows, most, err));
+    for (uint32_t i = 0; i < s->store->n_slices; i++) {
+        THR_TRY(send_vectors(s, &s->store->slices[i], err));
+        THR_TRY(score_slice(s, &s->store->slices[i], refine_rows, most, err));
     }
     return THR_OK;
 }

@@ -5,7 +5,7 @@
  * A store collects the same survivors as the CPU's pass, bit for bit: their scores and row numbers alone define them,
  * and scores are computed by correctly rounded operations in one order.
  *
- * Each device holds a part, a run of tiles, and processes every query. Codes that do not fit a device are kept in
+ * Each device holds a slice, a run of tiles, and processes every query. Codes that do not fit a device are kept in
  * pinned memory of the host, from which every search copies them, a chunk at a time (chunks.h).
  *
  * Threads: any number of searches may use a store; their screens take turns.

@@ -5,52 +5,52 @@
 #include "base/error.h"
 #include "store/chunks.h"
 
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
+thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err) {
-    thr_device_buffer *buffer = &part->buffers[name];
+    thr_device_buffer *buffer = &slice->buffers[name];
     const bool grows = buffer->size < size;
     const thr_status status =
-        thr_device_buffer_grow(store->backend, part->device, buffer, size, "a search", memory_out, err);
+        thr_device_buffer_grow(store->backend, slice->device, buffer, size, "a search", memory_out, err);
     if (grows)
-        part->lacks = status == THR_ENOMEM && !buffer->pinned ? size : 0;
+        slice->lacks = status == THR_ENOMEM && !buffer->pinned ? size : 0;
     return status;
 }
 
 /*
- * Place a part's codes again, leaving twice as much memory free as before, so that a search that lacks several buffers
- * does not cause a copy for each. If this fails part->lacks stays set, and the next search begins here.
+ * Place a slice's codes again, leaving twice as much memory free as before, so that a search that lacks several buffers
+ * does not cause a copy for each. If this fails slice->lacks stays set, and the next search begins here.
  */
-static thr_status move_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_part *part, thr_error *err) {
-    const size_t least = part->spare_bytes > part->lacks ? part->spare_bytes : part->lacks;
-    thr_store_free_codes(store, part);
-    part->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
-    THR_TRY(thr_store_place_codes(store, part, err));
-    THR_TRY(thr_store_copy_codes(store, corpus, part, err));
-    part->lacks = 0;
+static thr_status move_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, thr_error *err) {
+    const size_t least = slice->spare_bytes > slice->lacks ? slice->spare_bytes : slice->lacks;
+    thr_store_free_codes(store, slice);
+    slice->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
+    THR_TRY(thr_store_place_codes(store, slice, err));
+    THR_TRY(thr_store_copy_codes(store, corpus, slice, err));
+    slice->lacks = 0;
     return THR_OK;
 }
 
 static thr_status move_all_codes(thr_store *store, const thr_scan_corpus *corpus, thr_error *err) {
     bool any = false;
-    for (uint32_t i = 0; i < store->n_parts; i++)
-        any = any || store->parts[i].lacks > 0;
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        any = any || store->slices[i].lacks > 0;
     /* Wait for all devices: the repeated search overwrites memory that copies of the last attempt may still read. */
-    for (uint32_t i = 0; i < store->n_parts && any; i++)
-        THR_TRY(store->backend->wait(store->parts[i].stream, err));
-    for (uint32_t i = 0; i < store->n_parts; i++)
-        if (store->parts[i].lacks > 0)
-            THR_TRY(move_codes(store, corpus, &store->parts[i], err));
+    for (uint32_t i = 0; i < store->n_slices && any; i++)
+        THR_TRY(store->backend->wait(store->slices[i].stream, err));
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        if (store->slices[i].lacks > 0)
+            THR_TRY(move_codes(store, corpus, &store->slices[i], err));
     return THR_OK;
 }
 
-/* Whether a part lacks memory that moving its resident codes could free. */
+/* Whether a slice lacks memory that moving its resident codes could free. */
 static bool can_move_codes(thr_store *store) {
     bool any = false;
-    for (uint32_t i = 0; i < store->n_parts; i++) {
-        thr_store_part *part = &store->parts[i];
-        if (part->n_resident == 0)
-            part->lacks = 0; /* no resident codes are left to move */
-        any = any || part->lacks > 0;
+    for (uint32_t i = 0; i < store->n_slices; i++) {
+        thr_store_slice *slice = &store->slices[i];
+        if (slice->n_resident == 0)
+            slice->lacks = 0; /* no resident codes are left to move */
+        any = any || slice->lacks > 0;
     }
     return any;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.h - the memory of searches on a part's device.
+ * workspace.h - the memory of searches on a slice's device.
  *
  * Codes are placed before searches allocate memory, and leave some free. If a search needs more, fewer codes stay
  * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
@@ -11,8 +11,8 @@
 
 #include "store/impl.h"
 
-/* thr_device_buffer_grow for one of the buffers; THR_ENOMEM sets part->lacks. */
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
+/* thr_device_buffer_grow for one of the buffers; THR_ENOMEM sets slice->lacks. */
+thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err);
 
 /* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */

@@ -42,14 +42,14 @@ typedef struct backward_pass {
     float *d_pooled, *d_rebuilt, *d_before, *scratch;
 } backward_pass;
 
-/* Backward through the layer y = x W + b, whose parts are `weight` and weight + 1. */
+/* Backward through the layer y = x W + b, whose tensors are `weight` and weight + 1. */
 static void through_layer(const backward_pass *way, size_t weight, const float *x, const float *d_y, bool add,
                           float *d_x) {
     const thr_dense layer = thr_side_layer(way->model, way->side, weight);
     const thr_dense_gradients to = {.d_x = d_x,
                                     .add_to_d_x = add,
-                                    .d_weights = way->to->d_parts[weight],
-                                    .d_bias = way->to->d_parts[weight + 1],
+                                    .d_weights = way->to->d_tensors[weight],
+                                    .d_bias = way->to->d_tensors[weight + 1],
                                     .scratch = way->scratch};
     thr_nn_dense_backward(way->context, &layer, x, d_y, way->n, &to);
 }
@@ -67,21 +67,21 @@ static void through_step(const backward_pass *way, uint32_t t, float *d_sum) {
         way->d_before[i] = weight * d_sum[i];
     thr_nn_sign_backward(way->context, slope.estimator, slope.slope, way->pass->before[t], way->d_before,
                          way->n * n_dims, way->d_before);
-    through_layer(way, thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT), way->pass->residual[t - 1], way->d_before,
-                  false, way->d_rebuilt);
+    through_layer(way, thr_text_step_tensor(config, t, THR_TEXT_RESIDUAL_WEIGHT), way->pass->residual[t - 1],
+                  way->d_before, false, way->d_rebuilt);
     for (size_t i = 0; i < way->n * n_pooled; i++) {
         way->d_pooled[i] += way->d_rebuilt[i];
         way->d_rebuilt[i] = -way->d_rebuilt[i];
     }
     thr_nn_tanh_backward(way->context, way->pass->rebuilt[t - 1], way->d_rebuilt, way->n * n_pooled, way->d_rebuilt);
-    through_layer(way, thr_step_part(config, t, THR_PART_REBUILD_WEIGHT), way->pass->sums[t - 1], way->d_rebuilt, true,
-                  d_sum);
+    through_layer(way, thr_text_step_tensor(config, t, THR_TEXT_REBUILD_WEIGHT), way->pass->sums[t - 1], way->d_rebuilt,
+                  true, d_sum);
 }
 
 /* From the gradient of f to that of the input's bias, and of the words' vectors. */
 static void through_input(const backward_pass *way, const thr_side_input *input) {
     const size_t n_pooled = way->model->config.n_pooled;
-    float *d_bias = way->to->d_parts[THR_PART_POOL_BIAS];
+    float *d_bias = way->to->d_tensors[THR_TEXT_POOL_BIAS];
     if (input->texts == NULL) {
         for (size_t i = 0; i < way->n; i++)
             for (size_t d = 0; d < n_pooled; d++)
@@ -119,6 +119,6 @@ void thr_text_side_backward(thr_context *context, const thr_text_model *model, t
     else
         thr_nn_sign_backward(context, slope.estimator, slope.slope, pass->before[0], to->d_embedding, n * n_dims,
                              way.d_before);
-    through_layer(&way, THR_PART_BASE_WEIGHT, pass->pooled, way.d_before, true, way.d_pooled);
+    through_layer(&way, THR_TEXT_BASE_WEIGHT, pass->pooled, way.d_before, true, way.d_pooled);
     through_input(&way, input);
 }

@@ -24,7 +24,7 @@ void thr_text_backward_free(thr_context *context, thr_text_backward_workspace *w
 typedef struct thr_side_gradients {
     thr_slope slope;
     float *d_embedding;                     /* n_texts x n_dims: the input; overwritten */
-    float *const *d_parts;                  /* shaped like the side's parts; gradients are added */
+    float *const *d_tensors;                /* shaped like the side's tensors; gradients are added */
     float *d_vectors;                       /* of texts: shaped like the words' vectors; gradients are added */
     thr_text_backward_workspace *workspace; /* reserved for n_texts or more */
 } thr_side_gradients;

@@ -71,10 +71,10 @@ static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *
     for (size_t t = 0; t < thr_model_n_tables(config); t++)
         memcpy(trainer->tables[t].values, model->tables[t], trainer->tables[0].n * sizeof(float));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
-            memcpy(trainer->dense.values + (trainer->model.parts[side][p] - trainer->dense.values),
-                   model->parts[side][p], (size_t)shape.n_rows * shape.n_columns * sizeof(float));
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+            memcpy(trainer->dense.values + (trainer->model.tensors[side][p] - trainer->dense.values),
+                   model->tensors[side][p], (size_t)shape.n_rows * shape.n_columns * sizeof(float));
         }
     }
     return THR_OK;

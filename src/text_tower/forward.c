@@ -27,7 +27,7 @@ static void take_vectors(thr_context *context, const float *x, size_t n, size_t 
 static void take_input(thr_context *context, const thr_text_model *model, thr_side side, const thr_side_input *input,
                        thr_pass *pass) {
     const size_t n_pooled = model->config.n_pooled;
-    const float *bias = model->parts[side][THR_PART_POOL_BIAS];
+    const float *bias = model->tensors[side][THR_TEXT_POOL_BIAS];
     if (input->texts == NULL) {
         take_vectors(context, input->vectors, input->n, n_pooled, bias, pass->pooled);
         return;
@@ -39,7 +39,7 @@ static void take_input(thr_context *context, const thr_text_model *model, thr_si
 void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side,
                            const thr_side_input *input, thr_pass *pass) {
     const thr_tower_config *config = &model->config;
-    const thr_dense base = thr_side_layer(model, side, THR_PART_BASE_WEIGHT);
+    const thr_dense base = thr_side_layer(model, side, THR_TEXT_BASE_WEIGHT);
     const size_t n = input->n, n_pooled = config->n_pooled, n_dims = config->n_dims;
     take_input(context, model, side, input, pass);
     thr_nn_dense_forward(context, &base, pass->pooled, n, pass->before[0]);
@@ -53,8 +53,8 @@ void thr_text_side_forward(thr_context *context, const thr_text_model *model, th
     thr_nn_sign_forward(context, pass->before[0], n * n_dims, pass->sums[0]);
     for (uint32_t t = 1; t <= thr_side_steps(config, side); t++) {
         float *rebuilt = pass->rebuilt[t - 1], *residual = pass->residual[t - 1];
-        const thr_dense rebuild = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_REBUILD_WEIGHT));
-        const thr_dense reduce = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT));
+        const thr_dense rebuild = thr_side_layer(model, side, thr_text_step_tensor(config, t, THR_TEXT_REBUILD_WEIGHT));
+        const thr_dense reduce = thr_side_layer(model, side, thr_text_step_tensor(config, t, THR_TEXT_RESIDUAL_WEIGHT));
         thr_nn_dense_forward(context, &rebuild, pass->sums[t - 1], n, rebuilt);
         thr_nn_tanh_forward(context, rebuilt, n * n_pooled, rebuilt);
         for (size_t i = 0; i < n * n_pooled; i++)

@@ -84,20 +84,22 @@ static thr_status invert(thr_context *context, const float *weight, size_t n_in,
     return THR_OK;
 }
 
-static size_t part_size(const thr_tower_config *config, size_t part) {
-    const thr_part_shape shape = thr_text_model_part_shape(config, part);
+static size_t tensor_size(const thr_tower_config *config, size_t tensor) {
+    const thr_tensor_shape shape = thr_text_model_tensor_shape(config, tensor);
     return (size_t)shape.n_rows * shape.n_columns;
 }
 
-/* A writable part of a side. */
-static float *part_of(thr_text_trainer *trainer, thr_side side, size_t part) {
-    return trainer->dense.values + (trainer->model.parts[side][part] - trainer->dense.values);
+/* A writable tensor of a side. */
+static float *tensor_of(thr_text_trainer *trainer, thr_side side, size_t tensor) {
+    return trainer->dense.values + (trainer->model.tensors[side][tensor] - trainer->dense.values);
 }
 
 static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
-    const size_t n_weights = part_size(config, THR_PART_BASE_WEIGHT), n_parts = thr_text_model_n_parts(config, side);
-    float *weight = part_of(trainer, side, THR_PART_BASE_WEIGHT), *bias = part_of(trainer, side, THR_PART_BASE_BIAS);
+    const size_t n_weights = tensor_size(config, THR_TEXT_BASE_WEIGHT),
+                 n_tensors = thr_text_model_n_tensors(config, side);
+    float *weight = tensor_of(trainer, side, THR_TEXT_BASE_WEIGHT),
+          *bias = tensor_of(trainer, side, THR_TEXT_BASE_BIAS);
     double square = 0;
     for (size_t i = 0; i < n_x; i++)
         square += (double)x[i] * (double)x[i];
@@ -107,11 +109,12 @@ static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float
         weight[i] *= scale;
     for (size_t i = 0; i < config->n_dims; i++)
         bias[i] *= scale;
-    for (size_t part = THR_PART_REBUILD_WEIGHT; part < n_parts; part += 4) {
-        THR_TRY(invert(trainer->context, weight, config->n_pooled, config->n_dims, part_of(trainer, side, part), err));
-        memset(part_of(trainer, side, part + 1), 0, part_size(config, part + 1) * sizeof(float));
-        memcpy(part_of(trainer, side, part + 2), weight, n_weights * sizeof *weight);
-        memcpy(part_of(trainer, side, part + 3), bias, config->n_dims * sizeof *bias);
+    for (size_t tensor = THR_TEXT_REBUILD_WEIGHT; tensor < n_tensors; tensor += 4) {
+        THR_TRY(
+            invert(trainer->context, weight, config->n_pooled, config->n_dims, tensor_of(trainer, side, tensor), err));
+        memset(tensor_of(trainer, side, tensor + 1), 0, tensor_size(config, tensor + 1) * sizeof(float));
+        memcpy(tensor_of(trainer, side, tensor + 2), weight, n_weights * sizeof *weight);
+        memcpy(tensor_of(trainer, side, tensor + 3), bias, config->n_dims * sizeof *bias);
     }
     return THR_OK;
 }

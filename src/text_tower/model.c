@@ -46,31 +46,31 @@ thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err) 
     return THR_OK;
 }
 
-size_t thr_text_model_n_parts(const thr_tower_config *config, thr_side side) {
+size_t thr_text_model_n_tensors(const thr_tower_config *config, thr_side side) {
     const size_t n_steps = thr_side_steps(config, side);
     return 3 + 4 * (config->shared_steps && n_steps > 1 ? 1 : n_steps);
 }
 
-thr_part_shape thr_text_model_part_shape(const thr_tower_config *config, size_t part) {
+thr_tensor_shape thr_text_model_tensor_shape(const thr_tower_config *config, size_t tensor) {
     static const char *const names[] = {"pool.bias",      "base.weight",       "base.bias",      "rebuild%u.weight",
                                         "rebuild%u.bias", "residual%u.weight", "residual%u.bias"};
-    const size_t kind = part < 3 ? part : 3 + (part - 3) % 4;
-    const unsigned step = part < 3 ? 0 : (unsigned)((part - 3) / 4 + 1);
-    thr_part_shape shape = {.n_rows = 1, .n_columns = config->n_dims};
+    const size_t kind = tensor < 3 ? tensor : 3 + (tensor - 3) % 4;
+    const unsigned step = tensor < 3 ? 0 : (unsigned)((tensor - 3) / 4 + 1);
+    thr_tensor_shape shape = {.n_rows = 1, .n_columns = config->n_dims};
     if (step == 0)
         (void)snprintf(shape.name, sizeof shape.name, "%s", names[kind]);
     else
         (void)snprintf(shape.name, sizeof shape.name, names[kind], step);
-    switch ((thr_part)kind) {
-    case THR_PART_POOL_BIAS:
-    case THR_PART_REBUILD_BIAS:
+    switch ((thr_text_tensor)kind) {
+    case THR_TEXT_POOL_BIAS:
+    case THR_TEXT_REBUILD_BIAS:
         shape.n_columns = config->n_pooled;
         break;
-    case THR_PART_BASE_WEIGHT:
-    case THR_PART_RESIDUAL_WEIGHT:
+    case THR_TEXT_BASE_WEIGHT:
+    case THR_TEXT_RESIDUAL_WEIGHT:
         shape.n_rows = config->n_pooled;
         break;
-    case THR_PART_REBUILD_WEIGHT:
+    case THR_TEXT_REBUILD_WEIGHT:
         shape.n_rows = config->n_dims;
         shape.n_columns = config->n_pooled;
         break;

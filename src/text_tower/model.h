@@ -21,27 +21,27 @@
 #include "training/weights.h"
 #include "words/trigrams.h"
 
-enum { THR_STEPS_MAX = 7, THR_PARTS_MAX = 3 + 4 * THR_STEPS_MAX };
+enum { THR_STEPS_MAX = 7, THR_TEXT_TENSORS_MAX = 3 + 4 * THR_STEPS_MAX };
 
 /*
  * The dense parameters of a side, by number. POOL_BIAS is the input's bias. Those of step t >= 1 are
- * thr_step_part(config, t, THR_PART_...).
+ * thr_text_step_tensor(config, t, THR_TEXT_...).
  */
-typedef enum thr_part {
-    THR_PART_POOL_BIAS = 0,
-    THR_PART_BASE_WEIGHT = 1,
-    THR_PART_BASE_BIAS = 2,
-    THR_PART_REBUILD_WEIGHT = 3,
-    THR_PART_REBUILD_BIAS = 4,
-    THR_PART_RESIDUAL_WEIGHT = 5,
-    THR_PART_RESIDUAL_BIAS = 6
-} thr_part;
+typedef enum thr_text_tensor {
+    THR_TEXT_POOL_BIAS = 0,
+    THR_TEXT_BASE_WEIGHT = 1,
+    THR_TEXT_BASE_BIAS = 2,
+    THR_TEXT_REBUILD_WEIGHT = 3,
+    THR_TEXT_REBUILD_BIAS = 4,
+    THR_TEXT_RESIDUAL_WEIGHT = 5,
+    THR_TEXT_RESIDUAL_BIAS = 6
+} thr_text_tensor;
 
 typedef struct thr_text_model {
     thr_tower_config config;
     thr_grams grams;
     const float *tables[THR_N_SIDES]; /* of trigrams: grams.n x 3 n_pooled; equal pointers if shared */
-    const float *parts[THR_N_SIDES][THR_PARTS_MAX];
+    const float *tensors[THR_N_SIDES][THR_TEXT_TENSORS_MAX];
 } thr_text_model;
 
 /* The context of an open model. */
@@ -66,26 +66,26 @@ static inline size_t thr_model_n_columns(const thr_tower_config *config) {
     return (size_t)THR_WINDOW_WORDS * config->n_pooled;
 }
 
-/* The number of parts of a side, and the shape of a part. */
-size_t thr_text_model_n_parts(const thr_tower_config *config, thr_side side);
-thr_part_shape thr_text_model_part_shape(const thr_tower_config *config, size_t part);
+/* The number of tensors of a side, and the shape of a tensor. */
+size_t thr_text_model_n_tensors(const thr_tower_config *config, thr_side side);
+thr_tensor_shape thr_text_model_tensor_shape(const thr_tower_config *config, size_t tensor);
 
-/* The number of a part of step t >= 1. */
-static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, thr_part part) {
-    return (size_t)part + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
+/* The number of a tensor of step t >= 1. */
+static inline size_t thr_text_step_tensor(const thr_tower_config *config, uint32_t t, thr_text_tensor tensor) {
+    return (size_t)tensor + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
 }
 
-/* Whether a part is a matrix B of some step. */
-static inline bool thr_part_is_rebuild(size_t part) {
-    return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
+/* Whether a tensor is a matrix B of some step. */
+static inline bool thr_text_is_rebuild(size_t tensor) {
+    return tensor >= THR_TEXT_REBUILD_WEIGHT && (tensor - THR_TEXT_REBUILD_WEIGHT) % 4 == 0;
 }
 
-/* The layer whose weights are part `weight` of a side; its bias is the next part. */
+/* The layer whose weights are tensor `weight` of a side; its bias is the next tensor. */
 static inline thr_dense thr_side_layer(const thr_text_model *model, thr_side side, size_t weight) {
     const uint32_t n_dims = model->config.n_dims, n_pooled = model->config.n_pooled;
-    const float *const *parts = model->parts[side];
-    return thr_part_is_rebuild(weight) ? (thr_dense){parts[weight], parts[weight + 1], n_dims, n_pooled}
-                                       : (thr_dense){parts[weight], parts[weight + 1], n_pooled, n_dims};
+    const float *const *tensors = model->tensors[side];
+    return thr_text_is_rebuild(weight) ? (thr_dense){tensors[weight], tensors[weight + 1], n_dims, n_pooled}
+                                       : (thr_dense){tensors[weight], tensors[weight + 1], n_pooled, n_dims};
 }
 
 /* The weight of the plane of step t. */

@@ -47,9 +47,9 @@ static void fill_image(const void *source, thr_model_image *image) {
         thr_training_image_add_tensor(image, config->shared_words ? "" : sides[i], "words", THR_DTYPE_F32,
                                       model->tables[i], model->grams.n, n_columns);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
-            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->parts[side][p],
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->tensors[side][p],
                                           shape.n_rows, shape.n_columns);
         }
     }
@@ -64,14 +64,14 @@ thr_model_source thr_text_model_source(const thr_text_model *model) {
 
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_text_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
-    const thr_part_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
+    const thr_tensor_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
     for (size_t i = 0; i < THR_N_SIDES && !thr_model_reads_vectors(config); i++)
         THR_TRY(thr_training_image_read_floats(tensors, name, config->shared_words ? "" : sides[i], &words,
                                                &model->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
-            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->parts[side][p], err));
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->tensors[side][p], err));
         }
     }
     return THR_OK;

@@ -2,8 +2,8 @@
 /*
  * model_file.h - text towers as safetensors.
  *
- * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts, such
- * as "query.base.weight" (f32). A model of vectors has parts only. training/model_image.h has the metadata.
+ * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's tensors,
+ * such as "query.base.weight" (f32). A model of vectors has tensors only. training/model_image.h has the metadata.
  * thr_text_model_read does not read the weights; thr_training_image_check_whole verifies them.
  */
 #ifndef THR_TEXT_TOWER_MODEL_FILE_H

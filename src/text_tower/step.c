@@ -115,23 +115,23 @@ thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer) 
 }
 
 /*
- * How large a part's weights are for vectors of length 1, relative to those of W_i and R: Adam's steps are as large as
- * its rate, whatever the weight. B maps +-1 to components of such vectors.
+ * How large a tensor's weights are for vectors of length 1, relative to those of W_i and R: Adam's steps are as large
+ * as its rate, whatever the weight. B maps +-1 to components of such vectors.
  */
-static float scale_of(const thr_tower_config *config, size_t part) {
+static float scale_of(const thr_tower_config *config, size_t tensor) {
     const float component = 1.0f / sqrtf((float)config->n_inputs);
-    if (thr_part_is_rebuild(part))
+    if (thr_text_is_rebuild(tensor))
         return 2.0f * component / sqrtf((float)config->n_dims);
-    return part == THR_PART_POOL_BIAS || (part > 0 && thr_part_is_rebuild(part - 1)) ? component : 1.0f;
+    return tensor == THR_TEXT_POOL_BIAS || (tensor > 0 && thr_text_is_rebuild(tensor - 1)) ? component : 1.0f;
 }
 
 /* Step the dense parameters of a model of vectors, each at a rate that fits its size. */
-static void learn_parts(thr_text_trainer *trainer, const thr_optimiser *adam) {
+static void learn_tensors(thr_text_trainer *trainer, const thr_optimiser *adam) {
     const thr_tower_config *config = &trainer->model.config;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
-            const size_t at = (size_t)(trainer->model.parts[side][p] - trainer->dense.values);
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+            const size_t at = (size_t)(trainer->model.tensors[side][p] - trainer->dense.values);
             float *const slots[THR_WEIGHTS_SLOTS] = {trainer->dense.slots[0] + at, trainer->dense.slots[1] + at};
             thr_optimiser own = *adam;
             own.rate *= scale_of(config, p);
@@ -147,7 +147,7 @@ static thr_status learn(thr_text_trainer *trainer, thr_error *err) {
     const thr_optimiser adam = thr_text_trainer_optimiser(trainer),
                         dense_adam = thr_text_trainer_dense_optimiser(trainer);
     if (thr_model_reads_vectors(config))
-        learn_parts(trainer, &dense_adam);
+        learn_tensors(trainer, &dense_adam);
     else
         thr_nn_optimiser_step(context->kernels, &dense_adam, trainer->dense.values, trainer->dense.gradients,
                               trainer->dense.slots, trainer->dense.n);
@@ -186,7 +186,7 @@ thr_status thr_text_trainer_step_on_cpu(thr_text_trainer *trainer, const uint32_
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const thr_side_gradients to = {.slope = thr_text_trainer_slope(trainer),
                                        .d_embedding = trainer->scratch.d_embeddings[side],
-                                       .d_parts = trainer->d_parts[side],
+                                       .d_tensors = trainer->d_tensors[side],
                                        .d_vectors = thr_batch_table(config, &trainer->scratch.batch, side)->d_vectors,
                                        .workspace = &trainer->scratch.back};
         const thr_side_input input = thr_text_trainer_input(trainer, side, n);

@@ -85,7 +85,7 @@ static thr_status fetch(void *user, thr_error *err) {
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     thr_text_trainer *trainer = user;
     const uint32_t n_float = thr_text_trainer_float_epochs(trainer);
-    THR_TRY(thr_text_trainer_validate(trainer, &epoch->valid_loss, &epoch->valid_auc, err));
+    THR_TRY(thr_text_trainer_validate(trainer, &epoch->valid_loss, &epoch->valid_quality, err));
     if (epoch->epoch == n_float) {
         THR_TRY(thr_text_trainer_init_planes(trainer, err));
         THR_TRY(thr_text_trainer_put(trainer, err));
@@ -142,7 +142,7 @@ static thr_status train(thr_context *context, const thr_trainer_source *source, 
                                      .best_epoch = (uint32_t)state->best_epoch,
                                      .loss = state->best_loss,
                                      .valid_loss = state->best_valid_loss,
-                                     .valid_auc = state->best_auc,
+                                     .valid_quality = state->best_quality,
                                      .examples_per_second = thr_training_speed(state)};
     thr_text_trainer_free(trainer);
 out:

@@ -63,7 +63,7 @@ static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, 
     return thr_words_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
 }
 
-/* Allocate weights, gradients and the optimiser's state; the model's parts are views of them. */
+/* Allocate weights, gradients and the optimiser's state; the model's tensors are views of them. */
 static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
@@ -73,22 +73,22 @@ static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
         THR_TRY(
             thr_training_weights_make(context, trainer->model.grams.n * n_columns, false, &trainer->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++)
-            n_dense += thr_training_part_floats(thr_text_model_part_shape(config, p));
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++)
+            n_dense += thr_training_tensor_floats(thr_text_model_tensor_shape(config, p));
     THR_TRY(thr_training_weights_make(context, n_dense, true, &trainer->dense, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         trainer->model.tables[side] = trainer->tables[config->shared_words ? 0 : side].values;
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            trainer->model.parts[side][p] = trainer->dense.values + at;
-            trainer->d_parts[side][p] = trainer->dense.gradients + at;
-            at += thr_training_part_floats(thr_text_model_part_shape(config, p));
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            trainer->model.tensors[side][p] = trainer->dense.values + at;
+            trainer->d_tensors[side][p] = trainer->dense.gradients + at;
+            at += thr_training_tensor_floats(thr_text_model_tensor_shape(config, p));
         }
     }
     return THR_OK;
 }
 
-static float *writable(const thr_text_trainer *trainer, const float *part) {
-    return trainer->dense.values + (part - trainer->dense.values);
+static float *writable(const thr_text_trainer *trainer, const float *tensor) {
+    return trainer->dense.values + (tensor - trainer->dense.values);
 }
 
 /*
@@ -106,10 +106,10 @@ static thr_status draw_for_vectors(thr_text_trainer *trainer, thr_error *err) {
     const size_t n_train = trainer->split.n_train;
     const thr_vector_sample sample = {&trainer->vectors, trainer->split.train,
                                       n_train < FRAME_ROWS ? n_train : FRAME_ROWS};
-    const float *item = trainer->model.parts[THR_SIDE_ITEM][THR_PART_BASE_WEIGHT];
+    const float *item = trainer->model.tensors[THR_SIDE_ITEM][THR_TEXT_BASE_WEIGHT];
     THR_TRY(thr_text_init_components(trainer->context, &sample, trainer->options.seed, config->n_dims,
                                      writable(trainer, item), err));
-    memcpy(writable(trainer, trainer->model.parts[THR_SIDE_QUERY][THR_PART_BASE_WEIGHT]), item,
+    memcpy(writable(trainer, trainer->model.tensors[THR_SIDE_QUERY][THR_TEXT_BASE_WEIGHT]), item,
            (size_t)config->n_pooled * config->n_dims * sizeof *item);
     return THR_OK;
 }
@@ -126,12 +126,12 @@ static void draw_weights(thr_text_trainer *trainer) {
                                   sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)),
                                   trainer->tables[i].values, trainer->tables[0].n);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
             const double limit = sqrt(6.0 / (shape.n_rows + shape.n_columns));
             if (shape.n_rows > 1)
-                thr_training_weights_draw(&rng, thr_part_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
-                                          writable(trainer, trainer->model.parts[side][p]),
+                thr_training_weights_draw(&rng, thr_text_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
+                                          writable(trainer, trainer->model.tensors[side][p]),
                                           (size_t)shape.n_rows * shape.n_columns);
         }
     }

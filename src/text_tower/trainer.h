@@ -38,7 +38,7 @@ typedef struct thr_text_trainer {
     thr_text_model model;
     thr_text_model as_floats; /* a view of the same weights with float sides: what the first epochs train */
     thr_weights tables[THR_N_SIDES], dense;
-    float *d_parts[THR_N_SIDES][THR_PARTS_MAX]; /* views of dense.gradients */
+    float *d_tensors[THR_N_SIDES][THR_TEXT_TENSORS_MAX]; /* views of dense.gradients */
     thr_trainer_scratch scratch;
     thr_device_policy on_device;
     thr_device_learner *learner; /* runs the steps on a device; NULL: the CPU does */

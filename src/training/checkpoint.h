@@ -25,15 +25,15 @@ typedef struct thr_slot_array {
 
 /* The state of a training: what a checkpoint holds besides arrays. Every member has eight bytes. */
 typedef struct thr_training_state {
-    uint64_t epoch;                              /* completed epochs */
-    uint64_t position;                           /* completed steps of the current epoch */
-    uint64_t step;                               /* completed steps of all epochs */
-    double loss;                                 /* sum over the steps of the current epoch */
-    double seconds;                              /* time those steps took */
-    uint64_t best_epoch;                         /* 0: none yet */
-    double best_loss, best_valid_loss, best_auc; /* of best_epoch */
-    uint64_t n_learned;                          /* examples learned in completed epochs, with repetitions */
-    double learning_seconds;                     /* time those took */
+    uint64_t epoch;                                  /* completed epochs */
+    uint64_t position;                               /* completed steps of the current epoch */
+    uint64_t step;                                   /* completed steps of all epochs */
+    double loss;                                     /* sum over the steps of the current epoch */
+    double seconds;                                  /* time those steps took */
+    uint64_t best_epoch;                             /* 0: none yet */
+    double best_loss, best_valid_loss, best_quality; /* of best_epoch */
+    uint64_t n_learned;                              /* examples learned in completed epochs, with repetitions */
+    double learning_seconds;                         /* time those took */
 } thr_training_state;
 
 /* What a checkpoint holds besides the model. */

@@ -58,7 +58,7 @@ static thr_status end_epoch(const thr_training_loop *loop, thr_error *err) {
         state->best_epoch = state->epoch;
         state->best_loss = epoch.loss;
         state->best_valid_loss = epoch.valid_loss;
-        state->best_auc = epoch.valid_auc;
+        state->best_quality = epoch.valid_quality;
     }
     state->n_learned += epoch.n_pairs;
     state->learning_seconds += state->seconds;

@@ -184,11 +184,11 @@ thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *
 }
 
 thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
-                                          const thr_part_shape *part, const float **data, thr_error *err) {
+                                          const thr_tensor_shape *wanted, const float **data, thr_error *err) {
     char full[64];
-    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", part->name);
-    const uint64_t shape[2] = {part->n_rows, part->n_columns};
-    const uint32_t n_axes = part->n_rows > 1 ? 2 : 1;
+    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", wanted->name);
+    const uint64_t shape[2] = {wanted->n_rows, wanted->n_columns};
+    const uint32_t n_axes = wanted->n_rows > 1 ? 2 : 1;
     const thr_tensor *tensor = NULL;
     THR_TRY(thr_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
     THR_TRY(thr_training_image_check_place(tensor, name, err));

@@ -98,6 +98,6 @@ thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *
 
 /* Find a float32 tensor of this shape, named as by thr_training_image_add_tensor. THR_OK or THR_EFORMAT. */
 thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
-                                          const thr_part_shape *part, const float **data, thr_error *err);
+                                          const thr_tensor_shape *wanted, const float **data, thr_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "kernel/elementwise.h"
 
-/* Floats that a part's start is aligned to. */
+/* Floats that a tensor's start is aligned to. */
 enum { PART_ALIGN = 16 };
 
 thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradients, thr_weights *weights,
@@ -28,7 +28,7 @@ void thr_training_weights_free(thr_context *context, thr_weights *weights) {
     *weights = (thr_weights){0};
 }
 
-size_t thr_training_part_floats(thr_part_shape shape) {
+size_t thr_training_tensor_floats(thr_tensor_shape shape) {
     return ((size_t)shape.n_rows * shape.n_columns + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 

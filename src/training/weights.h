@@ -10,10 +10,10 @@ enum { THR_WEIGHTS_SLOTS = 2 };
 /* A model has two towers; thr_side counts them from 0. */
 enum { THR_N_SIDES = 2 };
 
-typedef struct thr_part_shape {
+typedef struct thr_tensor_shape {
     char name[32];              /* "residual2.weight" */
     uint32_t n_rows, n_columns; /* 1 x n for a bias */
-} thr_part_shape;
+} thr_tensor_shape;
 
 /* Starts zeroed. */
 typedef struct thr_weights {
@@ -28,8 +28,8 @@ thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradie
                                      thr_error *err);
 void thr_training_weights_free(thr_context *context, thr_weights *weights);
 
-/* Floats that a part takes in an array of parts, with its padding. */
-size_t thr_training_part_floats(thr_part_shape shape);
+/* Floats that a tensor takes in an array of tensors, with its padding. */
+size_t thr_training_tensor_floats(thr_tensor_shape shape);
 
 bool thr_training_all_finite(const float *x, size_t n);
 

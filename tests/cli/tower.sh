@@ -27,13 +27,13 @@ train() {
 
 works train --epochs 3 -o m.safetensors --json --curve curve.csv
 is_json out
-for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_auc examples_per_s device; do
+for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_quality examples_per_s device; do
     says "\"$key\":" out
 done
 says '"n_epochs":3,' out
 [ "$(grep -c '^thresher: epoch [123]: loss .* AUC .* examples/s' err)" -eq 3 ] || die "epochs are not told"
 [ "$(wc -l <curve.csv)" -eq 4 ] || die "not a line an epoch"
-says '^epoch,seconds,examples_per_s,loss,valid_loss,valid_auc$' curve.csv
+says '^epoch,seconds,examples_per_s,loss,valid_loss,valid_quality$' curve.csv
 says '^3,[0-9.]*,[0-9]*,[0-9.]*,[0-9.]*,0[.][0-9]*$' curve.csv
 says '<svg ' curve.svg
 says 'Learning curve' curve.svg

@@ -13,22 +13,22 @@ void test_give_memory(size_t bytes) {
 }
 
 size_t test_memory_for(const thr_store *store, test_room much) {
-    const thr_store_part *part = &store->parts[store->n_parts - 1]; /* none has more tiles */
-    const size_t tile = part->tile.all, filter = part->n_tiles * (size_t)(THR_DEVICE_TILE / 8);
-    const size_t half = part->n_tiles / 2 > 3 ? part->n_tiles / 2 : 3;
-    const size_t n = (much == TEST_ROOM_FOR_SOME ? half : 2) + part->n_samples;
+    const thr_store_slice *slice = &store->slices[store->n_slices - 1]; /* none has more tiles */
+    const size_t tile = slice->tile.all, filter = slice->n_tiles * (size_t)(THR_DEVICE_TILE / 8);
+    const size_t half = slice->n_tiles / 2 > 3 ? slice->n_tiles / 2 : 3;
+    const size_t n = (much == TEST_ROOM_FOR_SOME ? half : 2) + slice->n_samples;
     const size_t bytes = n * tile + tile * 9 / 10 + filter;
     return bytes + bytes / 3 + 1; /* a quarter of it stays free */
 }
 
 void test_check_places(const thr_store *store, test_room much) {
     uint64_t resident = 0, streamed = 0;
-    for (uint32_t i = 0; i < store->n_parts; i++) {
-        const thr_store_part *part = &store->parts[i];
-        assert_true(much == TEST_ROOM_FOR_ALL ? part->n_resident == part->n_tiles : part->chunks.n > 1);
-        assert_true((part->n_resident > 0) == (much != TEST_ROOM_FOR_CHUNKS));
-        resident += part->n_resident * part->tile.all;
-        streamed += (part->n_tiles - part->n_resident) * part->tile.all;
+    for (uint32_t i = 0; i < store->n_slices; i++) {
+        const thr_store_slice *slice = &store->slices[i];
+        assert_true(much == TEST_ROOM_FOR_ALL ? slice->n_resident == slice->n_tiles : slice->chunks.n > 1);
+        assert_true((slice->n_resident > 0) == (much != TEST_ROOM_FOR_CHUNKS));
+        resident += slice->n_resident * slice->tile.all;
+        streamed += (slice->n_tiles - slice->n_resident) * slice->tile.all;
     }
     assert_int_equal(store->streamed_bytes, streamed);
     assert_true(store->code_bytes >= resident);

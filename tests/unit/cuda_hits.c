@@ -68,24 +68,24 @@ static float score_of(const codes *c, uint32_t item) {
 /* ------------------------------------------------------------------------------------------------ lists */
 
 static thr_device_hits put_lists(const thr_lists *lists) {
-    uint32_t *begins = test_array(lists->n_parts, sizeof *begins);
+    uint32_t *begins = test_array(lists->n_stretches, sizeof *begins);
     for (uint32_t e = 0; e < lists->n_entries; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
             begins[p] = at;
-            at += lists->part_sizes[p] + 1u;
+            at += lists->stretch_sizes[p] + 1u;
         }
     }
     const size_t n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS];
-    const thr_device_hits hits = {.n_items = lists->n_items,
-                                  .part_windows = gpu_put(lists->part_windows, lists->n_parts),
-                                  .part_sizes = gpu_put(lists->part_sizes, lists->n_parts * sizeof *lists->part_sizes),
-                                  .part_begins = gpu_put(begins, lists->n_parts * sizeof *begins),
-                                  .ids = gpu_put(lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids),
-                                  .runs =
-                                      gpu_put(lists->runs, 2 * lists->n_elements[THR_LISTS_RUNS] * sizeof *lists->runs),
-                                  .bitmap_blocks = gpu_put(lists->bitmap_blocks, n_bitmaps),
-                                  .bitmaps = gpu_put(lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP)};
+    const thr_device_hits hits = {
+        .n_items = lists->n_items,
+        .stretch_windows = gpu_put(lists->stretch_windows, lists->n_stretches),
+        .stretch_sizes = gpu_put(lists->stretch_sizes, lists->n_stretches * sizeof *lists->stretch_sizes),
+        .stretch_begins = gpu_put(begins, lists->n_stretches * sizeof *begins),
+        .ids = gpu_put(lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids),
+        .runs = gpu_put(lists->runs, 2 * lists->n_elements[THR_LISTS_RUNS] * sizeof *lists->runs),
+        .bitmap_containers = gpu_put(lists->bitmap_containers, n_bitmaps),
+        .bitmaps = gpu_put(lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP)};
     free(begins);
     return hits;
 }
@@ -101,8 +101,8 @@ static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_
         for (size_t i = 0; i < query->n[forms[f]]; i++) {
             const thr_hit_stream *s = &query->streams[forms[f]][i];
             entries[at++] = (thr_hit_entry){.form = forms[f],
-                                            .first_part = (uint32_t)(s->windows - lists->part_windows),
-                                            .n_parts = s->n_parts,
+                                            .first_stretch = (uint32_t)(s->windows - lists->stretch_windows),
+                                            .n_stretches = s->n_stretches,
                                             .weight = s->weight};
         }
     *memory = gpu_put(entries, n * sizeof *entries);

@@ -25,8 +25,8 @@ static double *widen(const float *values, size_t n) {
     return wide;
 }
 
-static const double *part_of(const naive *m, thr_side side, thr_dual_part part) {
-    return m->dense + (m->t->model.parts[side][part] - m->t->dense.values);
+static const double *tensor_of(const naive *m, thr_side side, thr_dual_tensor tensor) {
+    return m->dense + (m->t->model.tensors[side][tensor] - m->t->dense.values);
 }
 
 /* dual_tower/model.h's equations, word by word. */
@@ -51,20 +51,20 @@ static void naive_vector(const naive *m, thr_side side, const uint32_t *words, c
         }
     }
     for (size_t h = 0; h < c->n_hidden; h++) {
-        hidden[h] = part_of(m, side, THR_DUAL_HIDDEN_BIAS)[h];
+        hidden[h] = tensor_of(m, side, THR_DUAL_HIDDEN_BIAS)[h];
         for (size_t i = 0; i < n_inputs; i++)
-            hidden[h] += inputs[i] * part_of(m, side, THR_DUAL_HIDDEN_WEIGHT)[i * c->n_hidden + h];
+            hidden[h] += inputs[i] * tensor_of(m, side, THR_DUAL_HIDDEN_WEIGHT)[i * c->n_hidden + h];
         hidden[h] = tanh(hidden[h]);
     }
     for (size_t d = 0; d < c->n_dims; d++) {
-        vector[d] = part_of(m, side, THR_DUAL_OUTPUT_BIAS)[d];
+        vector[d] = tensor_of(m, side, THR_DUAL_OUTPUT_BIAS)[d];
         for (size_t h = 0; h < c->n_hidden; h++)
-            vector[d] += hidden[h] * part_of(m, side, THR_DUAL_OUTPUT_WEIGHT)[h * c->n_dims + d];
+            vector[d] += hidden[h] * tensor_of(m, side, THR_DUAL_OUTPUT_WEIGHT)[h * c->n_dims + d];
     }
     for (size_t p = 0; p < c->n_products; p++) {
         vector[c->n_dims + p] = 0;
         for (size_t i = 0; i < n_inputs; i++)
-            vector[c->n_dims + p] += inputs[i] * part_of(m, side, THR_DUAL_PRODUCT_WEIGHT)[i * c->n_products + p];
+            vector[c->n_dims + p] += inputs[i] * tensor_of(m, side, THR_DUAL_PRODUCT_WEIGHT)[i * c->n_products + p];
     }
 }
 

@@ -62,7 +62,7 @@ static void a_seed_gives_a_model_and_another_seed_another(void **state) {
 
 static void note_epoch(void *user, const thr_tower_epoch *epoch) {
     double *first = user;
-    assert_true(isfinite(epoch->loss) && epoch->valid_auc >= 0 && epoch->valid_auc <= 1 && epoch->seconds > 0);
+    assert_true(isfinite(epoch->loss) && epoch->valid_quality >= 0 && epoch->valid_quality <= 1 && epoch->seconds > 0);
     if (epoch->epoch == 1)
         *first = epoch->valid_loss;
 }

@@ -13,7 +13,7 @@
 static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
                   damaged[] = NAME("damaged");
 
-/* A model with all parts, of words that are in 5 requests at least. */
+/* A model with all tensors, of words that are in 5 requests at least. */
 static thr_dual_report make_model(thr_context *context, bool ipnn, bool hits) {
     thr_dual_train_options options;
     dual_small(&options);

@@ -12,7 +12,7 @@
 
 static const char PATH[] = "unit-hits-file.hits";
 
-/* Small, with all forms of blocks, ids or names, and words. */
+/* Small, with all forms of containers, ids or names, and words. */
 static void build_small(thr_context *context, bool names) {
     uint64_t rng = 9;
     hits_catalogue c = hits_draw(600, 8, &rng);

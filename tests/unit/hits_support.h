@@ -22,7 +22,7 @@ typedef struct hits_catalogue {
 enum { HITS_STEP = 3 };
 
 /*
- * Kind 0: all items. Else by kind % 9: one item in 2, 5, 16, 60 or 900; runs; the ends of blocks; one long run; one
+ * Kind 0: all items. Else by kind % 9: one item in 2, 5, 16, 60 or 900; runs; the ends of containers; one long run; one
  * item alone.
  */
 static inline bool hits_draws(uint32_t kind, uint64_t item, uint64_t *rng) {

@@ -22,26 +22,26 @@ static void read_element(const thr_lists *lists, uint32_t form, uint32_t at, boo
         for (uint32_t i = 0; i <= lists->runs[2 * at + 1]; i++)
             places[lists->runs[2 * at] + i] = true;
     } else {
-        for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
+        for (uint32_t i = 0; i < THR_LISTS_CONTAINER; i++)
             if ((lists->bitmaps[at * THR_LISTS_BITMAP + i / 8] >> i % 8 & 1) != 0)
-                places[lists->bitmap_blocks[at] * THR_LISTS_BLOCK + i] = true;
+                places[lists->bitmap_containers[at] * THR_LISTS_CONTAINER + i] = true;
     }
 }
 
-static void count_block(const bool *places, uint32_t *n, uint32_t *n_runs) {
+static void count_container(const bool *places, uint32_t *n, uint32_t *n_runs) {
     *n = *n_runs = 0;
-    for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++) {
+    for (uint32_t i = 0; i < THR_LISTS_CONTAINER; i++) {
         *n += places[i];
         *n_runs += places[i] && (i == 0 || !places[i - 1]);
     }
 }
 
-/* A block has one form, the one documented in lists.h. */
+/* A container has one form, the one documented in lists.h. */
 static void assert_forms(const window *w) {
-    for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
+    for (uint32_t container = 0; container < THR_LISTS_CONTAINERS; container++) {
         uint32_t n, n_runs, n_forms = 0;
         for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
-            count_block(w->places[form] + (size_t)block * THR_LISTS_BLOCK, &n, &n_runs);
+            count_container(w->places[form] + (size_t)container * THR_LISTS_CONTAINER, &n, &n_runs);
             if (n == 0)
                 continue;
             const bool runs = n_runs <= 4 && n >= 4 * n_runs;
@@ -53,7 +53,7 @@ static void assert_forms(const window *w) {
     }
 }
 
-/* A feature's parts of one window, whatever form they have; returns how many items. */
+/* A feature's stretches of one window, whatever form they have; returns how many items. */
 static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number, window *w) {
     uint64_t n_items = 0;
     uint32_t only;
@@ -65,11 +65,12 @@ static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number,
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
-            assert_true(p == thr_lists_first_part(lists, e) || lists->part_windows[p] > lists->part_windows[p - 1]);
-            const uint32_t end = at + lists->part_sizes[p] + 1u;
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
+            assert_true(p == thr_lists_first_stretch(lists, e) ||
+                        lists->stretch_windows[p] > lists->stretch_windows[p - 1]);
+            const uint32_t end = at + lists->stretch_sizes[p] + 1u;
             for (; at < end; at++)
-                if (lists->part_windows[p] == number)
+                if (lists->stretch_windows[p] == number)
                     read_element(lists, lists->entry_forms[e], at, w->places[lists->entry_forms[e]]);
         }
     }

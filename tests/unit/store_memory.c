@@ -222,7 +222,7 @@ static void memory_is_accounted_for_and_does_not_grow(void **state) {
     const size_t device = f->emulator.allocated(), pinned = f->emulator.pinned();
     assert_int_equal(device, size.code_bytes + size.workspace_bytes);
     assert_true(size.streamed_bytes > 0 && pinned >= size.streamed_bytes);
-    assert_true(n_tiles * s.corpus.scan.store->parts->tile.all < size.code_bytes + size.streamed_bytes);
+    assert_true(n_tiles * s.corpus.scan.store->slices->tile.all < size.code_bytes + size.streamed_bytes);
     assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
     assert_int_equal(f->emulator.allocated(), device);
     assert_int_equal(f->emulator.pinned(), pinned);

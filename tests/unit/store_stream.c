@@ -66,7 +66,7 @@ static void check_many(const test_gpus *f, const test_shape *shape, const float 
     test_corpus corpus;
     thr_search_options options = test_counts(40, 20);
     test_target_put_in(f, f->one, &corpus, shape, rows, much);
-    assert_true(corpus.scan.store->parts->n_samples >= 8);
+    assert_true(corpus.scan.store->slices->n_samples >= 8);
     for (int i = 0; i < N_CONTEXTS; i++) /* a batch on tensor cores is by far the slowest to emulate */
         test_search_equals_naive(f->contexts[i], &corpus, queries, i == 1 ? 4 : GROUP, 8, &options, what);
     options.filter = filter;
@@ -122,13 +122,13 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
         test_search_equals_naive(f->contexts[0], &corpus, rows, 1, 8, &options, "sample");
         launches[i] = f->emulator.launches() - before;
         thr_store *store = corpus.scan.store;
-        thr_store_part *part = store->parts;
-        size = part->n_samples * THR_DEVICE_TILE;
+        thr_store_slice *slice = store->slices;
+        size = slice->n_samples * THR_DEVICE_TILE;
         samples[i] = test_array(size, sizeof **samples);
-        assert_ok(store->backend->download(part->stream, samples[i], part->buffers[THR_BUFFER_SAMPLES].memory,
+        assert_ok(store->backend->download(slice->stream, samples[i], slice->buffers[THR_BUFFER_SAMPLES].memory,
                                            size * sizeof **samples, NULL),
                   NULL);
-        assert_ok(store->backend->wait(part->stream, NULL), NULL);
+        assert_ok(store->backend->wait(slice->stream, NULL), NULL);
         test_target_take(&corpus);
     }
     assert_memory_equal(samples[1], samples[0], size * sizeof **samples);

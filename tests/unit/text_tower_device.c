@@ -92,7 +92,8 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
         assert_true(strncmp(thr_context_device(context), "cuda:0", 6) == 0);
         assert_case(fabs(got.valid_loss - wanted.valid_loss) < 0.1 * wanted.valid_loss, "validation %g, not %g",
                     got.valid_loss, wanted.valid_loss);
-        assert_case(fabs(got.valid_auc - wanted.valid_auc) < 0.03, "AUC %g, not %g", got.valid_auc, wanted.valid_auc);
+        assert_case(fabs(got.valid_quality - wanted.valid_quality) < 0.03, "AUC %g, not %g", got.valid_quality,
+                    wanted.valid_quality);
         assert_true(got.n_epochs == wanted.n_epochs && got.n_pairs == wanted.n_pairs);
         end(context);
         again = i == 0 ? got : again;

@@ -113,9 +113,9 @@ static void compare_all(const kind *k, const thr_text_trainer *cpu, const thr_te
         compare(k, t == 0 ? "words" : "words of items", &words, rate);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_text_model_part_shape(config, p);
-            const size_t at = (size_t)(cpu->model.parts[side][p] - cpu->dense.values);
+        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
+            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+            const size_t at = (size_t)(cpu->model.tensors[side][p] - cpu->dense.values);
             const learned part = {.weights = {cpu->dense.values + at, gpu->dense.values + at},
                                   .m = {cpu->dense.slots[0] + at, gpu->dense.slots[0] + at},
                                   .v = {cpu->dense.slots[1] + at, gpu->dense.slots[1] + at},

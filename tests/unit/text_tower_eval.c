@@ -140,7 +140,7 @@ static void validation_is_an_evaluation(void **state) {
     const thr_tower_report report = tower_train(*state, NAME("pairs.tsv"), model, &options);
     thr_tower *tower = tower_open(*state, model);
     assert_ok(thr_tower_eval(tower, pairs, NULL, &quality, &err), &err);
-    assert_true(quality.auc == report.valid_auc);
+    assert_true(quality.auc == report.valid_quality);
     assert_true(quality.loss == report.valid_loss);
     thr_tower_free(tower);
 }

@@ -41,15 +41,15 @@ static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
     config->plain_weights = of->plain_weights;
     config->n_inputs = of->reads_vectors ? POOLED : 0;
     size_t at = 0;
-    for (size_t p = 0; p < thr_text_model_n_parts(config, THR_SIDE_QUERY); p++) {
-        const thr_part_shape shape = thr_text_model_part_shape(config, p);
+    for (size_t p = 0; p < thr_text_model_n_tensors(config, THR_SIDE_QUERY); p++) {
+        const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
         s->n_dense += (size_t)shape.n_rows * shape.n_columns;
     }
     s->dense = test_array(s->n_dense, sizeof(float));
     test_gaussian(rng, s->dense, s->n_dense);
-    for (size_t p = 0; p < thr_text_model_n_parts(config, THR_SIDE_QUERY); p++) {
-        const thr_part_shape shape = thr_text_model_part_shape(config, p);
-        s->model.parts[THR_SIDE_QUERY][p] = s->dense + at;
+    for (size_t p = 0; p < thr_text_model_n_tensors(config, THR_SIDE_QUERY); p++) {
+        const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+        s->model.tensors[THR_SIDE_QUERY][p] = s->dense + at;
         at += (size_t)shape.n_rows * shape.n_columns;
     }
     s->vectors = test_array((size_t)N_WORDS * 3 * POOLED, sizeof(float));
@@ -80,7 +80,7 @@ static void layer(const double *x, const float *weight, const float *bias, size_
 
 static double window(const sample *s, size_t text, size_t t, size_t column) {
     const size_t n = s->offsets[text + 1] - s->offsets[text];
-    double sum = (double)s->model.parts[0][THR_PART_POOL_BIAS][column];
+    double sum = (double)s->model.tensors[0][THR_TEXT_POOL_BIAS][column];
     for (size_t j = 0; j < 3; j++)
         if (t + j >= 1 && t + j - 1 < n)
             sum += (double)s->vectors[((size_t)s->words[s->offsets[text] + t + j - 1] * 3 + j) * POOLED + column];
@@ -93,14 +93,14 @@ static double window(const sample *s, size_t text, size_t t, size_t column) {
  */
 static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*at)[DIMS], double *e) {
     const thr_tower_config *config = &s->model.config;
-    const float *const *parts = s->model.parts[0];
+    const float *const *tensors = s->model.tensors[0];
     double f[POOLED], r[POOLED], a[DIMS];
     const size_t n = s->offsets[text + 1] - s->offsets[text];
     double length = 0;
     for (size_t c = 0; c < POOLED; c++)
         length += pow((double)s->vectors[text * POOLED + c], 2);
     for (size_t c = 0; c < POOLED; c++) {
-        f[c] = (double)s->vectors[text * POOLED + c] / sqrt(length) + (double)parts[THR_PART_POOL_BIAS][c];
+        f[c] = (double)s->vectors[text * POOLED + c] / sqrt(length) + (double)tensors[THR_TEXT_POOL_BIAS][c];
         if (config->n_inputs != 0)
             continue;
         f[c] = -INFINITY;
@@ -108,15 +108,15 @@ static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*
             f[c] = fmax(f[c], window(s, text, t, c));
         f[c] = tanh(f[c]);
     }
-    layer(f, parts[THR_PART_BASE_WEIGHT], parts[THR_PART_BASE_BIAS], POOLED, DIMS, a);
+    layer(f, tensors[THR_TEXT_BASE_WEIGHT], tensors[THR_TEXT_BASE_BIAS], POOLED, DIMS, a);
     for (uint32_t t = 0; t <= thr_side_steps(config, THR_SIDE_QUERY); t++) {
         if (t > 0) {
-            layer(e, parts[thr_step_part(config, t, THR_PART_REBUILD_WEIGHT)],
-                  parts[thr_step_part(config, t, THR_PART_REBUILD_BIAS)], DIMS, POOLED, r);
+            layer(e, tensors[thr_text_step_tensor(config, t, THR_TEXT_REBUILD_WEIGHT)],
+                  tensors[thr_text_step_tensor(config, t, THR_TEXT_REBUILD_BIAS)], DIMS, POOLED, r);
             for (size_t c = 0; c < POOLED; c++)
                 r[c] = f[c] - tanh(r[c]);
-            layer(r, parts[thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT)],
-                  parts[thr_step_part(config, t, THR_PART_RESIDUAL_BIAS)], POOLED, DIMS, a);
+            layer(r, tensors[thr_text_step_tensor(config, t, THR_TEXT_RESIDUAL_WEIGHT)],
+                  tensors[thr_text_step_tensor(config, t, THR_TEXT_RESIDUAL_BIAS)], POOLED, DIMS, a);
         }
         for (size_t d = 0; d < DIMS; d++) {
             double plane = a[d] > 0 ? 1 : -1;
@@ -209,15 +209,15 @@ static void gradients_are_those_of_differences(void **state) {
         thr_pass pass = {0};
         thr_text_backward_workspace workspace = {0};
         thr_error err;
-        float goal[N_TEXTS * DIMS], d_embedding[N_TEXTS * DIMS], *d_parts[THR_PARTS_MAX] = {NULL};
+        float goal[N_TEXTS * DIMS], d_embedding[N_TEXTS * DIMS], *d_tensors[THR_TEXT_TENSORS_MAX] = {NULL};
         double points[N_TEXTS][8][DIMS];
         make_sample(&s, &shapes[i], &rng);
         test_gaussian(&rng, goal, N_TEXTS * DIMS);
         memcpy(d_embedding, goal, sizeof goal);
         float *d_dense = test_array(s.n_dense, sizeof(float));
         float *d_vectors = test_array((size_t)N_WORDS * 3 * POOLED, sizeof(float));
-        for (size_t p = 0; p < thr_text_model_n_parts(&s.model.config, THR_SIDE_QUERY); p++)
-            d_parts[p] = d_dense + (s.model.parts[0][p] - s.dense);
+        for (size_t p = 0; p < thr_text_model_n_tensors(&s.model.config, THR_SIDE_QUERY); p++)
+            d_tensors[p] = d_dense + (s.model.tensors[0][p] - s.dense);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
             embed(&s, text, NULL, points[text], e);
@@ -225,7 +225,7 @@ static void gradients_are_those_of_differences(void **state) {
         assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
         assert_ok(thr_text_backward_reserve(context, &s.model.config, N_TEXTS, &workspace, &err), &err);
         thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass);
-        const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &workspace};
+        const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_tensors, d_vectors, &workspace};
         thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass, &to);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
         if (!shapes[i].reads_vectors) /* given vectors are not learned */

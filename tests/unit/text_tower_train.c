@@ -86,7 +86,7 @@ static void note_epoch(void *user, const thr_tower_epoch *epoch) {
     epochs *seen = user;
     assert_int_equal(epoch->epoch, seen->n + 1);
     assert_true(epoch->seconds > 0 && epoch->examples_per_second > 0);
-    assert_true(isfinite(epoch->loss) && epoch->valid_auc >= 0 && epoch->valid_auc <= 1);
+    assert_true(isfinite(epoch->loss) && epoch->valid_quality >= 0 && epoch->valid_quality <= 1);
     assert_true(seen->n < 16);
     seen->losses[seen->n++] = epoch->valid_loss;
     seen->n_pairs += epoch->n_pairs;
@@ -140,7 +140,7 @@ static void learning_makes_validation_better(void **state) {
     options.on_epoch_user = &seen;
     tower_write_pairs(pairs, 0, 600);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
-    assert_case(report.valid_auc > 0.85, "AUC %g", report.valid_auc);
+    assert_case(report.valid_quality > 0.85, "AUC %g", report.valid_quality);
     assert_case(report.valid_loss < seen.losses[0] && report.valid_loss < log(5), "loss %g", report.valid_loss);
     assert_true(report.n_pairs + report.n_valid == 600 && report.n_valid > 30 && report.n_refused == 0);
     assert_true(seen.n_pairs == 12 * (report.n_pairs / options.batch) * options.batch);

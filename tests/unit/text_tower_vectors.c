@@ -189,7 +189,7 @@ typedef struct last_epoch {
 } last_epoch;
 
 static void keep_recall(void *user, const thr_tower_epoch *epoch) {
-    ((last_epoch *)user)->recall = epoch->valid_auc;
+    ((last_epoch *)user)->recall = epoch->valid_quality;
 }
 
 /* Whether item i is among the ten with the largest products, ties to smaller numbers. */

@@ -114,7 +114,7 @@ def share_found(scores, truth):
 def items_read(parts, queries, k, recall):
     """Items a query whose records or vectors a search of indexes reads."""
     n_read = np.zeros(len(queries), np.uint64)
-    shards.search_parts(parts, queries, k, recall=recall, n_read_out=n_read)
+    shards.search_shards(parts, queries, k, recall=recall, n_read_out=n_read)
     return float(n_read.mean())
 
 
@@ -253,7 +253,7 @@ def slowest_worker(path, there, queries):
     with shards.open(path, threads=1) as here:
         held = [set(names) for names in there.workers().values()]
         parts = [[(i, s.first_row, None) for s, i in here.opened() if s.directory in names] for names in held]
-        return [max(p50(lambda p=p, q=q: shards.search_parts(p, q[None], 10)) for p in parts) for q in queries]
+        return [max(p50(lambda p=p, q=q: shards.search_shards(p, q[None], 10)) for p in parts) for q in queries]
 
 
 def received():

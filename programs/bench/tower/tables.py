@@ -131,7 +131,7 @@ def train(arguments, train_name, sets, data, model, seed):
         print(f"{model}, seed {seed}: {diverged}", file=sys.stderr)
         return {s.name: {} for s in ([data] if data else sets)}
     r, records = tower.report, {}
-    known = {"n_epochs": r.n_epochs, "best_epoch": r.best_epoch, "valid_loss": r.valid_loss, "valid_auc": r.valid_auc}
+    known = {"n_epochs": r.n_epochs, "best_epoch": r.best_epoch, "valid_loss": r.valid_loss, "valid_quality": r.valid_quality}
     for tested in [data] if data else sets:
         vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, train_name, tested.name, model, seed)
         record = records[tested.name] = {**known, **judge(arguments, tower, tested, model, vectors)}

@@ -105,7 +105,7 @@ static int run_build(program *run, const void *all_values) {
 const prog_command prog_hits_build = {
     PROG_COMMAND("hits", "build", build_values, arguments, options, run_build),
     .summary = "build posting lists of items' features",
-    .text = "Builds for every feature the list of the items that have it, compressed: blocks of 256 "
+    .text = "Builds for every feature the list of the items that have it, compressed: containers of 256 "
             "items as bytes, runs or bits, whichever is shortest. Features are words such as "
             "category=12, or all are whole numbers; names that are all whole numbers are ids.\n\nThe "
             "file appears when it is complete. A build that fails or is stopped changes nothing.",

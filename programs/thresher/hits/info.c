@@ -77,7 +77,7 @@ static void print_text(const char *path, const thr_hits_info *info) {
     (void)printf("  as ids        %.0f %%\n", share(info, info->n_ids));
     (void)printf("  as runs       %.0f %%, in %s runs\n",
                  share(info, info->n_postings - info->n_ids - info->bitmap_postings), prog_exact(info->n_runs).text);
-    (void)printf("  as bitmaps    %.0f %%, in %s blocks of 256 items\n", share(info, info->bitmap_postings),
+    (void)printf("  as bitmaps    %.0f %%, in %s containers of 256 items\n", share(info, info->bitmap_postings),
                  prog_exact(info->n_bitmaps).text);
     (void)printf("lists           %s, %.2f bytes a posting\n", prog_bytes((double)info->list_bytes).text,
                  per_posting(info));
@@ -115,7 +115,7 @@ static int run_info(program *run, const void *values) {
 const prog_command prog_hits_info = {
     PROG_COMMAND("hits", "info", hits_values, arguments, no_options, run_info),
     .summary = "describe posting lists",
-    .text = "Shows the numbers of items, features and postings, the forms in which their blocks are "
+    .text = "Shows the numbers of items, features and postings, the forms in which their containers are "
             "stored, and their sizes.",
     .examples = PROG_EXAMPLES("thresher hits info ads.hits"),
 };

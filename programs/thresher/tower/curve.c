@@ -17,7 +17,9 @@
 #include "cli/program.h"
 #include "cli/messages.h"
 
-static const char header[] = "epoch,seconds,examples_per_s,loss,valid_loss,valid_auc\n";
+/* A curve of an earlier version may be replaced: the last column was valid_auc. */
+#define ITS_BEGINNING "epoch,seconds,examples_per_s,loss,valid_loss,"
+static const char header[] = ITS_BEGINNING "valid_quality\n";
 enum { LINE_SIZE = 256, PATH_SIZE = 4096 };
 
 static int cannot(const char *path) {
@@ -92,7 +94,7 @@ int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, c
     if (rc == PROG_DONE)
         rc = check_kind(plot, "<svg", "a plot", &is_new);
     if (rc == PROG_DONE)
-        rc = check_kind(path, header, "a learning curve", &is_new);
+        rc = check_kind(path, ITS_BEGINNING, "a learning curve", &is_new);
     if (rc != PROG_DONE || (more && !is_new))
         return rc;
     curve->is_to_begin = true;
@@ -125,7 +127,7 @@ static void add(prog_curve *curve, const thr_tower_epoch *epoch) {
     if (file == NULL)
         return;
     (void)fprintf(file, "%" PRIu32 ",%.3f,%.0f,%.6f,%.6f,%.6f\n", epoch->epoch, epoch->seconds,
-                  epoch->examples_per_second, epoch->loss, epoch->valid_loss, epoch->valid_auc);
+                  epoch->examples_per_second, epoch->loss, epoch->valid_loss, epoch->valid_quality);
     (void)fclose(file);
 }
 
@@ -133,7 +135,7 @@ void prog_curve_on_epoch(void *user, const thr_tower_epoch *epoch) {
     prog_curve *curve = user;
 
     prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, %s %.4f, %s %s/s%s", epoch->epoch, epoch->loss,
-              epoch->valid_loss, curve->quality, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
+              epoch->valid_loss, curve->quality, epoch->valid_quality, prog_short(epoch->examples_per_second).text,
               curve->examples,
               epoch->as_floats ? " (as floats)"
               : epoch->best    ? ""

@@ -13,7 +13,7 @@ typedef struct prog_curve {
     const char *path;     /* NULL: none */
     bool is_to_begin;     /* the first epoch begins the file */
     int rc;               /* of beginning it */
-    const char *quality;  /* what epoch.valid_auc is, "AUC"; and ... */
+    const char *quality;  /* what epoch.valid_quality is, "AUC"; and ... */
     const char *examples; /* ... what the examples are called: set after prog_curve_open */
 } prog_curve;
 

@@ -368,7 +368,7 @@ static void print_json(const train_values *values, const thr_tower_report *repor
     prog_json_key_count(&json, "best_epoch", report->best_epoch);
     prog_json_key_real(&json, "loss", report->loss);
     prog_json_key_real(&json, "valid_loss", report->valid_loss);
-    prog_json_key_real(&json, "valid_auc", report->valid_auc);
+    prog_json_key_real(&json, "valid_quality", report->valid_quality);
     prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
     prog_json_key_text(&json, "device", device);
     prog_json_end_object(&json);
@@ -410,7 +410,7 @@ static int run_train(program *run, const void *all_values) {
         prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
     prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s examples/s",
               values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
-              report.best_epoch, report.valid_loss, curve.quality, report.valid_auc,
+              report.best_epoch, report.valid_loss, curve.quality, report.valid_quality,
               prog_short(report.examples_per_second).text);
     device = prog_first_device(run);
     prog_print_device("steps were made", device.text);

@@ -9,7 +9,7 @@ Collections of more items than one index should hold: a directory of ordinary in
 
 One quantiser codes all rows, so a row's code does not depend on its shard, and the answer is that of one index over all
 rows, in the order of the parts. build() and open() work in one process, with the memory of one part. sample(),
-build_quantiser(), build_part(), publish(), search_part(), merge() and verify() are their steps, for engines that run
+build_quantiser(), build_shard(), publish(), search_shard(), merge() and verify() are their steps, for engines that run
 them on many machines: thresher.dask does. docs/many-machines.md explains what a promised recall means for the whole.
 """
 
@@ -19,7 +19,7 @@ from ._collection import Shards
 from ._collection import open_shards as open
 from ._manifest import Manifest, Shard, read
 from ._merge import merge, merge_radius
-from ._part import build_part, filter_part, search_part, search_part_radius, search_parts
+from ._shard import build_shard, filter_shard, search_shard, search_shard_radius, search_shards
 from ._publish import publish
 from ._sample import build_quantiser, sample, sampled_rows
 from ._verify import verify
@@ -30,10 +30,10 @@ __all__ = [
     "Shards",
     "add",
     "build",
-    "build_part",
+    "build_shard",
     "build_quantiser",
     "compact",
-    "filter_part",
+    "filter_shard",
     "merge",
     "merge_radius",
     "open",
@@ -42,8 +42,8 @@ __all__ = [
     "remove",
     "sample",
     "sampled_rows",
-    "search_part",
-    "search_part_radius",
-    "search_parts",
+    "search_shard",
+    "search_shard_radius",
+    "search_shards",
     "verify",
 ]

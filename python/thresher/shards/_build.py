@@ -18,7 +18,7 @@ from .._dual import Dual
 from .._tower import Tower
 from ._collection import Shards
 from ._manifest import Shard, read
-from ._part import build_part
+from ._shard import build_shard
 from ._parts import load, spooled
 from ._publish import build_directory, clean, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
@@ -95,7 +95,7 @@ def _built(part: Any, number: int, path: str, n_rows: int, options: dict[str, An
     vectors, ids, what = load(part, number)
     if len(vectors) != n_rows:
         raise ValueError(f"{what}: has {len(vectors)} rows, and had {n_rows} when the build began")
-    return build_part(path, number, vectors, ids=ids, what=what, **options)
+    return build_shard(path, number, vectors, ids=ids, what=what, **options)
 
 
 def _same_version(found: Iterable[tuple[PartShape, str]]) -> Iterator[PartShape]:
@@ -121,7 +121,7 @@ def build_by(
 ) -> None:
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
-    build_part() that all parts share; quantiser_options: bits, lead_bits and rotate of build_quantiser(). This process
+    build_shard() that all parts share; quantiser_options: bits, lead_bits and rotate of build_quantiser(). This process
     holds the sample and a line a shard. After an error all that was written is deleted, also by workers that were lost.
     """
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")

@@ -22,7 +22,7 @@ from .._index import Index
 from ._build import is_binary
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
-from ._part import build_part, described, new_name
+from ._shard import build_shard, described, new_name
 from ._publish import build_directory, clean, publish
 
 SMALL = 100_000
@@ -50,14 +50,14 @@ def _publish(directory: str, shards: Sequence[Shard]) -> Manifest:
 
 
 def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:
-    """build_part() with the quantiser and model of the collection."""
+    """build_shard() with the quantiser and model of the collection."""
     first = os.path.join(directory, manifest.shards[0].directory)
     with Index(first) as index:
         model, with_features = index.model, index.hits is not None
         if with_features != (options.get("features") is not None):
             wanted = "has features: give features=" if with_features else "has no features: give none"
             raise ValueError(f"{directory}: {wanted}")
-        return build_part(
+        return build_shard(
             directory,
             number,
             vectors,

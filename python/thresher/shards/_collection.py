@@ -17,7 +17,7 @@ from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, checksum_of, describe, read
-from ._part import filter_part, search_part_radius, search_parts
+from ._shard import filter_shard, search_shard_radius, search_shards
 from ._searcher import Searcher
 
 _TRIES = 10
@@ -127,19 +127,19 @@ class Shards(Searcher):
 
     # ------------------------------------------------------------------------------------------- search
 
-    def _parts(self, allowed: Filter | None) -> Iterator[tuple[Index, int, Filter | None]]:
-        """Each shard's index, first row, and part of a filter."""
+    def _searched(self, allowed: Filter | None) -> Iterator[tuple[Index, int, Filter | None]]:
+        """Each shard's index, first row, and share of a filter."""
         for shard, index in self.opened():
-            yield index, self.info.first_id(shard), filter_part(allowed, shard.first_row, shard.n_items)
+            yield index, self.info.first_id(shard), filter_shard(allowed, shard.first_row, shard.n_items)
 
     def _best(self, rows: arrays.AnyArray, k: int, allowed: Filter | None, options: dict[str, Any]) -> Any:
-        return search_parts(self._parts(allowed), rows, k, **options)
+        return search_shards(self._searched(allowed), rows, k, **options)
 
     def _within(
         self, rows: arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Any:
-        for index, first_row, part in self._parts(allowed):
-            yield search_part_radius(index, first_row, rows, least_score, filter=part, **options)
+        for index, first_row, own in self._searched(allowed):
+            yield search_shard_radius(index, first_row, rows, least_score, filter=own, **options)
 
     def _encoded(self, texts: Any) -> Any:
         _, first = next(self.opened())

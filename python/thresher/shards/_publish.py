@@ -55,7 +55,7 @@ def _differ(path: str, number: int, shard: Shard, key: str, one: object, other: 
 
 def publish(path: str | os.PathLike[str], shards: Sequence[Shard]) -> Manifest:
     """
-    Make the shards that build_part() has described, in the order of their rows, the collection in directory path. This
+    Make the shards that build_shard() has described, in the order of their rows, the collection in directory path. This
     replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
     not in it are deleted, also those of builds that were stopped.
 

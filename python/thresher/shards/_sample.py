@@ -68,7 +68,7 @@ def build_quantiser(
 ) -> None:
     """
     Learn a quantiser from the samples of all parts, in the order of the parts, and build an index of codes only with it
-    in directory path, which build_part() then takes it from.
+    in directory path, which build_shard() then takes it from.
     """
     rows = np.concatenate(list(samples))
     Index.build(

@@ -31,7 +31,7 @@ class Searcher:
     def _within(
         self, rows: arrays.AnyArray, least_score: float, allowed: Filter | None, options: dict[str, Any]
     ) -> Iterable[RadiusAnswer]:
-        """search_part_radius of every shard."""
+        """search_shard_radius of every shard."""
         raise NotImplementedError
 
     def _encoded(self, texts: Any) -> Any:

@@ -2,11 +2,11 @@
 /*
  * Add a batch's posting lists to sums in device memory, list by list (HitMatch algorithm 2).
  *
- * Work is balanced as in merge-based partitioning: the steps of an entry are its parts' beginnings and their elements
- * in order, all entries are concatenated, and every thread takes an equal run of steps: one list of all items and a
- * thousand lists of one item take the same time a step. A thread finds its entry by binary search over the entries'
- * ends and its part by the parts' beginnings, then walks. Adjacent threads have adjacent elements, so a warp reads
- * cache lines sequentially.
+ * Work is balanced as in merge-based partitioning: the steps of an entry are its stretches' beginnings and their
+ * elements in order, all entries are concatenated, and every thread takes an equal run of steps: one list of all items
+ * and a thousand lists of one item take the same time a step. A thread finds its entry by binary search over the
+ * entries' ends and its stretch by the stretches' beginnings, then walks. Adjacent threads have adjacent elements, so a
+ * warp reads cache lines sequentially.
  *
  * A run of any length is two additions for each tile it touches: at its first place, and after its last one. The
  * consumer of the sums adds up these changes (cuda/lists/tiles.cu).
@@ -15,23 +15,25 @@
 
 enum { LIST_THREADS = 256, LIST_STEPS = 16, LIST_BLOCKS_A_SM = 8 };
 
-/* Return the number of steps of a part's elements. */
+/* Return the number of steps of a stretch's elements. */
 __device__ __forceinline__ uint64_t steps_of(uint32_t form, uint32_t n_elements) {
     return form == THR_HIT_BITMAPS ? (uint64_t)n_elements * THR_HIT_BITMAP_STEPS : n_elements;
 }
 
-/* Return the step at which a part begins in its entry; each part before it takes an additional step. */
-__device__ __forceinline__ uint64_t part_step(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t part) {
-    const uint32_t before = hits.part_begins[entry.first_part + part] - hits.part_begins[entry.first_part];
-    return part + steps_of(entry.form, before);
+/* Return the step at which a stretch begins in its entry; each stretch before it takes an additional step. */
+__device__ __forceinline__ uint64_t stretch_step(const thr_device_hits &hits, const thr_hit_entry &entry,
+                                                 uint32_t stretch) {
+    const uint32_t before =
+        hits.stretch_begins[entry.first_stretch + stretch] - hits.stretch_begins[entry.first_stretch];
+    return stretch + steps_of(entry.form, before);
 }
 
-/* Return the part that contains a step: the last one that begins at or before it. */
-__device__ __forceinline__ uint32_t part_at(const thr_device_hits &hits, const thr_hit_entry &entry, uint64_t step) {
-    uint32_t low = 0, high = entry.n_parts;
+/* Return the stretch that contains a step: the last one that begins at or before it. */
+__device__ __forceinline__ uint32_t stretch_at(const thr_device_hits &hits, const thr_hit_entry &entry, uint64_t step) {
+    uint32_t low = 0, high = entry.n_stretches;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (part_step(hits, entry, middle) <= step)
+        if (stretch_step(hits, entry, middle) <= step)
             low = middle;
         else
             high = middle;
@@ -63,7 +65,7 @@ __device__ __forceinline__ void add_run(int32_t *changes, uint32_t start, uint32
     }
 }
 
-/* Process step s after the beginning of a part whose first element is `begin`; sums and changes are the window's. */
+/* Process step s after the beginning of a stretch whose first element is `begin`; sums and changes are the window's. */
 __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t begin,
                                             uint32_t s, int32_t *sums, int32_t *changes) {
     if (entry.form == THR_HIT_IDS) {
@@ -74,7 +76,7 @@ __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const t
     } else {
         const uint32_t element = begin + s / THR_HIT_BITMAP_STEPS, at = s % THR_HIT_BITMAP_STEPS;
         const uint32_t word = hits.bitmaps[(size_t)element * THR_HIT_BITMAP_WORDS + at / 2];
-        int32_t *places = sums + hits.bitmap_blocks[element] * 256u + at * 16;
+        int32_t *places = sums + hits.bitmap_containers[element] * 256u + at * 16;
         for (uint32_t bits = word >> at % 2 * 16 & 0xffffu; bits != 0; bits &= bits - 1)
             atomicAdd(places + __ffs((int)bits) - 1, entry.weight);
     }
@@ -85,14 +87,14 @@ __device__ __forceinline__ void add_steps(const thr_hit_lists_op &op, const thr_
                                           uint64_t end) {
     const thr_device_hits &hits = op.hits;
     if (entry.form == THR_HIT_ONE) {
-        atomicAdd(op.sums + entry.query * op.n_sums + entry.first_part, entry.weight);
+        atomicAdd(op.sums + entry.query * op.n_sums + entry.first_stretch, entry.weight);
         return;
     }
-    for (uint32_t part = part_at(hits, entry, step); step < end; part++) {
-        const uint32_t p = entry.first_part + part, begin = hits.part_begins[p];
-        const uint64_t first = part_step(hits, entry, part) + 1; /* after the part's own step */
-        const uint64_t last = first + steps_of(entry.form, hits.part_sizes[p] + 1u);
-        const size_t window = entry.query * op.n_sums + (size_t)hits.part_windows[p] * THR_HIT_WINDOW;
+    for (uint32_t stretch = stretch_at(hits, entry, step); step < end; stretch++) {
+        const uint32_t p = entry.first_stretch + stretch, begin = hits.stretch_begins[p];
+        const uint64_t first = stretch_step(hits, entry, stretch) + 1; /* after the stretch's own step */
+        const uint64_t last = first + steps_of(entry.form, hits.stretch_sizes[p] + 1u);
+        const size_t window = entry.query * op.n_sums + (size_t)hits.stretch_windows[p] * THR_HIT_WINDOW;
         int32_t *changes = op.changes == nullptr ? nullptr : op.changes + window;
         for (step = step < first ? first : step; step < end && step < last; step++)
             add_step_of(hits, entry, begin, (uint32_t)(step - first), op.sums + window, changes);

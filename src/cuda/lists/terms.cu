@@ -5,14 +5,14 @@
  * tile's pass.
  */
 #include "cuda/backend.cuh"
-#include "cuda/lists/parts.cuh"
+#include "cuda/lists/stretches.cuh"
 #include "cuda/tiles.cuh"
 
 static const uint32_t TERM_THREADS = 256;
 
 static_assert(sizeof(thr_hit_terms_op) <= 4096, "parameters of kernels have no more room");
 
-/* Return whether the n elements of a part from `begin` on contain a place of its window. */
+/* Return whether the n elements of a stretch from `begin` on contain a place of its window. */
 __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t form, uint32_t begin, uint32_t n,
                                           uint32_t place) {
     if (form == THR_HIT_IDS) {
@@ -20,8 +20,9 @@ __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t 
         return i < n && hits.ids[begin + i] == place;
     }
     if (form == THR_HIT_BITMAPS) {
-        const uint32_t i = count_less(hits.bitmap_blocks + begin, 1, n, place / HIT_BLOCK), bit = place % HIT_BLOCK;
-        return i < n && hits.bitmap_blocks[begin + i] == place / HIT_BLOCK &&
+        const uint32_t i = count_less(hits.bitmap_containers + begin, 1, n, place / HIT_CONTAINER),
+                       bit = place % HIT_CONTAINER;
+        return i < n && hits.bitmap_containers[begin + i] == place / HIT_CONTAINER &&
                (hits.bitmaps[((size_t)begin + i) * THR_HIT_BITMAP_WORDS + bit / 32] >> bit % 32 & 1) != 0;
     }
     const uint16_t *runs = hits.runs + 2 * (size_t)begin;
@@ -32,12 +33,12 @@ __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t 
 /* Return what an entry adds to a place. */
 __device__ __forceinline__ uint32_t added_by(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t place) {
     if (entry.form == THR_HIT_ONE)
-        return entry.first_part == place ? (uint32_t)entry.weight : 0;
-    const uint32_t part = part_of(hits, entry, place / THR_HIT_WINDOW);
-    if (part == entry.n_parts)
+        return entry.first_stretch == place ? (uint32_t)entry.weight : 0;
+    const uint32_t stretch = stretch_of(hits, entry, place / THR_HIT_WINDOW);
+    if (stretch == entry.n_stretches)
         return 0;
-    const uint32_t p = entry.first_part + part;
-    return has_place(hits, entry.form, hits.part_begins[p], hits.part_sizes[p] + 1u, place % THR_HIT_WINDOW)
+    const uint32_t p = entry.first_stretch + stretch;
+    return has_place(hits, entry.form, hits.stretch_begins[p], hits.stretch_sizes[p] + 1u, place % THR_HIT_WINDOW)
                ? (uint32_t)entry.weight
                : 0;
 }

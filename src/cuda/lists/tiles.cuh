@@ -4,7 +4,7 @@
  * best. Nothing proportional to the catalogue is written.
  *
  * The lists' elements in a tile are divided evenly: every thread finds one entry's segment there, a prefix sum adds
- * up the steps of all segments, and every warp takes an equal run of steps (parts.cuh). Runs are processed first,
+ * up the steps of all segments, and every warp takes an equal run of steps (stretches.cuh). Runs are processed first,
  * as changes, which are then summed from the tile's first place to its last; so a run takes the same time whatever
  * its length.
  *
@@ -16,7 +16,7 @@
 #ifndef THR_CUDA_LISTS_TILES_CUH
 #define THR_CUDA_LISTS_TILES_CUH
 
-#include "cuda/lists/parts.cuh"
+#include "cuda/lists/stretches.cuh"
 #include "cuda/keys.cuh"
 #include "cuda/rank/rank.cuh"
 #include "cuda/sum_up.cuh"

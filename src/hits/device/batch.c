@@ -16,9 +16,9 @@ static const double LOOK_UP_PS = 100, ELEMENT_PS = 1, STEP_PS = 12, SUM_PS = 2;
 /* The steps of an entry (device/hit_ops.h). */
 static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
     uint64_t n = 0;
-    for (uint32_t p = 0; p < s->n_parts; p++)
+    for (uint32_t p = 0; p < s->n_stretches; p++)
         n += s->sizes[p] + 1u;
-    return s->n_parts + (form == THR_LISTS_BITMAPS ? n * THR_HIT_BITMAP_STEPS : n);
+    return s->n_stretches + (form == THR_LISTS_BITMAPS ? n * THR_HIT_BITMAP_STEPS : n);
 }
 
 /* Whether the current query is cheaper list by list. */
@@ -51,8 +51,8 @@ static void append_singles(thr_hit_batch *b) {
         b->store->entries[b->n_entries++] = (thr_hit_entry){.end = ++b->n_steps,
                                                             .query = b->n,
                                                             .form = THR_HIT_ONE,
-                                                            .first_part = query->singles[i].place,
-                                                            .n_parts = 1,
+                                                            .first_stretch = query->singles[i].place,
+                                                            .n_stretches = 1,
                                                             .weight = query->singles[i].weight};
 }
 
@@ -67,8 +67,8 @@ static void append_form(thr_hit_batch *b, uint32_t form) {
             (thr_hit_entry){.end = b->n_steps,
                             .query = b->n,
                             .form = form,
-                            .first_part = (uint32_t)(s->windows - store->lists->part_windows),
-                            .n_parts = s->n_parts,
+                            .first_stretch = (uint32_t)(s->windows - store->lists->stretch_windows),
+                            .n_stretches = s->n_stretches,
                             .weight = s->weight};
     }
 }

@@ -29,13 +29,13 @@ static thr_status copy(thr_hit_store *store, const void *from, size_t size, void
     return size == 0 ? THR_OK : store->backend->upload(store->stream, memory, from, size, err);
 }
 
-/* Compute the first element of every part. */
+/* Compute the first element of every stretch. */
 static void find_begins(const thr_lists *lists, uint32_t *begins) {
     for (uint32_t e = 0; e < lists->n_entries; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
             begins[p] = at;
-            at += lists->part_sizes[p] + 1u;
+            at += lists->stretch_sizes[p] + 1u;
         }
     }
 }
@@ -45,16 +45,16 @@ static thr_status copy_lists(thr_hit_store *store, const uint32_t *rows, thr_err
     uint32_t *begins = NULL;
     const thr_lists *lists = store->lists;
     thr_device_hits *to = &store->hits;
-    const size_t n_parts = lists->n_parts, n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS];
-    THR_TRY(thr_alloc(store->context, n_parts, sizeof *begins, &begins, "posting lists", err));
+    const size_t n_stretches = lists->n_stretches, n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS];
+    THR_TRY(thr_alloc(store->context, n_stretches, sizeof *begins, &begins, "posting lists", err));
     find_begins(lists, begins);
     to->n_items = lists->n_items;
-    THR_TRY_OUT(copy(store, begins, n_parts * sizeof *begins, &to->part_begins, err));
-    THR_TRY_OUT(copy(store, lists->part_windows, n_parts, &to->part_windows, err));
-    THR_TRY_OUT(copy(store, lists->part_sizes, n_parts * sizeof *lists->part_sizes, &to->part_sizes, err));
+    THR_TRY_OUT(copy(store, begins, n_stretches * sizeof *begins, &to->stretch_begins, err));
+    THR_TRY_OUT(copy(store, lists->stretch_windows, n_stretches, &to->stretch_windows, err));
+    THR_TRY_OUT(copy(store, lists->stretch_sizes, n_stretches * sizeof *lists->stretch_sizes, &to->stretch_sizes, err));
     THR_TRY_OUT(copy(store, lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids, &to->ids, err));
     THR_TRY_OUT(copy(store, lists->runs, lists->n_elements[THR_LISTS_RUNS] * 2 * sizeof *lists->runs, &to->runs, err));
-    THR_TRY_OUT(copy(store, lists->bitmap_blocks, n_bitmaps, &to->bitmap_blocks, err));
+    THR_TRY_OUT(copy(store, lists->bitmap_containers, n_bitmaps, &to->bitmap_containers, err));
     THR_TRY_OUT(copy(store, lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP, &to->bitmaps, err));
     if (rows != NULL)
         THR_TRY_OUT(copy(store, rows, lists->n_items * sizeof *rows, &to->rows, err));

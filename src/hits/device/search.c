@@ -18,7 +18,7 @@
 enum {
     SAMPLED_LEAST_WANTED = 64, /* with fewer, every tile's own best items give as good a threshold */
     SAMPLED_LEAST_TILES = 64,
-    SAMPLED_PART = 16 /* one tile in SAMPLED_PART */
+    SAMPLED_SHARE = 16 /* one tile in SAMPLED_SHARE */
 };
 
 static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
@@ -289,7 +289,7 @@ thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue 
     b.capacity = n_tiles * (b.wanted < THR_HIT_TILE ? b.wanted : (uint32_t)THR_HIT_TILE);
     b.n_sums = (size_t)thr_lists_n_windows(store->lists) * THR_LISTS_WINDOW;
     if (b.wanted > SAMPLED_LEAST_WANTED && n_tiles >= SAMPLED_LEAST_TILES)
-        b.n_samples = n_tiles / SAMPLED_PART;
+        b.n_samples = n_tiles / SAMPLED_SHARE;
     *failed = UINT64_MAX;
     (void)pthread_mutex_lock(&store->mutex);
     const thr_status status = search_all(&b, queries, failed, err);

@@ -17,8 +17,8 @@ typedef struct thr_device_table {
 
 /* A side: its dense parameters, the texts of the batch, and their activations (thr_pass). */
 typedef struct thr_device_side {
-    const float *parts[THR_PARTS_MAX];
-    float *d_parts[THR_PARTS_MAX];
+    const float *tensors[THR_TEXT_TENSORS_MAX];
+    float *d_tensors[THR_TEXT_TENSORS_MAX];
     thr_device_texts texts;
     const uint32_t *first, *positions, *text_of; /* as thr_windows_back_op has them */
     uint16_t *where;

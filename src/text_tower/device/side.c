@@ -38,16 +38,16 @@ static way begin(const thr_device_learner *learner, const thr_text_model *model,
 
 /* --------------------------------------------------------------------------------------------- forward */
 
-/* y = x W + b; the layer's parts are `weight` and weight + 1. */
+/* y = x W + b; the layer's tensors are `weight` and weight + 1. */
 static thr_status layer(const way *w, size_t weight, const float *x, uint32_t n_in, uint32_t n_out, float *y,
                         thr_error *err) {
-    const float *const *parts = w->side->parts;
+    const float *const *tensors = w->side->tensors;
     THR_TRY(w->backend->fill_rows(
-        w->stream, &(thr_fill_rows_op){.x = y, .row = parts[weight + 1], .n_rows = w->n, .n_columns = n_out}, err));
+        w->stream, &(thr_fill_rows_op){.x = y, .row = tensors[weight + 1], .n_rows = w->n, .n_columns = n_out}, err));
     return w->backend->product(
         w->stream,
         &(thr_product_op){
-            .c = y, .a = x, .b = parts[weight], .n_rows = w->n, .n_columns = n_out, .n_inner = n_in, .add = true},
+            .c = y, .a = x, .b = tensors[weight], .n_rows = w->n, .n_columns = n_out, .n_inner = n_in, .add = true},
         err);
 }
 
@@ -67,15 +67,15 @@ static thr_status add_plane(const way *w, uint32_t t, thr_error *err) {
 
 static thr_status add_step(const way *w, uint32_t t, thr_error *err) {
     const thr_device_side *side = w->side;
-    THR_TRY(layer(w, thr_step_part(w->config, t, THR_PART_REBUILD_WEIGHT), side->sums[t - 1], w->n_dims, w->n_pooled,
-                  side->rebuilt[t - 1], err));
+    THR_TRY(layer(w, thr_text_step_tensor(w->config, t, THR_TEXT_REBUILD_WEIGHT), side->sums[t - 1], w->n_dims,
+                  w->n_pooled, side->rebuilt[t - 1], err));
     THR_TRY(w->backend->residual(w->stream,
                                  &(thr_residual_op){.pooled = side->pooled,
                                                     .rebuilt = side->rebuilt[t - 1],
                                                     .residual = side->residual[t - 1],
                                                     .n = (uint64_t)w->n * w->n_pooled},
                                  err));
-    THR_TRY(layer(w, thr_step_part(w->config, t, THR_PART_RESIDUAL_WEIGHT), side->residual[t - 1], w->n_pooled,
+    THR_TRY(layer(w, thr_text_step_tensor(w->config, t, THR_TEXT_RESIDUAL_WEIGHT), side->residual[t - 1], w->n_pooled,
                   w->n_dims, side->before[t], err));
     return add_plane(w, t, err);
 }
@@ -87,12 +87,12 @@ thr_status thr_text_device_side_forward(const thr_device_learner *learner, const
     THR_TRY(w.backend->windows(w.stream,
                                &(thr_windows_op){.texts = side->texts,
                                                  .vectors = thr_device_side_table(learner, w.config, number)->vectors,
-                                                 .bias = side->parts[THR_PART_POOL_BIAS],
+                                                 .bias = side->tensors[THR_TEXT_POOL_BIAS],
                                                  .n_columns = w.n_pooled,
                                                  .pooled = side->pooled,
                                                  .where = side->where},
                                err));
-    THR_TRY(layer(&w, THR_PART_BASE_WEIGHT, side->pooled, w.n_pooled, w.n_dims, side->before[0], err));
+    THR_TRY(layer(&w, THR_TEXT_BASE_WEIGHT, side->pooled, w.n_pooled, w.n_dims, side->before[0], err));
     THR_TRY(add_plane(&w, 0, err));
     for (uint32_t t = 1; t <= thr_side_steps(w.config, number); t++)
         THR_TRY(add_step(&w, t, err));
@@ -102,18 +102,18 @@ thr_status thr_text_device_side_forward(const thr_device_learner *learner, const
 /* --------------------------------------------------------------------------------------------- backward */
 
 /*
- * Backward through the layer y = x W + b, whose parts are `weight` and weight + 1. With add, d_x is added to the
+ * Backward through the layer y = x W + b, whose tensors are `weight` and weight + 1. With add, d_x is added to the
  * memory.
  */
 static thr_status through_layer(const way *w, size_t weight, const float *x, const float *d_y, bool add, float *d_x,
                                 thr_error *err) {
     const thr_device_side *side = w->side;
-    const bool rebuild = thr_part_is_rebuild(weight);
+    const bool rebuild = thr_text_is_rebuild(weight);
     const uint32_t n_in = rebuild ? w->n_dims : w->n_pooled, n_out = rebuild ? w->n_pooled : w->n_dims;
     THR_TRY(w->backend->product(w->stream,
                                 &(thr_product_op){.c = d_x,
                                                   .a = d_y,
-                                                  .b = side->parts[weight],
+                                                  .b = side->tensors[weight],
                                                   .n_rows = w->n,
                                                   .n_columns = n_in,
                                                   .n_inner = n_out,
@@ -121,7 +121,7 @@ static thr_status through_layer(const way *w, size_t weight, const float *x, con
                                                   .add = add},
                                 err));
     THR_TRY(w->backend->product(w->stream,
-                                &(thr_product_op){.c = side->d_parts[weight],
+                                &(thr_product_op){.c = side->d_tensors[weight],
                                                   .a = x,
                                                   .b = d_y,
                                                   .n_rows = n_in,
@@ -131,7 +131,7 @@ static thr_status through_layer(const way *w, size_t weight, const float *x, con
                                                   .add = true},
                                 err));
     return w->backend->sum_rows(
-        w->stream, &(thr_sum_rows_op){.sum = side->d_parts[weight + 1], .x = d_y, .n_rows = w->n, .n_columns = n_out},
+        w->stream, &(thr_sum_rows_op){.sum = side->d_tensors[weight + 1], .x = d_y, .n_rows = w->n, .n_columns = n_out},
         err);
 }
 
@@ -156,7 +156,7 @@ static thr_status through_step(const way *w, uint32_t t, thr_error *err) {
     const thr_device_side *side = w->side;
     const thr_device_learner *learner = w->learner;
     THR_TRY(through_plane(w, t, err));
-    THR_TRY(through_layer(w, thr_step_part(w->config, t, THR_PART_RESIDUAL_WEIGHT), side->residual[t - 1],
+    THR_TRY(through_layer(w, thr_text_step_tensor(w->config, t, THR_TEXT_RESIDUAL_WEIGHT), side->residual[t - 1],
                           learner->d_before, false, learner->d_rebuilt, err));
     THR_TRY(w->backend->residual_back(w->stream,
                                       &(thr_residual_back_op){.rebuilt = side->rebuilt[t - 1],
@@ -164,8 +164,8 @@ static thr_status through_step(const way *w, uint32_t t, thr_error *err) {
                                                               .d_pooled = learner->d_pooled,
                                                               .n = (uint64_t)w->n * w->n_pooled},
                                       err));
-    return through_layer(w, thr_step_part(w->config, t, THR_PART_REBUILD_WEIGHT), side->sums[t - 1], learner->d_rebuilt,
-                         true, side->d_embedding, err);
+    return through_layer(w, thr_text_step_tensor(w->config, t, THR_TEXT_REBUILD_WEIGHT), side->sums[t - 1],
+                         learner->d_rebuilt, true, side->d_embedding, err);
 }
 
 static thr_status through_windows(const way *w, const thr_device_table *table, thr_error *err) {
@@ -183,7 +183,7 @@ static thr_status through_windows(const way *w, const thr_device_table *table, t
                                                             .d_vectors = table->d_vectors},
                                      err));
     return w->backend->sum_rows(w->stream,
-                                &(thr_sum_rows_op){.sum = side->d_parts[THR_PART_POOL_BIAS],
+                                &(thr_sum_rows_op){.sum = side->d_tensors[THR_TEXT_POOL_BIAS],
                                                    .x = w->learner->d_pooled,
                                                    .n_rows = w->n,
                                                    .n_columns = w->n_pooled},
@@ -198,6 +198,6 @@ thr_status thr_text_device_side_backward(const thr_device_learner *learner, cons
     for (uint32_t t = thr_side_steps(w.config, number); t >= 1; t--)
         THR_TRY(through_step(&w, t, err));
     THR_TRY(through_plane(&w, 0, err));
-    THR_TRY(through_layer(&w, THR_PART_BASE_WEIGHT, w.side->pooled, learner->d_before, true, learner->d_pooled, err));
+    THR_TRY(through_layer(&w, THR_TEXT_BASE_WEIGHT, w.side->pooled, learner->d_before, true, learner->d_pooled, err));
     return through_windows(&w, thr_device_side_table(learner, w.config, number), err);
 }

@@ -70,7 +70,7 @@ static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n
     to->d_embedding = place(at, n, dims);
 }
 
-/* The binary model has all the parts of the model of floats, and more, so its shapes determine the memory. */
+/* The binary model has all the tensors of the model of floats, and more, so its shapes determine the memory. */
 static void lay_out_workspace(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = learner->n, pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
@@ -100,12 +100,12 @@ static thr_status make_room(const thr_text_trainer *trainer, thr_device_learner 
 }
 
 /* Point to the dense parameters on the device, at the same offsets as in the host's array. */
-static void find_parts(const thr_text_trainer *trainer, thr_device_learner *learner) {
+static void find_tensors(const thr_text_trainer *trainer, thr_device_learner *learner) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_text_model_n_parts(&trainer->model.config, side); p++) {
-            const ptrdiff_t at = trainer->model.parts[side][p] - trainer->dense.values;
-            learner->sides[side].parts[p] = learner->dense + at;
-            learner->sides[side].d_parts[p] = learner->d_dense + at;
+        for (size_t p = 0; p < thr_text_model_n_tensors(&trainer->model.config, side); p++) {
+            const ptrdiff_t at = trainer->model.tensors[side][p] - trainer->dense.values;
+            learner->sides[side].tensors[p] = learner->dense + at;
+            learner->sides[side].d_tensors[p] = learner->d_dense + at;
         }
 }
 
@@ -172,7 +172,7 @@ static thr_status open_learner(const thr_text_trainer *trainer, thr_device_learn
     THR_TRY(backend->alloc_pinned(learner->device, ((size_t)learner->n + 1) * sizeof *learner->results, &results,
                                   "losses", err));
     learner->results = results;
-    find_parts(trainer, learner);
+    find_tensors(trainer, learner);
     THR_TRY(try_product(learner, trainer, err));
     return thr_text_device_learner_put(learner, trainer, err);
 }

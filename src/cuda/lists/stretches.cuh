@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.cuh - find the elements of a posting list entry within a tile by binary search, and add them to the
+ * stretches.cuh - find the elements of a posting list entry within a tile by binary search, and add them to the
  * tile's sums in shared memory with a warp.
  *
  * The contents of lists are not validated before a search, so every element is clamped to the tile it is added to.
  */
-#ifndef THR_CUDA_LISTS_PARTS_CUH
-#define THR_CUDA_LISTS_PARTS_CUH
+#ifndef THR_CUDA_LISTS_STRETCHES_CUH
+#define THR_CUDA_LISTS_STRETCHES_CUH
 
 #include "cuda/portable.cuh"
 #include "device/hit_ops.h"
 
-static const uint32_t HIT_BLOCK = 256;  /* places of a bitmap */
-static const uint32_t HIT_QUARTERS = 4; /* of a bitmap: the unit that a warp adds at once */
+static const uint32_t HIT_CONTAINER = 256; /* places of a bitmap */
+static const uint32_t HIT_QUARTERS = 4;    /* of a bitmap: the unit that a warp adds at once */
 
 /* A range of elements of one form. */
 struct hit_segment {
@@ -40,36 +40,37 @@ __device__ __forceinline__ uint32_t count_less(const T *values, uint32_t stride,
 }
 
 /*
- * Return the part of an entry in a window, or n_parts. Windows ascend, so an entry with parts in all windows takes
- * one look.
+ * Return the stretch of an entry in a window, or n_stretches. Windows ascend, so an entry with stretches in all windows
+ * takes one look.
  */
-__device__ __forceinline__ uint32_t part_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t window) {
-    const uint8_t *windows = hits.part_windows + entry.first_part;
-    const uint32_t n = entry.n_parts <= window ? entry.n_parts : window + 1;
+__device__ __forceinline__ uint32_t stretch_of(const thr_device_hits &hits, const thr_hit_entry &entry,
+                                               uint32_t window) {
+    const uint8_t *windows = hits.stretch_windows + entry.first_stretch;
+    const uint32_t n = entry.n_stretches <= window ? entry.n_stretches : window + 1;
     if (windows[n - 1] <= window)
-        return windows[n - 1] == window ? n - 1 : entry.n_parts;
-    const uint32_t part = count_less(windows, 1, n, window);
-    return windows[part] == window ? part : entry.n_parts;
+        return windows[n - 1] == window ? n - 1 : entry.n_stretches;
+    const uint32_t stretch = count_less(windows, 1, n, window);
+    return windows[stretch] == window ? stretch : entry.n_stretches;
 }
 
 /* Return the elements of an entry that overlap a tile, as indices into the arrays of its form. */
 __device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits, const thr_hit_entry &entry,
                                                     uint32_t tile) {
     if (entry.form == THR_HIT_ONE)
-        return {entry.first_part, entry.first_part / THR_HIT_TILE == tile ? 1u : 0u};
+        return {entry.first_stretch, entry.first_stretch / THR_HIT_TILE == tile ? 1u : 0u};
     const uint32_t tiles_a_window = THR_HIT_WINDOW / THR_HIT_TILE, start = tile % tiles_a_window * THR_HIT_TILE;
-    const uint32_t part = part_of(hits, entry, tile / tiles_a_window);
-    if (part == entry.n_parts)
+    const uint32_t stretch = stretch_of(hits, entry, tile / tiles_a_window);
+    if (stretch == entry.n_stretches)
         return {0, 0};
-    const uint32_t begin = hits.part_begins[entry.first_part + part];
-    const uint32_t n = hits.part_sizes[entry.first_part + part] + 1u;
+    const uint32_t begin = hits.stretch_begins[entry.first_stretch + stretch];
+    const uint32_t n = hits.stretch_sizes[entry.first_stretch + stretch] + 1u;
     uint32_t first, end;
     if (entry.form == THR_HIT_IDS) {
         first = count_less(hits.ids + begin, 1, n, start);
         end = count_less(hits.ids + begin, 1, n, start + THR_HIT_TILE);
     } else if (entry.form == THR_HIT_BITMAPS) {
-        first = count_less(hits.bitmap_blocks + begin, 1, n, start / HIT_BLOCK);
-        end = count_less(hits.bitmap_blocks + begin, 1, n, (start + THR_HIT_TILE) / HIT_BLOCK);
+        first = count_less(hits.bitmap_containers + begin, 1, n, start / HIT_CONTAINER);
+        end = count_less(hits.bitmap_containers + begin, 1, n, (start + THR_HIT_TILE) / HIT_CONTAINER);
     } else {
         const uint16_t *runs = hits.runs + 2 * (size_t)begin;
         first = count_less(runs, 2, n, start);
@@ -99,7 +100,7 @@ __device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, co
     if (form == THR_HIT_BITMAPS) {
         const uint32_t element = segment.first + step / HIT_QUARTERS, quarter = step % HIT_QUARTERS;
         const uint32_t *words = hits.bitmaps + (size_t)element * THR_HIT_BITMAP_WORDS + 2 * quarter;
-        const uint32_t at = hits.bitmap_blocks[element] * HIT_BLOCK - start + 64 * quarter;
+        const uint32_t at = hits.bitmap_containers[element] * HIT_CONTAINER - start + 64 * quarter;
         if (at >= THR_HIT_TILE)
             return;
         for (uint32_t half = 0; half < 2; half++)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build one shard from one part, and search one shard: functions on a part alone, for any engine."""
+"""Build one shard from one part, and search shards: functions for any engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def new_name(number: int) -> str:
     return f"{number:06d}-{secrets.token_hex(4)}"
 
 
-def build_part(
+def build_shard(
     path: str | os.PathLike[str],
     number: int,
     vectors: Any,
@@ -107,7 +107,7 @@ def described(index: Index, directory: str, first_row: int) -> Shard:
     return Shard(directory, first_row, n, least, greatest, checksum_of(index.path))
 
 
-def filter_part(allowed: Filter | None, first_row: int, n_items: int) -> Filter | None:
+def filter_shard(allowed: Filter | None, first_row: int, n_items: int) -> Filter | None:
     """The bits of a collection's filter that are a shard's: n_items rows from first_row. None for no filter."""
     if allowed is None:
         return None
@@ -123,7 +123,7 @@ def _global(index: Index, first_row: int, ids: Any) -> Any:
     return ids
 
 
-def search_part(
+def search_shard(
     index: Index,
     first_row: int,
     queries: Any,
@@ -136,7 +136,7 @@ def search_part(
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
     certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
     recall, exact, n_candidates, n_survivors, extra, query_bits, features, value, target, least_scores, and filter over
-    the shard's own rows (filter_part).
+    the shard's own rows (filter_shard).
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
@@ -144,17 +144,17 @@ def search_part(
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
 
 
-def _few_of(k: int, n_parts: int) -> int:
-    """The most of the best k items that one of n_parts shards of like rows hardly ever exceeds."""
-    mean = k / n_parts
-    return min(k, math.ceil(mean + 3 * math.sqrt(mean)) + 1) if n_parts > 1 else k
+def _few_of(k: int, n_shards: int) -> int:
+    """The most of the best k items that one of n_shards shards of like rows hardly ever exceeds."""
+    mean = k / n_shards
+    return min(k, math.ceil(mean + 3 * math.sqrt(mean)) + 1) if n_shards > 1 else k
 
 
 def _replaced(answer: Answer, at: Any, better: Answer) -> Answer:
     """An answer with the rows `at` of a longer one."""
     ids, scores, flags = no_answer(len(answer[0]), better[0].shape[1], answer[2] is not None)
-    for whole, part, rows in ((ids, answer[0], better[0]), (scores, answer[1], better[1])):
-        whole[:, : part.shape[1]] = part
+    for whole, old, rows in ((ids, answer[0], better[0]), (scores, answer[1], better[1])):
+        whole[:, : old.shape[1]] = old
         whole[at] = rows
     if flags is not None and answer[2] is not None:
         flags[:] = answer[2]
@@ -162,8 +162,8 @@ def _replaced(answer: Answer, at: Any, better: Answer) -> Answer:
     return ids, scores, flags
 
 
-def search_parts(
-    parts: Iterable[tuple[Index, int, Filter | None]],
+def search_shards(
+    shards: Iterable[tuple[Index, int, Filter | None]],
     queries: Any,
     k: int,
     *,
@@ -174,16 +174,16 @@ def search_parts(
     **options: Any,
 ) -> Answer:
     """
-    The best k items of shards (index, first_row, its part of the filter), in the order of their rows: (ids [n, k],
+    The best k items of shards (index, first_row, its share of the filter), in the order of their rows: (ids [n, k],
     scores [n, k], certified [n] or None). least_scores [n]: the k-th best scores elsewhere; items that score less may
     be left out. n_read_out [n] is filled as by Index.search, and summed over the shards. options are those of
-    search_part, without filter; features are a list, one a query.
+    search_shard, without filter; features are a list, one a query.
 
     A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than
     the k-th best of the shards before it. Where all that a shard found may be among the best k, it is searched again.
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
-    opened = list(parts)
+    opened = list(shards)
     by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
     by_recall = by_recall and all(options.get(name) is None for name in ("n_candidates", "n_survivors", "extra"))
     few = _few_of(k, len(opened)) if by_recall else k
@@ -192,27 +192,27 @@ def search_parts(
     least = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
     best, answers = Best(len(rows), k, certified), []
 
-    def ask(part: tuple[Index, int, Filter | None], at: Any, wanted: int) -> Answer:
-        index, first_row, allowed = part
+    def ask(shard: tuple[Index, int, Filter | None], at: Any, wanted: int) -> Answer:
+        index, first_row, allowed = shard
         n_read = np.zeros(len(rows[at]), np.uint64)
         given = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
         if features is not None:
             given["features"] = [features[i] for i in np.arange(len(rows))[at]]
-        found = search_part(index, first_row, rows[at], wanted, **given)
+        found = search_shard(index, first_row, rows[at], wanted, **given)
         if n_read_out is not None:
             n_read_out[at] += n_read
         return found
 
-    for part in opened:
-        answers.append(ask(part, slice(None), few))
+    for shard in opened:
+        answers.append(ask(shard, slice(None), few))
         best.add(answers[-1])
         least = np.maximum(least, best.least_scores)
-    for i, part in enumerate(opened):
+    for i, shard in enumerate(opened):
         last = answers[i][1][:, -1]
         again = np.flatnonzero((last >= least) & (last > -np.inf))
-        if answers[i][1].shape[1] == min(k, len(part[0])) or not len(again):
+        if answers[i][1].shape[1] == min(k, len(shard[0])) or not len(again):
             continue
-        answers[i] = _replaced(answers[i], again, ask(part, again, k))
+        answers[i] = _replaced(answers[i], again, ask(shard, again, k))
         found = [(answer[0][again], answer[1][again], None) for answer in answers]
         least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
     ids, scores, sure = merge(answers, k)
@@ -220,14 +220,14 @@ def search_parts(
         return ids, scores, sure
     # A shard could not prove that no other item reaches the k-th best score known then. It is larger now.
     sure[:] = True
-    for part, (_, _, flags) in zip(opened, answers):
+    for shard, (_, _, flags) in zip(opened, answers):
         again = np.flatnonzero(~flags & sure)  # type: ignore[operator]
         if len(again):
-            sure[again] = ask(part, again, k)[2]
+            sure[again] = ask(shard, again, k)[2]
     return ids, scores, sure
 
 
-def search_part_radius(
+def search_shard_radius(
     index: Index,
     first_row: int,
     queries: Any,
@@ -236,7 +236,7 @@ def search_part_radius(
     certified: bool = False,
     **options: Any,
 ) -> RadiusAnswer:
-    """As search_part, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
+    """As search_shard, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
     run: Any = index.search_radius
     found = run(queries, least_score, certified=certified, **options)
     return found[0], _global(index, first_row, found[1]), found[2], found[3] if certified else None
