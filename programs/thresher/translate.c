@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "head/options.h"
+#include "info/gpus.h"
 #include "input/input.h"
 #include "cli/json.h"
 #include "cli/output.h"
@@ -382,8 +383,10 @@ static int run_translate(program *run, const void *all_values) {
         rc = translate_all(&t);
     rc = prog_rows_out_close(&t.states, rc);
     rc = prog_out_close(&t.out, rc);
-    if (rc == PROG_DONE)
+    if (rc == PROG_DONE) {
         print_report(&t, prog_seconds() - start);
+        prog_print_device("states and words were computed", prog_first_device(run).text);
+    }
     if (rc == PROG_DONE && t.values->times)
         print_times(&t);
     drop_lines(&t);
@@ -402,7 +405,7 @@ const prog_command prog_translate = {
             "tokenised, and translations are joined again. A line is one sequence: split text into "
             "sentences first.\n\nA screen speeds up the choice of words in large vocabularies; "
             "measure on your text what it costs in quality. A translation does not depend on other "
-            "lines, the batch, the threads or the CPU.\n\nWith --n-best there are up to N lines a "
+            "lines, the batch, the threads, the CPU or a GPU (--device).\n\nWith --n-best there are up to N lines a "
             "text, number ||| text ||| log_prob= L ||| score, numbered from 0; with --json an object "
             "a text: query, and translations with text, score, log_prob, n_words, ended.",
     .examples =

@@ -56,6 +56,9 @@ thr_status thr_cuda_head_sums(thr_stream *stream, const thr_head_sums_op *op, th
 thr_status thr_cuda_head_best(thr_stream *stream, const thr_head_best_op *op, thr_error *err);
 
 thr_status thr_cuda_gather(thr_stream *stream, const thr_gather_op *op, thr_error *err);
+thr_status thr_cuda_layer(thr_stream *stream, const thr_layer_op *op, thr_error *err);
+thr_status thr_cuda_lstm(thr_stream *stream, const thr_lstm_op *op, thr_error *err);
+thr_status thr_cuda_attend(thr_stream *stream, const thr_attend_op *op, thr_error *err);
 thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err);
 thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
 thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_error *err);

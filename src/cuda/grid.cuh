@@ -32,15 +32,25 @@ __device__ __forceinline__ uint32_t column_of_thread() {
     return blockIdx.y * COLUMN_THREADS + threadIdx.x;
 }
 
-/* Sum the rows list[0], list[1], ... of one column of x, in this order, as kernel gather_sum does. */
-__device__ __forceinline__ float sum_listed(const float *x, uint32_t n_columns, uint32_t column, const uint32_t *list,
-                                            uint32_t n) {
+/*
+ * Sum the rows list[0], list[1], ... of one column of x, in this order, as kernels gather_sum and, with weights,
+ * gather_scaled do. x_row: a row's stride.
+ */
+__device__ __forceinline__ float sum_listed(const float *x, uint32_t x_row, uint32_t column, const uint32_t *list,
+                                            const float *weights, uint32_t n) {
     if (n == 0)
         return 0.0f;
-    float sum = x[(size_t)list[0] * n_columns + column];
+    float sum = x[(size_t)list[0] * x_row + column];
+    if (weights != nullptr) {
+        sum *= weights[0];
 #pragma unroll 8 /* overlaps this many loads; the additions are sequential */
+        for (uint32_t i = 1; i < n; i++)
+            sum += weights[i] * x[(size_t)list[i] * x_row + column];
+        return sum;
+    }
+#pragma unroll 8
     for (uint32_t i = 1; i < n; i++)
-        sum += x[(size_t)list[i] * n_columns + column];
+        sum += x[(size_t)list[i] * x_row + column];
     return sum;
 }
 

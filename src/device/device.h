@@ -3,9 +3,9 @@
  * device.h - the interface of a GPU backend, a table of functions over raw device memory, and its loader.
  *
  * A backend is a separate library (libthresher_cuda.so), loaded at run time, so the core needs no CUDA. It provides
- * memory, streams and operations: ops.h, hit_ops.h and head_ops.h for searches, learn_ops.h and rank_ops.h for
- * training. The callers compose them. Functions that take a stream only enqueue work. Work of one stream runs in
- * order, and a later call may return its failure.
+ * memory, streams and operations: ops.h, hit_ops.h and head_ops.h for searches, translate_ops.h for decoders,
+ * learn_ops.h and rank_ops.h for training. The callers compose them. Functions that take a stream only enqueue work.
+ * Work of one stream runs in order, and a later call may return its failure.
  *
  * Threads: a device may be used from several threads at once, a stream from one at a time.
  * Errors:  THR_ENOMEM if device or pinned memory is exhausted; the device stays usable. THR_EDEVICE for all others;
@@ -19,6 +19,7 @@
 #include "device/learn_ops.h"
 #include "device/ops.h"
 #include "device/rank_ops.h"
+#include "device/translate_ops.h"
 
 #include <thresher/device.h>
 
@@ -29,7 +30,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 6 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
+enum { THR_BACKEND_VERSION = 7 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -84,6 +85,9 @@ typedef struct thr_backend {
     thr_status (*head_best)(thr_stream *stream, const thr_head_best_op *op, thr_error *err);
 
     thr_status (*gather)(thr_stream *stream, const thr_gather_op *op, thr_error *err);
+    thr_status (*layer)(thr_stream *stream, const thr_layer_op *op, thr_error *err);
+    thr_status (*lstm)(thr_stream *stream, const thr_lstm_op *op, thr_error *err);
+    thr_status (*attend)(thr_stream *stream, const thr_attend_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);
     thr_status (*adam_rows)(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
     thr_status (*windows)(thr_stream *stream, const thr_windows_op *op, thr_error *err);

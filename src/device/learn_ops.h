@@ -13,13 +13,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* out[i] = sum of the table's rows in bag i, rows[offsets[i]] to rows[offsets[i + 1] - 1]; 0 for an empty bag. */
+/*
+ * out[i] = sum of the table's rows in bag i, rows[offsets[i]] to rows[offsets[i + 1] - 1], times their weights, if
+ * there are any; 0 for an empty bag. Without offsets, bag i is row rows[i], and without rows, row i. Strides of rows
+ * are in floats; 0: n_columns.
+ */
 typedef struct thr_gather_op {
     const float *table;
     const uint32_t *offsets, *rows; /* n_bags + 1 offsets */
-    uint32_t n_bags, n_columns;
+    const float *weights;
+    uint32_t n_bags, n_columns, table_row, out_row;
     float *out;
 } thr_gather_op;
+
+/*
+ * Kernel matmul, with its bits: c[i][j] = ((start + a[i][0] b[0][j]) + a[i][1] b[1][j]) + ..., and then its tanh if
+ * wanted. start is c[i][j] with add, else bias[j], or 0 if bias is NULL. Strides are in floats; a and b have one for
+ * steps of the sum and one for rows or columns, so that either may be transposed.
+ */
+typedef struct thr_layer_op {
+    float *c;
+    const float *a, *b, *bias;
+    uint32_t c_row, a_row, a_step, b_step, b_column;
+    uint32_t n_rows, n_columns, n_inner;
+    bool add, tanh;
+} thr_layer_op;
 
 /* One step of Adam, with the parameters of thr_adam_step (kernel/layers.h). */
 typedef struct thr_device_adam {

@@ -49,13 +49,13 @@ static thr_status find_attended(thr_translator *t, const thr_beam_result *result
     THR_TRY(thr_grow(&t->context, &t->attended_words, &t->attended_words_capacity,
                      (size_t)result->offsets[result->n_sequences], sizeof *t->attended_words, "unknown words", err));
     THR_TRY(thr_translate_floats_reserve(&t->context, &t->states, n, t->model.n_dims, err));
-    THR_TRY(thr_translate_seq2seq_begin(&t->work, t->row_sentences, n, err));
+    THR_TRY(thr_translate_begin(t, t->row_sentences, n, err));
     for (size_t i = 0; i < n_steps; i++) {
         for (size_t r = 0; r < n; r++) {
             const uint64_t first = result->offsets[t->rows[r]], length = result->offsets[t->rows[r] + 1] - first;
             t->row_words[r] = i == 0 ? THR_WORD_START : i <= length ? result->words[first + i - 1] : THR_WORD_END;
         }
-        THR_TRY(thr_translate_seq2seq_step(&t->work, t->row_words, t->states.items, t->attended, err));
+        THR_TRY(thr_translate_step(t, t->row_words, t->states.items, t->attended, err));
         for (size_t r = 0; r < n; r++)
             if (i < result->offsets[t->rows[r] + 1] - result->offsets[t->rows[r]])
                 t->attended_words[result->offsets[t->rows[r]] + i] = t->attended[r];

@@ -80,21 +80,21 @@ static thr_status take_texts(thr_translator *t, const char *const *texts, const 
 /* -------------------------------------------------------------------------------------- decoder for the beam search */
 
 static thr_status start(void *self, uint64_t n_sentences, thr_error *err) {
-    thr_translator *t = self;
-    return thr_translate_seq2seq_begin(&t->work, NULL, (size_t)n_sentences, err);
+    return thr_translate_begin(self, NULL, (size_t)n_sentences, err);
 }
 
 static thr_status step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *err) {
     thr_translator *t = self;
-    THR_TRY(thr_translate_seq2seq_step(&t->work, words, states, NULL, err));
+    const double begin = thr_clock();
+    THR_TRY(thr_translate_step(t, words, states, NULL, err));
+    t->device_seconds += t->device != NULL ? thr_clock() - begin : 0;
     if (t->options.on_states != NULL)
         t->options.on_states(t->options.on_states_user, states, n, (uint32_t)t->model.n_dims);
     return THR_OK;
 }
 
 static thr_status reorder(void *self, const uint32_t *from, uint64_t n, thr_error *err) {
-    thr_translator *t = self;
-    return thr_translate_seq2seq_reorder(&t->work, from, (size_t)n, err);
+    return thr_translate_reorder(self, from, (size_t)n, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ batches */
@@ -154,24 +154,39 @@ static thr_status list_words(thr_translator *t, size_t n, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
+/* Translate a batch where t->device is. A failure leaves no translations. */
+static thr_status run_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
     const thr_decoder decoder = {t, start, step, reorder};
     thr_beam_result found;
     thr_translator_times *times = &result->times;
     const double begin = thr_clock();
-    THR_TRY(thr_translate_seq2seq_encode(&t->work, t->batch_words, t->batch_starts, n, err));
-    times->encoder += thr_clock() - begin;
-    THR_TRY(list_words(t, n, err));
-    t->work.layers_seconds = t->work.attention_seconds = 0;
+    THR_TRY(thr_translate_encode(t, t->batch_words, t->batch_starts, n, err));
+    const double encoded = thr_clock();
+    t->work.layers_seconds = t->work.attention_seconds = t->device_seconds = 0;
     THR_TRY(thr_beam_search(t->beam, &decoder, n, t->max_lengths, &found, err));
+    THR_TRY(thr_translate_take(t, first, &found, err));
     result->n_steps += found.n_steps;
     result->n_states += found.n_states;
-    times->layers += t->work.layers_seconds;
+    times->encoder += encoded - begin;
+    times->layers += t->work.layers_seconds + t->device_seconds;
     times->attention += t->work.attention_seconds;
     times->head += found.head_seconds;
     times->expansion += found.expand_seconds;
     times->reorder += found.reorder_seconds;
-    return thr_translate_take(t, first, &found, err);
+    return THR_OK;
+}
+
+static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
+    bool done = false;
+    THR_TRY(list_words(t, n, err));
+    THR_TRY(thr_translate_enter_device(t, t->batch_starts[n], err));
+    if (t->device != NULL) {
+        thr_error why = {.status = THR_OK};
+        const thr_status status = run_batch(t, first, n, result, &why);
+        t->device = NULL;
+        THR_TRY(thr_device_leave(&t->on_device, status, &why, &done, err));
+    }
+    return done ? THR_OK : run_batch(t, first, n, result, err);
 }
 
 static thr_status translate_all(thr_translator *t, size_t n_texts, thr_translations *result, thr_error *err) {

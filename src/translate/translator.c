@@ -164,6 +164,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     }
     t->work.context = &t->context;
     t->work.model = &t->model;
+    thr_device_policy_start(&t->on_device, context);
     const thr_status status = load(t, path, &complete, err);
     if (status != THR_OK) {
         thr_translator_free(t);
@@ -190,6 +191,7 @@ void thr_translator_free(thr_translator *t) {
                          t->list_starts,  t->list_words};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         thr_release(&t->context, all[i]);
+    thr_device_policy_end(&t->on_device);
     thr_beam_free(t->beam);
     thr_head_free(t->head);
     thr_align_table_free(&t->context, &t->table);

@@ -11,6 +11,8 @@
 #include <thresher/translate.h>
 
 #include "align/table.h"
+#include "device/policy.h"
+#include "translate/device/copy.h"
 #include "translate/workspace.h"
 
 /*
@@ -34,6 +36,9 @@ struct thr_translator {
     thr_translator_options options;
     thr_seq2seq model;
     thr_seq2seq_work work;
+    thr_device_policy on_device;
+    thr_seq2seq_device *device; /* during a batch: where it runs; NULL: the CPU, in work */
+    double device_seconds;      /* of its steps in a batch */
     thr_head *head;
     thr_beam *beam;
     thr_align_table table; /* with THR_HEAD_SCREEN_ALIGN, else empty */
@@ -69,6 +74,17 @@ struct thr_translator {
     size_t n_strings, n_made;
     size_t strings_capacity, made_capacity, first_of_capacity, translations_capacity;
 };
+
+/* Set t->device for a batch of n_places source words. THR_OK or a status of device/policy.h. */
+thr_status thr_translate_enter_device(thr_translator *t, size_t n_places, thr_error *err);
+
+/* The functions of workspace.h on t->device, or on the CPU if it is NULL. */
+thr_status thr_translate_encode(thr_translator *t, const uint32_t *words, const size_t *starts, size_t n,
+                                thr_error *err);
+thr_status thr_translate_begin(thr_translator *t, const uint32_t *sentences, size_t n, thr_error *err);
+thr_status thr_translate_step(thr_translator *t, const uint32_t *words, float *states, uint32_t *attended,
+                              thr_error *err);
+thr_status thr_translate_reorder(thr_translator *t, const uint32_t *from, size_t n, thr_error *err);
 
 /* Store the translations of a batch; its sentence s is text order[first + s]. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_take(thr_translator *translator, size_t first, const thr_beam_result *result, thr_error *err);

@@ -22,6 +22,12 @@ END
 works "$THRESHER" translate small.safetensors text.fr
 same out expected
 says '^thresher: translated 7 lines, 5 words to 5, in ' err
+# on a GPU, emulated where that was built: the same
+if [ -n "${EMULATED_GPUS:-}" ]; then
+    works env THR_CUDA_LIBRARY="$EMULATED_GPUS" "$THRESHER" translate small.safetensors text.fr --device cuda -v
+    says 'states and words were computed by cuda:0 (' err
+    same out expected
+fi
 works "$THRESHER" translate small.safetensors text.fr -q --batch 1 --threads 2
 same out expected
 [ ! -s err ] || die "-q prints something"

@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(COLUMN_THREADS)
     if (column >= op.n_columns)
         return;
     const uint32_t first = op.offsets[i], n = op.offsets[i + 1] - first;
-    const float gradient = sum_listed(op.d_out, op.n_columns, column, op.bags + first, n);
+    const float gradient = sum_listed(op.d_out, op.n_columns, column, op.bags + first, nullptr, n);
     const size_t at = (size_t)op.rows[i] * op.n_columns + column;
     thr_kernel_adam_one(op.table + at, op.m + at, op.v + at, gradient, &step);
 }
