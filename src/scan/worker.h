@@ -66,6 +66,7 @@ typedef struct thr_query_errors {
     double length; /* |p| */
     double code;   /* |p - p~| */
     double rest;   /* |p - p^| */
+    double dims;   /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of its components */
 } thr_query_errors;
 
 /*

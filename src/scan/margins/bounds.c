@@ -134,12 +134,24 @@ static double distance_to_code(const thr_scan_query *query, const float *part, d
     return sqrt(sum);
 }
 
+/* |p|^4 / the sum of p's fourth powers: n of n equal components, 1 of a single one. */
+static double effective_dims(const float *part, uint32_t n_dims) {
+    double square = 0, fourth = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const double x = (double)part[d] * (double)part[d];
+        square += x;
+        fourth += x * x;
+    }
+    return fourth > 0 ? square * square / fourth : (double)n_dims;
+}
+
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_corpus *corpus = query->corpus;
     query->errors = (thr_query_errors){.size = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
                                        .centre = centre_length(corpus, query->kernels),
                                        .length = length,
-                                       .code = distance_to_code(query, part, length, code_at)};
+                                       .code = distance_to_code(query, part, length, code_at),
+                                       .dims = effective_dims(part, corpus->quantiser->n_dims)};
     if (thr_is_nested(corpus))
         query->errors.rest = distance_to_code(query, part, length, rest_at);
 }

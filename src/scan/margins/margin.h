@@ -23,9 +23,9 @@ typedef struct thr_margin {
 
 /*
  * Measure the margins of a query that thr_scan_query_prepare made with job->bounded. Return false, with noise.known
- * false, if they are unknown: the codes have no factors, the query's code is too inaccurate, or too few sampled rows
- * have a residual that is not 0. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty
- * and has no threshold.
+ * false, if they are unknown: the codes have no factors, the query has too few large components or its code is too
+ * inaccurate, or too few sampled rows have a residual that is not 0. A search then scores all vectors. lane's collector
+ * needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has no threshold.
  */
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
