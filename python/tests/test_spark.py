@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import sys
+import threading
+import time
 import unittest
 from typing import Any
 
@@ -27,6 +29,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     raise unittest.SkipTest("Spark needs Java, which is not installed")
 
 N, DIMS, K = 3000, 16, 10
+KILLS = int(os.environ.get("THR_KILLS", "2"))  # of each kind of work
 SCHEMA = "id long, embedding array<float>"
 
 
@@ -57,7 +60,7 @@ class OnSpark(Case):
 
     def check(self, found: Any, ids: Any, scores: Any, query_ids: Any) -> None:
         """found has these answers, bit for bit."""
-        rows = sorted(found.collect(), key=lambda row: (row["query"], row["rank"]))
+        rows = sorted(found if isinstance(found, list) else found.collect(), key=lambda row: (row["query"], row["rank"]))
         self.assertEqual([row["rank"] for row in rows], [*range(1, ids.shape[1] + 1)] * len(ids))
         self.assertEqual([row["query"] for row in rows], [int(q) for q in query_ids for _ in range(ids.shape[1])])
         np.testing.assert_array_equal(np.array([row["item"] for row in rows]), ids.reshape(-1).astype(np.int64))
@@ -133,6 +136,103 @@ class OnSpark(Case):
         self.assertEqual((info.n_items, len(info.shards)), (N, 2))
         self.assertEqual(len(os.listdir(self.path("many"))), 3)
         self.assertEqual(shards.verify(self.path("many")).n_items, N)
+
+    def ranking(self, n: int = 3000) -> Any:
+        """Rows of queries of 15, whose rows are not adjacent, as arrays and as a DataFrame."""
+        x = random_vectors(n, 12)
+        qid = np.random.default_rng(2).permutation(np.arange(n) // 15) - 7
+        y = (x @ np.arange(12) + 9 * random_vectors(n, 1, 3)[:, 0] > 5) + 1.0 * (x[:, 0] > 1)
+        weights = np.random.default_rng(3).random(n)
+        rows = [(row.tolist(), *map(float, own[:2]), int(own[2])) for row, *own in zip(x, y, weights, qid)]
+        parallel = self.session.sparkContext.parallelize(rows, 4)
+        frame = self.session.createDataFrame(parallel, "features array<float>, label double, w double, qid long")
+        return x, y, qid, weights, frame.cache()
+
+    def test_a_training_has_the_bits_of_one_process(self) -> None:
+        x, y, qid, weights, frame = self.ranking()
+        plain = thresher.RankSVM().fit(x, y, qid)
+        for parts in (1, 5):
+            fitted = spark.RankSVM().fit(frame, path=self.directory, parts=parts)
+            np.testing.assert_array_equal(fitted.coef_, plain.coef_)
+            self.assertEqual(fitted.report_.pairwise_accuracy, plain.report_.pairwise_accuracy)
+        weighed = thresher.RankSVM(method="trust_region", scale="query").fit(x, y, qid, sample_weight=weights)
+        fitted = spark.RankSVM(method="trust_region", scale="query").fit(frame, path=self.directory, weight="w")
+        np.testing.assert_array_equal(fitted.coef_, weighed.coef_)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_rows_that_nothing_can_be_learned_from(self) -> None:
+        frame = self.ranking(60)[-1]
+        holed = self.session.createDataFrame([([1.0, float("nan")], 1.0, 1)], "features array<float>, label double, qid long")
+        for kind, words, given, options in (
+            (ValueError, "no column 'rank'", frame, {"label": "rank"}),
+            (TypeError, "partition .*values of type double: expected whole numbers", frame, {"qid": "label"}),
+            (thresher.ArgumentError, "partition .*row 0 holds NaN", holed, {}),
+            (ValueError, "has no rows", frame.limit(0), {}),
+            (thresher.ArgumentError, "no pairs to learn from", frame, {"label": "qid"}),
+            (thresher.FileMissingError, "no such directory", frame, {"path": self.path("none")}),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                spark.RankSVM().fit(given, **{"path": self.directory, **options})
+        with self.assertRaises(thresher.UnsupportedError):
+            spark.RankSVM(device="cuda").fit(frame, path=self.directory)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def processes(self) -> list[int]:
+        """The Python processes of this session's tasks."""
+        parents, own = {}, set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as stat, open(f"/proc/{pid}/cmdline") as command:
+                    parents[int(pid)] = int(stat.read().rsplit(")", 1)[1].split()[1])
+                    if "pyspark.daemon" in command.read():
+                        own.add(int(pid))
+            except OSError:
+                continue  # it has ended
+
+        def ours(pid: int) -> bool:
+            return pid == os.getpid() or (pid in parents and ours(parents[pid]))
+
+        return [pid for pid in own if parents[pid] in own and ours(pid)]
+
+    def killed_in(self, work: Any, after_s: float) -> Any:
+        """What work returns, in whose middle a Python process of Spark's tasks is killed."""
+        killed: list[int] = []
+
+        def kill() -> None:
+            end = time.monotonic() + 120  # tasks may not have begun
+            while not killed and time.monotonic() < end:
+                for pid in self.processes()[:1]:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                time.sleep(0.01)
+
+        killer = threading.Timer(after_s, kill)
+        killer.start()
+        done = work()
+        killer.join()
+        self.assertEqual(len(killed), 1)
+        return done
+
+    def test_processes_killed_in_a_build_a_search_and_a_training(self) -> None:
+        x = random_vectors(N, DIMS)
+        items, queries = self.frame(x, range(N), 4).cache(), self.frame(x[:50], range(50), 2).cache()
+        with thresher.Index.build(self.path("one"), x) as index:
+            ids, scores = index.search(x[:50], K, exact=True)
+        xs, y, qid, _, ranked = self.ranking(600)
+        model = thresher.RankSVM().fit(xs, y, qid).coef_
+        scratch = self.path("scratch")
+        os.mkdir(scratch)
+        for i in range(KILLS):
+            share = i / KILLS
+            self.killed_in(lambda: spark.build(items, id="id", path=self.path("many"), replace=True), 0.1 + share)
+            self.assertEqual(len(os.listdir(self.path("many"))), 5)
+            self.assertEqual(shards.verify(self.path("many")).n_items, N)
+            for by in ("queries", "shards"):
+                rows = self.killed_in(spark.search(queries, self.path("many"), K, by=by, exact=True).collect, 0.3 * share)
+                self.check(rows, ids, scores, range(50))
+            fitted = self.killed_in(lambda: spark.RankSVM().fit(ranked, path=scratch, parts=2), 0.1 + share)
+            np.testing.assert_array_equal(fitted.coef_, model)
+            self.assertEqual(os.listdir(scratch), [])
 
     def test_texts_are_encoded(self) -> None:
         model = self.path("m.safetensors")

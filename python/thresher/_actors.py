@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from distributed import default_client
@@ -53,7 +54,7 @@ class Actors:
     def place_all(self, slots: Sequence[Any]) -> None:
         self.slots = slots
         for slot in slots:
-            self._retry(slot, lambda slot=slot: self._place(slot))
+            self._retry(slot, partial(self._place, slot))
 
     def _place(self, slot: Slot) -> None:
         """Make a slot's actor on the live worker that holds least."""
@@ -115,7 +116,7 @@ class Actors:
                 slot.drop()
                 running.append((slot, None))
         for slot, started in running:
-            yield slot, lambda slot=slot, started=started: self._finish(slot, started, start, again)
+            yield slot, partial(self._finish, slot, started, start, again)
 
     def _finish(self, slot: Any, running: Any, start: Callable[[Any], Any], again: Callable[[Any], Any] | None) -> Any:
         def step() -> Any:

@@ -200,7 +200,7 @@ class Index(Opened):
 
         Raises ArgumentError, ValueError or TypeError; ExistsError; FileError.
         """
-        options = {"metric": metric, "bits": bits, "keep": keep, "lead_bits": lead_bits, "names": names}
+        options: dict[str, Any] = {"metric": metric, "bits": bits, "keep": keep, "lead_bits": lead_bits, "names": names}
         create(path, n_dims, **options, replace=replace, threads=threads)
         return cls(path, threads=threads, device=device)
 
@@ -624,11 +624,12 @@ class Index(Opened):
 
         Raises ChangedError.
         """
-        return self.handle().code_error()
+        errors: tuple[float, float] = self.handle().code_error()
+        return errors
 
     def writer(self) -> IndexWriter:
         """An IndexWriter of the index, for many small changes. This object sees them after refresh()."""
-        return IndexWriter(self._path, threads=self._threads)
+        return IndexWriter(os.fsdecode(self._path), threads=self._threads)
 
     def refresh(self) -> bool:
         """

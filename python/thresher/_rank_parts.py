@@ -25,7 +25,7 @@ from ._core.library import lib
 from ._rank import OnStep, RankSVM, row_weights
 from ._ranking import Ranking, column, features_of
 
-EVALUATE, SCALES, MATRIX = (abi.RANK_TASK[name] for name in ("evaluate", "scales", "matrix"))
+EVALUATE, COUNT, SCALES, MATRIX = (abi.RANK_TASK[name] for name in ("evaluate", "count", "scales", "matrix"))
 
 
 class Rows(NamedTuple):

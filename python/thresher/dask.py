@@ -177,7 +177,9 @@ class _Holder:
             shards = self._searched(allowed)
             if not radius:
                 return search_shards(shards, rows, wanted, **options)
-            return merge_radius(search_shard_radius(*one[:2], rows, wanted, filter=one[2], **options) for one in shards)
+            return merge_radius(
+                search_shard_radius(index, first, rows, wanted, filter=own, **options) for index, first, own in shards
+            )
         except Exception as raised:
             return raised
 

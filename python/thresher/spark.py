@@ -15,25 +15,15 @@ partition. Needs pyspark 4 with pyarrow, in classic mode or Spark Connect.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-try:
-    import pyarrow
-    from pyspark import TaskContext, cloudpickle
-    from pyspark.sql import DataFrame, Window
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-except ImportError as missing:
-    raise ImportError(f"thresher.spark needs pyspark 4 and pyarrow: pip install pyspark pyarrow ({missing})") from missing
-
-from . import _errors
 from ._build import open_model
 from ._core import abi
+from ._spark_rank import RankSVM
+from ._spark_tasks import DataFrame, F, Spooled, T, Window, need_columns, pyarrow, run_tasks, spooled, vectors_of
 from .shards import Manifest, read, search_shard
 from .shards import open as open_collection
 from .shards._build import build_by
@@ -41,122 +31,24 @@ from .shards._collection import open_shard
 from .shards._publish import build_directory
 from .shards._sample import SAMPLE_ROWS
 
-_RESULT = "number long, result binary"
-
-
-# ------------------------------------------------------------------------------------------------ tasks
-
-
-def _unpacked(found: Any) -> Any:
-    """The result of a task, or the exception that it has returned: Spark does not repeat those."""
-    result = cloudpickle.loads(bytes(found))
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def _attempt(function: Callable[..., Any], *arguments: Any) -> bytes:
-    try:
-        result = function(*arguments)
-    except (_errors.Error, ValueError, TypeError) as raised:
-        result = raised
-    packed: bytes = cloudpickle.dumps(result)
-    return packed
-
-
-def _batch(number: int, result: bytes) -> pyarrow.RecordBatch:
-    columns = [pyarrow.array([number], pyarrow.int64()), pyarrow.array([result], pyarrow.binary())]
-    return pyarrow.RecordBatch.from_arrays(columns, ["number", "result"])
-
-
-def _on(session: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """function of each call's arguments, a task each."""
-
-    def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield _batch(number, _attempt(function, *calls[number]))
-
-    done = session.range(0, len(calls), 1, max(len(calls), 1)).mapInArrow(run, _RESULT).collect()
-    return [_unpacked(row.result) for row in sorted(done, key=lambda row: row.number)]
-
-
-# ------------------------------------------------------------------------------------------------ columns
-
-
-def _vectors_of(column: Any, what: str) -> Any:
-    """Vectors [n, n_dims] of a column of lists of numbers; what names the partition and rows in messages."""
-    if not (pyarrow.types.is_list(column.type) or pyarrow.types.is_fixed_size_list(column.type)):
-        raise TypeError(
-            f"{what}: a column of {column.type} was given: expected arrays of numbers; convert vectors of pyspark.ml by "
-            "pyspark.ml.functions.vector_to_array"
-        )
-    values = column.flatten()
-    if column.null_count or values.null_count:
-        raise ValueError(f"{what}: holds null: drop these rows first")
-    lengths = np.diff(column.offsets.to_numpy()) if pyarrow.types.is_list(column.type) else np.array([])
-    if len(column) and len(lengths) and (lengths != lengths[0]).any():
-        raise ValueError(f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers")
-    return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
-
-
-def _need_columns(df: DataFrame, *names: str | None) -> None:
-    for name in names:
-        if name is not None and name not in df.columns:
-            raise ValueError(f"the DataFrame has no column {name!r}: it has {', '.join(df.columns)}")
-
+__all__ = ["RankSVM", "build", "encode", "search"]
 
 # ------------------------------------------------------------------------------------------------ build
-
-
-def _spool(batches: Iterator[Any], number: int, place: str, with_ids: bool) -> tuple[str, Any, int, int]:
-    """
-    Write the rows of a partition to files: a build reads them three times, and a DataFrame may give other rows, or in
-    another order, each time. (name, name of the ids' file or None, rows, dimensions)
-    """
-    if not os.path.isdir(place):
-        raise _errors.FileMissingError(f"{place}: an executor does not see this directory", "ENOTFOUND")
-    name = os.path.join(place, f"{number:06d}-{secrets.token_hex(4)}")  # every attempt has its own
-    n_rows = n_dims = 0
-    with open(name + ".f32", "wb") as vectors_file, open(name + ".u64", "wb") as ids_file:
-        for batch in batches:
-            if batch.num_rows == 0:
-                continue
-            what = f"partition {number}, rows from {n_rows}"
-            vectors = _vectors_of(batch.column(0), what)
-            if n_rows and vectors.shape[1] != n_dims:
-                raise ValueError(f"{what}: vectors of {vectors.shape[1]} numbers, and those before have {n_dims}")
-            vectors_file.write(np.ascontiguousarray(vectors, np.float32))
-            if with_ids:
-                ids_file.write(_ids_of(batch.column(1), what))
-            n_rows, n_dims = n_rows + len(vectors), vectors.shape[1]
-    return name + ".f32", name + ".u64" if with_ids else None, n_rows, n_dims
-
-
-def _ids_of(column: Any, what: str) -> Any:
-    if not pyarrow.types.is_integer(column.type):
-        raise TypeError(f"{what}: ids of type {column.type}: expected whole numbers")
-    if column.null_count:
-        raise ValueError(f"{what}: an id is null")
-    ids = column.to_numpy(zero_copy_only=False)
-    if len(ids) and ids.min() < 0:
-        raise ValueError(f"{what}: the id {ids.min()} is below 0")
-    return np.ascontiguousarray(ids, np.uint64)
 
 
 class _Part:
     """The files of a partition, which a task reads as a part."""
 
-    def __init__(self, vectors: str, ids: str | None, n_rows: int, n_dims: int) -> None:
-        self.files, self.shape = (vectors, ids), (n_rows, n_dims)
+    def __init__(self, rows: Spooled) -> None:
+        self.rows = rows
 
     def given(self) -> Any:
-        if self.shape[0] == 0:
-            vectors, ids = np.empty((0, 1), np.float32), np.empty(0, np.uint64)
+        """Vectors, and ids if there are some."""
+        if self.rows.n_rows == 0:
+            columns = [np.empty((0, 1), np.float32), np.empty(0, np.uint64)][: len(self.rows.files)]
         else:
-            vectors = np.memmap(self.files[0], np.float32, "r", shape=self.shape)
-            ids = None if self.files[1] is None else np.memmap(self.files[1], np.uint64, "r", shape=self.shape[:1])
-        return vectors if self.files[1] is None else (vectors, ids)
+            columns = self.rows.columns()
+        return columns[0] if len(columns) == 1 else tuple(columns)
 
 
 def _with_part(function: Callable[..., Any], part: _Part, *arguments: Any) -> Any:
@@ -195,31 +87,20 @@ def build(
     Raises as thresher.shards.build, naming the partition.
     """
     directory = os.path.abspath(os.fspath(path))
-    _need_columns(df, vector, id)
+    need_columns(df, vector, id)
     given = df.select(*(F.col(name) for name in (vector, id) if name is not None))
     common = {"metric": metric, "keep": keep, "calibration_queries": calibration_queries, "tune": tune, "threads": threads}
     quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
     with build_directory(directory, replace):
-        place = os.path.join(directory, f"parts-{secrets.token_hex(4)}")
-        os.mkdir(place)
-        try:
-
-            def spool(batches: Iterator[Any]) -> Iterator[pyarrow.RecordBatch]:
-                number = TaskContext.get().partitionId()  # type: ignore[union-attr]
-                yield _batch(number, _attempt(_spool, batches, number, place, id is not None))
-
-            done = sorted(given.mapInArrow(spool, _RESULT).collect(), key=lambda row: row.number)
-            found = [_unpacked(row.result) for row in done]
+        with spooled(given, directory, ["vectors", "ids"] if id is not None else ["vectors"]) as found:
             build_by(
-                lambda function, calls: _on(df.sparkSession, _with_part, [(function, *call) for call in calls]),
+                lambda function, calls: run_tasks(df.sparkSession, _with_part, [(function, *call) for call in calls]),
                 directory,
-                [_Part(*one) for one in found],
+                [_Part(rows) for rows in found],
                 common,
                 quantiser_options,
                 sample_rows,
             )
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
     return read(directory)
 
 
@@ -266,13 +147,13 @@ def search(
     """
     place = os.path.abspath(os.fspath(path))
     manifest = read(place)
-    _need_columns(queries, vector, id)
+    need_columns(queries, vector, id)
     if by not in ("queries", "shards"):
         raise ValueError(f'by is {by!r}: expected "queries" or "shards"')
     given = queries.select(F.col(id).alias("query"), F.col(vector).alias("vector"))
     query = T.StructField("query", given.schema["query"].dataType)
     found = [T.StructField("item", T.LongType()), T.StructField("score", T.FloatType())]
-    options = {"recall": recall, "exact": exact}
+    options: dict[str, Any] = {"recall": recall, "exact": exact}
     rank = T.StructField("rank", T.IntegerType())
     if by == "queries":
 
@@ -281,7 +162,7 @@ def search(
                 for batch in batches:
                     if batch.num_rows == 0:
                         continue
-                    ids, scores = collection.search(_vectors_of(batch.column(1), "queries"), k, **options)
+                    ids, scores = collection.search(vectors_of(batch.column(1), "queries"), k, **options)
                     at, items, values, ranks = _rows_found(ids, scores)
                     yield _table(batch.column(0), [at, items, values, ranks + np.int32(1)], ["query", "item", "score", "rank"])
 
@@ -295,7 +176,7 @@ def search(
                 shard = manifest.shards[number]
                 with open_shard(place, manifest, int(number), 1, None) as index:
                     ids, scores, _ = search_shard(
-                        index, manifest.first_id(shard), _vectors_of(some.column(1), "queries"), k, **options
+                        index, manifest.first_id(shard), vectors_of(some.column(1), "queries"), k, **options
                     )
                 at, items, values, ranks = _rows_found(ids, scores)
                 where = np.full(len(at), number, np.int32)
@@ -334,7 +215,7 @@ def encode(
     """
     place = os.path.abspath(os.fspath(model))
     open_model(place, 1)  # that it is one
-    _need_columns(df, text)
+    need_columns(df, text)
     if output in df.columns:
         raise ValueError(f"the DataFrame has a column {output!r} already")
     columns = [*df.columns, output]

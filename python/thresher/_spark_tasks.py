@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as Spark tasks whose own errors end the job at once, and the rows of a DataFrame in files."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+try:
+    import pyarrow
+    from pyspark import TaskContext, cloudpickle
+    from pyspark.sql import DataFrame, Window
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+except ImportError as missing:
+    raise ImportError(f"thresher.spark needs pyspark 4 and pyarrow: pip install pyspark pyarrow ({missing})") from missing
+
+from . import _errors
+
+__all__ = ["DataFrame", "F", "Spooled", "T", "Window", "need_columns", "pyarrow", "run_tasks", "spooled", "vectors_of"]
+
+_RESULT = "number long, result binary"
+
+
+# ------------------------------------------------------------------------------------------------ tasks
+
+
+def _unpacked(found: Any) -> Any:
+    """The result of a task, or the exception that it has returned: Spark does not repeat those."""
+    result = cloudpickle.loads(bytes(found))
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _attempt(function: Callable[..., Any], *arguments: Any) -> bytes:
+    try:
+        result = function(*arguments)
+    except (_errors.Error, ValueError, TypeError) as raised:
+        result = raised
+    packed: bytes = cloudpickle.dumps(result)
+    return packed
+
+
+def _batch(number: int, result: bytes) -> pyarrow.RecordBatch:
+    columns = [pyarrow.array([number], pyarrow.int64()), pyarrow.array([result], pyarrow.binary())]
+    return pyarrow.RecordBatch.from_arrays(columns, ["number", "result"])
+
+
+def run_tasks(session: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+    """function of each call's arguments, a task each."""
+
+    def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _batch(number, _attempt(function, *calls[number]))
+
+    done = session.range(0, len(calls), 1, max(len(calls), 1)).mapInArrow(run, _RESULT).collect()
+    return [_unpacked(row.result) for row in sorted(done, key=lambda row: row.number)]
+
+
+# ------------------------------------------------------------------------------------------------ columns
+
+
+def vectors_of(column: Any, what: str) -> Any:
+    """Vectors [n, n_dims] of a column of lists of numbers; what names the partition and rows in messages."""
+    if not (pyarrow.types.is_list(column.type) or pyarrow.types.is_fixed_size_list(column.type)):
+        raise TypeError(
+            f"{what}: a column of {column.type} was given: expected arrays of numbers; convert vectors of pyspark.ml by "
+            "pyspark.ml.functions.vector_to_array"
+        )
+    values = column.flatten()
+    if column.null_count or values.null_count:
+        raise ValueError(f"{what}: holds null: drop these rows first")
+    lengths = np.diff(column.offsets.to_numpy()) if pyarrow.types.is_list(column.type) else np.array([])
+    if len(column) and len(lengths) and (lengths != lengths[0]).any():
+        raise ValueError(f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers")
+    return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
+
+
+def need_columns(df: DataFrame, *names: str | None) -> None:
+    for name in names:
+        if name is not None and name not in df.columns:
+            raise ValueError(f"the DataFrame has no column {name!r}: it has {', '.join(df.columns)}")
+
+
+def _numbers_of(column: Any, what: str, kind: str) -> Any:
+    """
+    One number a row: kind "ids" is whole ones from 0, as uint64; "whole" whole ones, as int64; "numbers" any, as
+    float64.
+    """
+    types = pyarrow.types
+    if not (types.is_integer(column.type) or (kind == "numbers" and types.is_floating(column.type))):
+        wanted = "numbers" if kind == "numbers" else "whole numbers"
+        raise TypeError(f"{what}: {kind if kind == 'ids' else 'values'} of type {column.type}: expected {wanted}")
+    if column.null_count:
+        raise ValueError(f"{what}: {'an id' if kind == 'ids' else 'a number'} is null")
+    values = column.to_numpy(zero_copy_only=False)
+    if kind == "ids" and len(values) and values.min() < 0:
+        raise ValueError(f"{what}: the id {values.min()} is below 0")
+    return np.ascontiguousarray(values, _TYPES[kind])
+
+
+# ------------------------------------------------------------------------------------------------ rows in files
+
+_TYPES = {"vectors": np.float32, "ids": np.uint64, "whole": np.int64, "numbers": np.float64}
+
+
+class Spooled(NamedTuple):
+    """The rows of a partition in files, one a column."""
+
+    files: list[str]
+    kinds: Sequence[str]
+    n_rows: int
+    n_dims: int
+
+    def columns(self) -> list[Any]:
+        """The columns, mapped; there must be rows."""
+        shapes = [(self.n_rows, self.n_dims) if kind == "vectors" else (self.n_rows,) for kind in self.kinds]
+        return [
+            np.memmap(name, _TYPES[kind], "r", shape=shape) for name, kind, shape in zip(self.files, self.kinds, shapes)
+        ]
+
+
+def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]) -> Spooled:
+    if not os.path.isdir(place):
+        raise _errors.FileMissingError(f"{place}: an executor does not see this directory", "ENOTFOUND")
+    attempt = os.path.join(place, f"{number:06d}-{secrets.token_hex(4)}")  # every attempt has its own files
+    names = [f"{attempt}.{column}" for column in range(len(kinds))]
+    files: list[Any] = []
+    n_rows = n_dims = 0
+    try:
+        files.extend(open(name, "wb") for name in names)
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            what = f"partition {number}, rows from {n_rows}"
+            for file, kind, column in zip(files, kinds, batch.columns):
+                if kind == "vectors":
+                    values = np.ascontiguousarray(vectors_of(column, what), np.float32)
+                    if n_rows and values.shape[1] != n_dims:
+                        raise ValueError(f"{what}: vectors of {values.shape[1]} numbers, and those before have {n_dims}")
+                    n_dims = values.shape[1]
+                else:
+                    values = _numbers_of(column, what, kind)
+                file.write(values)
+            n_rows += batch.num_rows
+    finally:
+        for file in files:
+            file.close()
+    return Spooled(names, kinds, n_rows, n_dims)
+
+
+@contextmanager
+def spooled(df: DataFrame, directory: str, kinds: Sequence[str]) -> Iterator[list[Spooled]]:
+    """
+    Compute a DataFrame once, into files in a directory that all executors see: it may give other rows, or in another
+    order, each time. The columns are of these kinds. The files are deleted at the end.
+    """
+    place = os.path.join(directory, f"parts-{secrets.token_hex(4)}")
+    os.mkdir(place)
+
+    def spool(batches: Iterator[Any]) -> Iterator[pyarrow.RecordBatch]:
+        number = TaskContext.get().partitionId()
+        yield _batch(number, _attempt(_spool, batches, number, place, kinds))
+
+    try:
+        done = sorted(df.mapInArrow(spool, _RESULT).collect(), key=lambda row: row.number)
+        yield [_unpacked(row.result) for row in done]
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
