@@ -201,6 +201,13 @@ class SameBits(Case):
                 queries = texts[::40]
                 self.same(index.search(queries, K, n_survivors=300), many.search(queries, K, n_survivors=300))
                 self.same(index.search(queries[0], K, n_survivors=300), many.search(queries[0], K, n_survivors=300))
+            shards.build(self.path("fewer"), parts[:3], model=model, keep=None, bits=3, replace=True).close()
+            shards.add(self.path("fewer"), parts[3])
+            with shards.open(self.path("fewer")) as many:
+                self.assertEqual(len(many.search(queries, K)[0]), len(queries))
+                if item_bits == 32:  # the quantiser has learned from fewer rows
+                    continue
+                self.same(index.search(queries, K, n_survivors=300), many.search(queries, K, n_survivors=300))
 
     def test_empty_and_skewed_parts(self) -> None:
         vectors = shifted()
@@ -236,9 +243,9 @@ class Sample(unittest.TestCase):
 
     def test_the_first_id_twice(self) -> None:
         sets = [np.array(s, np.uint64) for s in ([1, 5, 2**64 - 2], [0, 7], [3, 2**64 - 2])]
-        self.assertEqual(_duplicates._first_twice(sets, 0, 2**64 - 1, 1), 2**64 - 2)
-        self.assertIsNone(_duplicates._first_twice(sets[:2], 0, 2**64 - 1, 2))
-        self.assertIsNone(_duplicates._first_twice([], 0, 2**64 - 1, 2))
+        self.assertEqual(next(_duplicates._twice(sets, 0, 2**64 - 1, 1), None), 2**64 - 2)
+        self.assertIsNone(next(_duplicates._twice(sets[:2], 0, 2**64 - 1, 2), None))
+        self.assertIsNone(next(_duplicates._twice([], 0, 2**64 - 1, 2), None))
 
 
 class Refused(Case):
@@ -300,6 +307,16 @@ class Refused(Case):
             file.write("mine")
         with self.assertRaisesRegex(thresher.ExistsError, "notes.txt"):
             shards.build(self.path(), [x], replace=True)
+
+    def test_links_among_what_builds_have_left(self) -> None:
+        shards.build(self.path(), [shifted(300)]).close()
+        os.mkdir(self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), os.path.join(self.path(), "000007-01234567"))
+        shards.build(self.path(), [shifted(300)], replace=True).close()
+        self.assertEqual(len(os.listdir(self.path())), 2)
+        self.assertTrue(os.path.isdir(self.path("elsewhere")))
+        with self.assertRaisesRegex(thresher.FormatError, "is a collection of shards"):
+            thresher.Index(self.path())
 
     def test_a_build_that_is_killed_publishes_nothing(self) -> None:
         program = (
@@ -544,6 +561,14 @@ class Changes(Case):
         names = [f"item {i}" for i in range(500)]
         shards.build(self.path("many"), [(x[:400], names[:400])], replace=True).close()
         shards.add(self.path("many"), x[400:], ids=names[400:])
+        for change in (
+            lambda: shards.add(self.path("many"), x[:3], ids=["new", names[451], names[3]]),
+            lambda: shards.build(self.path("new"), [(x[:400], names[:400]), (x[400:], ["a", *names[301:400]])]),
+        ):
+            with self.assertRaisesRegex(thresher.ArgumentError, "name 'item 3"):
+                change()
+        self.assertFalse(os.path.exists(self.path("new")))
+        shards.verify(self.path("many"))
         shards.compact(self.path("many"))
         with shards.open(self.path("many")) as many:
             self.assertEqual(many.name(int(many.search(x[451], 1, exact=True)[0][0])), "item 451")

@@ -13,10 +13,12 @@
 #include "kernel/kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { OPEN_TRIES = 10 };
 
@@ -174,9 +176,22 @@ static thr_status check_dir(const char *dir, thr_error *err) {
     return THR_OK;
 }
 
+/* Whether a directory has the list of a collection's shards, which other code reads. */
+static bool is_collection(const char *dir) {
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool listed = fd >= 0 && faccessat(fd, "shards.json", F_OK, 0) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return listed;
+}
+
 static thr_status read_manifest(thr_index *index, const char *dir, thr_error *err) {
     thr_map *map = &index->manifest_map;
     const thr_status status = thr_map_open(index->manifest_path, map, err);
+    if (status == THR_ENOTFOUND && is_collection(dir))
+        return thr_fail(
+            err, THR_EFORMAT,
+            "%s: is a collection of shards, not one index: use 'thresher shards', or thresher.shards in Python", dir);
     if (status == THR_ENOTFOUND)
         return thr_fail(err, THR_EFORMAT,
                         "%s: is no index, there is no MANIFEST in it (an interrupted build leaves none): build it with "

@@ -53,6 +53,7 @@ works "$THRESHER" shards info many --json
 says '"n_shards":4,"n_items":900' out
 
 fails 1 'no collection of shards' "$THRESHER" shards info one
+fails 1 "many: is a collection of shards, not one index: use 'thresher shards'" "$THRESHER" index info many
 fails 1 'no collection of shards' "$THRESHER" shards search nowhere queries.npy -k 1
 random_rows 3 5 1 | to_fvecs >five.fvecs
 fails 1 'queries and items must have the same' "$THRESHER" shards search many five.fvecs -k 1

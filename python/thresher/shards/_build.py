@@ -200,8 +200,8 @@ def build(
     The quantiser is that of one index over all rows (Index.build of the same rows with the same options), so scores are
     the same bits. Readers of path see nothing until the end: after an error, Ctrl-C or a kill the old content remains.
 
-    Raises as Index.build, naming the part and its file; ExistsError; BusyError; ArgumentError also for an id in two
-    parts.
+    Raises as Index.build, naming the part and its file; ExistsError; BusyError; ArgumentError also for an id or a name
+    in two parts.
     """
     directory = os.fspath(path)
     if model is not None and not isinstance(model, (Tower, Dual)):

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from .. import _errors
-from .._core import arrays
+from .._build import open_model
+from .._core import abi, arrays
+from .._core.tables import as_names
 from .._index import Index
+from .._items import find_names
 from ._build import is_binary
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
@@ -46,14 +49,17 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
 def _publish(directory: str, shards: Sequence[Shard]) -> Manifest:
     """Publish shards with new first rows: each shard's follow those of the one before."""
     ends = np.cumsum([shard.n_items for shard in shards])
-    return publish(directory, [shard._replace(first_row=int(end) - shard.n_items) for shard, end in zip(shards, ends)])
+    moved = [shard._replace(first_row=int(end) - shard.n_items) for shard, end in zip(shards, ends)]
+    return publish(directory, moved, distinct_names=True)
 
 
 def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:
     """build_shard() with the quantiser and model of the collection."""
     first = os.path.join(directory, manifest.shards[0].directory)
     with Index(first) as index:
-        model, with_features = index.model, index.hits is not None
+        with_features = index.hits is not None
+        models = [name for name in os.listdir(first) if name.startswith("model-")] if index.model is not None else []
+        model = open_model(os.path.join(first, models[0]), options.get("threads")) if models else None
         if with_features != (options.get("features") is not None):
             wanted = "has features: give features=" if with_features else "has no features: give none"
             raise ValueError(f"{directory}: {wanted}")
@@ -67,6 +73,22 @@ def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **
             model=model,
             **options,
         )
+
+
+def _check_names(directory: str, manifest: Manifest, ids: Any) -> None:
+    """Raise an error if ids are names of which an item of the collection has one."""
+    names = None if ids is None else as_names(ids)
+    if names is None:
+        return
+    for number, shard in enumerate(manifest.shards):
+        with Index(os.path.join(directory, shard.directory)) as index:
+            there = np.flatnonzero(find_names(index.handle(), names) != abi.NO_ID)
+        if len(there):
+            raise _errors.ArgumentError(
+                f"{directory}: the name {names[there[0]]!r} is in shard {number} ({shard.directory}) already: names of a "
+                "collection are distinct",
+                "EDUPLICATE",
+            )
 
 
 def add(
@@ -89,7 +111,7 @@ def add(
     features  of the items, in a collection with features, as for Index.build
     the others   as for build
 
-    Raises as build; ArgumentError for an id that the collection has already; FormatError or FileMissingError for
+    Raises as build; ArgumentError for an id or name that the collection has already; FormatError or FileMissingError for
     no collection.
     """
     with _changing(path) as (directory, manifest):
@@ -98,6 +120,7 @@ def add(
                 f"{directory}: "
                 + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
             )
+        _check_names(directory, manifest, ids)
         made = _part_like(
             directory,
             manifest,

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ids of a shard's items."""
+"""The ids and names of a shard's items."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from ctypes import c_char_p
 
 import numpy as np
 import numpy.typing as npt
@@ -17,3 +20,15 @@ def ids_of(index: Index, first_row: int = 0) -> npt.NDArray[np.uint64]:
     out = np.empty(len(index), np.uint64)
     _errors.call(lib.thr_index_row_ids, index.handle().pointer, 0, out.size, arrays.address(out))
     return out if index.info.has_ids else out + np.uint64(first_row)
+
+
+_AT_ONCE = 1 << 16
+
+
+def names_of(index: Index) -> Iterator[list[bytes | None]]:
+    """The names of all items, in UTF-8 and in order of rows, some rows at a time."""
+    handle = index.handle()  # keeps it open
+    for first in range(0, handle.n_rows, _AT_ONCE):
+        names = (c_char_p * min(_AT_ONCE, handle.n_rows - first))()
+        _errors.call(lib.thr_index_row_names, handle.pointer, first, len(names), names)
+        yield list(names)

@@ -17,9 +17,9 @@ def verify(
 ) -> Manifest:
     """
     Verify the collection in directory path: its list of shards, every byte of every shard, one shard at a time, and
-    that no id is in two of them. Returns its manifest. progress as for Index.verify.
+    that no id or name is in two of them. Returns its manifest. progress as for Index.verify.
 
-    Raises FormatError or MismatchError naming the shard and the file; FileMissingError; ArgumentError (an id twice);
+    Raises FormatError or MismatchError naming the shard and the file; FileMissingError; ArgumentError (an id or name twice);
     CanceledError.
     """
     directory = os.fspath(path)
@@ -35,4 +35,6 @@ def verify(
                 )
     if manifest.has_ids:
         check_ids(directory, manifest.shards)
+    if manifest.has_names:
+        check_ids(directory, manifest.shards, names=True)
     return manifest
