@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import threading
 import time
@@ -281,7 +282,7 @@ class OnWorkers(Case):
 
         timer = threading.Timer(2.5, late)
         timer.start()
-        calls = iter([FakeFuture(None), FakeFuture(7)])
+        calls = iter([FakeFuture(None), FakeFuture(pickle.dumps(7))])
         self.assertEqual([answer() for _, answer in actors.ask(lambda slot: next(calls))], [7])
         timer.join()
 

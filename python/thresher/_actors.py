@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -29,11 +30,34 @@ class Slot:
         self.actor = self.made = None
 
 
+class Held:
+    """
+    An actor, on a worker. A call is one bytes object in each direction: distributed serialises each argument by itself,
+    which takes longer than the rest of a small call. Exceptions of the work are answers, so any other counts as the loss
+    of the worker.
+    """
+
+    def ready(self) -> bool:
+        return True
+
+    def call(self, packed: bytes) -> bytes:
+        method, arguments = pickle.loads(packed)
+        try:
+            answer = getattr(self, method)(*arguments)
+        except Exception as raised:
+            answer = raised
+        return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+
+
+def begin(slot: Slot, method: str, *arguments: Any) -> Any:
+    """Start a call of a method of a slot's actor; Actors.ask waits for the answer."""
+    return slot.actor.call(pickle.dumps((method, arguments), pickle.HIGHEST_PROTOCOL))
+
+
 class Actors:
     """
-    make(slot, worker) submits a slot's actor; lost(slot) is the error when no worker takes it within patience seconds
-    of its loss. An actor's methods return exceptions of their own work; one that they raise counts as the loss of the
-    worker.
+    make(slot, worker) submits a slot's actor, a Held; lost(slot) is the error when no worker takes it within patience
+    seconds of its loss.
     """
 
     def __init__(
@@ -104,7 +128,7 @@ class Actors:
         again: Callable[[Any], Any] | None = None,
     ) -> Iterator[tuple[Any, Callable[[], Any]]]:
         """
-        Start a call on the actor of each slot (None: all); the calls run at the same time. Yields each slot, and a
+        begin() a call on the actor of each slot (None: all); the calls run at the same time. Yields each slot, and a
         function that waits for its answer and returns it, or raises it if it is an exception. again: a call that an
         actor gets first after it was made again.
         """
@@ -129,7 +153,7 @@ class Actors:
                     self._wait(slot, again(slot))
             return self._wait(slot, started if started is not None else start(slot))
 
-        answer = self._retry(slot, step)
+        answer = pickle.loads(self._retry(slot, step))
         if isinstance(answer, Exception):
             raise answer
         return answer

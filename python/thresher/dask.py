@@ -29,7 +29,7 @@ except ImportError as missing:
     raise ImportError(f"thresher.dask needs dask and distributed: pip install distributed ({missing})") from missing
 
 from . import _errors
-from ._actors import Actors, Slot
+from ._actors import Actors, Held, Slot, begin
 from ._core import arrays
 from ._core.jobs import Progress
 from ._filters import Filter
@@ -154,7 +154,7 @@ def build(
 # ------------------------------------------------------------------------------------------------ workers
 
 
-class _Holder:
+class _Holder(Held):
     """On a worker, as an actor: neighbouring shards, open."""
 
     def __init__(self, path: str, manifest: Manifest, numbers: list[int]) -> None:
@@ -163,25 +163,16 @@ class _Holder:
         threads = get_worker().state.nthreads
         self._indexes = [open_shard(path, manifest, number, threads, None) for number in numbers]
 
-    def ready(self) -> bool:
-        return True
-
     def run(self, radius: bool, rows: Any, wanted: Any, words: Any, options: dict[str, Any]) -> Any:
-        """
-        The merged answer of the shards, or the exception that a search raised: so other exceptions mean that the worker
-        is lost. words: those of a filter over the rows of these shards, or None.
-        """
-        try:
-            n_rows = sum(shard.n_items for shard in self._shards)
-            allowed = None if words is None else Filter.from_words(n_rows, words)
-            shards = self._searched(allowed)
-            if not radius:
-                return search_shards(shards, rows, wanted, **options)
-            return merge_radius(
-                search_shard_radius(index, first, rows, wanted, filter=own, **options) for index, first, own in shards
-            )
-        except Exception as raised:
-            return raised
+        """The merged answer of the shards. words: those of a filter over the rows of these shards, or None."""
+        n_rows = sum(shard.n_items for shard in self._shards)
+        allowed = None if words is None else Filter.from_words(n_rows, words)
+        shards = self._searched(allowed)
+        if not radius:
+            return search_shards(shards, rows, wanted, **options)
+        return merge_radius(
+            search_shard_radius(index, first, rows, wanted, filter=own, **options) for index, first, own in shards
+        )
 
     def _searched(self, allowed: Filter | None) -> Iterator[Any]:
         for shard, index in zip(self._shards, self._indexes):
@@ -270,7 +261,7 @@ class DaskShards(Searcher):
 
         def start(group: _Group) -> Any:
             own = filter_shard(allowed, group.first_row, group.size)
-            return group.actor.run(radius, rows, wanted, None if own is None else own.words, options)
+            return begin(group, "run", radius, rows, wanted, None if own is None else own.words, options)
 
         for group, answer in self._actors.ask(start, groups):
             try:
@@ -353,24 +344,18 @@ class WorkersLostError(_errors.Error, RuntimeError):
     """Rows of a training that no worker took."""
 
 
-class _RankHolder:
+class _RankHolder(Held):
     """On a worker, as an actor: a part of a ranking."""
 
     def __init__(self, pieces: list[Rows], layout: Layout, number: int) -> None:
         first, end = int(layout.firsts[number]), int(layout.firsts[number + 1])
         self._part = Part(pieces, layout.starts, first, end, get_worker().state.nthreads)
 
-    def ready(self) -> bool:
-        return True
-
     def queries(self) -> Any:
         return self._part.queries()
 
     def run(self, request: Request, state: Any) -> Any:
-        try:
-            return self._part.run(request, state)
-        except Exception as raised:
-            return raised
+        return self._part.run(request, state)
 
 
 class _RankSlot(Slot):
@@ -464,23 +449,23 @@ class RankSVM(_RankSVM):
 
         def again(slot: _RankSlot) -> Any:
             """A part that was made again must evaluate at the current w first."""
-            return slot.actor.queries() if last is None else slot.actor.run(last.of_part(slot.queries), None)
+            return begin(slot, "queries") if last is None else begin(slot, "run", last.of_part(slot.queries), None)
 
         def ask(request: Request, state: Any) -> Any:
             nonlocal last
             if request.task == EVALUATE:
                 last = request
             if state is None:
-                started = actors.ask(lambda slot: slot.actor.run(request.of_part(slot.queries), None), again=again)
+                started = actors.ask(lambda slot: begin(slot, "run", request.of_part(slot.queries), None), again=again)
                 return np.concatenate([answer() for _, answer in started])
             for slot in slots:
                 held = state
-                for _, answer in actors.ask(lambda own: own.actor.run(request, held), [slot], again):
+                for _, answer in actors.ask(lambda own: begin(own, "run", request, held), [slot], again):
                     state = answer()
             return state
 
         try:
-            described = [answer() for _, answer in actors.ask(lambda slot: slot.actor.queries())]
+            described = [answer() for _, answer in actors.ask(lambda slot: begin(slot, "queries"))]
             lead(self, layout, described, ask, progress, on_step)
         finally:
             actors.close()
