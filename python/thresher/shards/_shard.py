@@ -207,15 +207,17 @@ def search_shards(
         answers.append(ask(shard, slice(None), few))
         best.add(answers[-1])
         least = np.maximum(least, best.least_scores)
+    replaced = False
     for i, shard in enumerate(opened):
         last = answers[i][1][:, -1]
         again = np.flatnonzero((last >= least) & (last > -np.inf))
         if answers[i][1].shape[1] == min(k, len(shard[0])) or not len(again):
             continue
+        replaced = True
         answers[i] = _replaced(answers[i], again, ask(shard, again, k))
         found = [(answer[0][again], answer[1][again], None) for answer in answers]
         least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
-    ids, scores, sure = merge(answers, k)
+    ids, scores, sure = merge(answers, k) if replaced else best.answer
     if sure is None or sure.all():
         return ids, scores, sure
     # A shard could not prove that no other item reaches the k-th best score known then. It is larger now.
