@@ -4,6 +4,7 @@
 
 Rows are synthetic: normal components around 1,000 centres. Answers are compared bit for bit; a promised recall is measured
 against the exact answer; with Dask, two worker processes on this machine are compared with one process of two threads.
+Parts codes, faiss and spark take minutes each, gigabytes of disk, and what they are named after; codes keeps its collection.
 """
 
 import os
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 
+from bench.search import shards_large
 from bench.shared import common
 import numpy as np
 import thresher
@@ -223,13 +225,14 @@ def on_workers(kept, folder, rows, queries):
     import distributed
     from thresher import dask
 
+    found = {"distributed": distributed.__version__, "n_queries": len(queries)}
+
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
     )
     client = distributed.Client(cluster)
     path = os.path.join(folder, "many")
     shards.build(path, np.array_split(rows, 8), replace=True).close()
-    found = {"distributed": distributed.__version__, "n_queries": len(queries)}
     try:
         with shards.open(path, threads=2) as here, dask.open(path, client=client) as there:
             few = queries[:500]
@@ -239,13 +242,29 @@ def on_workers(kept, folder, rows, queries):
             found["there_s"] = best_time(lambda: there.search(queries, 10), 2)
             found["single_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
             found["slowest_ms"] = [max(p50(lambda i=i, q=q: i.search(q, 10)) for _, i in here.opened()) for q in queries[:20]]
+            found["empty_ms"] = empty_calls(there)
             found["bytes"] = bytes_a_query(there, queries[:200])
+            client.direct_to_workers = True
+            found["direct_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
+            client.direct_to_workers = False
             found["worker_ms"] = slowest_worker(path, there, queries[:20])
             found["killed"] = [killed(client, there, few, right) for _ in range(5)]
     finally:
         client.close()
         cluster.close()
     kept["dask"] = found
+
+
+def empty_calls(there):
+    """The p50 of calls without work to all workers at once."""
+
+    from thresher._actors import begin
+
+    def call():
+        started = [begin(slot, "ready") for slot in there._actors.slots]
+        return [future.result(timeout=1) for future in started]
+
+    return float(np.median([p50(call) for _ in range(20)]))
 
 
 def slowest_worker(path, there, queries):
@@ -300,6 +319,7 @@ def dask_table(found):
     right, seconds = zip(*found["killed"])
     over = np.median(found["single_ms"]) - np.median(found["slowest_ms"])
     inside = np.median(found["single_ms"]) - np.median(found["worker_ms"])
+    direct = np.median(found["direct_ms"]) - np.median(found["slowest_ms"])
     each = found["bytes"] / 8 / 100
     ratio = found["here_s"] / found["there_s"]
     return common.table(
@@ -309,7 +329,9 @@ def dask_table(found):
              yes(found["differ"][0] == 0)],
             [f"{n:,} queries: speed of 2 workers over one process of 2 threads", ">= 0.85", f"{ratio:.3f}", yes(ratio >= 0.85)],
             ["one query, p50, over the slowest shard's own, ms", "<= 3", f"{over:.2f}", yes(over <= 3)],
-            ["the same over the slower worker's own shards, on one thread here, ms", "", f"{inside:.2f}", ""],
+            ["the same, the client created with direct_to_workers=True", "<= 3", f"{direct:.2f}", yes(direct <= 3)],
+            ["a call without work to both workers, ms", "", f"{found['empty_ms']:.2f}", ""],
+            ["one query, p50, over the slower worker's own shards on one thread here, ms", "", f"{inside:.2f}", ""],
             ["bytes on the network a query, shard and result, k = 100", "<= 20", f"{each:.1f}", yes(each <= 20)],
             ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
             ["the longest of these searches, s", "", f"{max(seconds):.1f}", ""],
@@ -323,6 +345,12 @@ def yes(met):
 
 # ------------------------------------------------------------------------------------------------ report
 
+PARTS = ("equal", "promise", "dask", "codes", "faiss", "spark")
+LARGE = (
+    ("codes", "Codes of many items", shards_large.codes_text),
+    ("faiss", "By hand with Faiss", shards_large.by_hand_text),
+    ("spark", "Spark", shards_large.spark_text),
+)
 
 def report(kept, given):
     words = ["## ./run bench shards\n", common.whole_machine(2)]
@@ -339,15 +367,19 @@ def report(kept, given):
     if "dask" in kept:
         about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
         words += ["### Dask\n", about, dask_table(kept["dask"])]
-    missing = [part for part, key in (("equal", "equal"), ("promise", "promise"), ("dask", "dask")) if key not in kept]
+    for key, title, text in LARGE:
+        if key in kept:
+            words += [f"### {title}\n", *text(kept[key])]
+    missing = [part for part in PARTS if part not in kept]
     return "\n".join([*words, *common.left_out(f"--part {part}: not measured" for part in missing)])
 
 
 def main():
     parser = common.parser_of("bench shards", __doc__.split(": ", 1)[1], "docs", "quick", "keep")
     parser.set_defaults(keep="build/bench")
-    parser.add_argument("--part", choices=("equal", "promise", "dask"), help="measure this part alone, and keep the others")
+    parser.add_argument("--part", choices=PARTS, help="measure this part alone, and keep the others")
     parser.add_argument("--rows", type=int, default=1_000_000, help="(default: 1,000,000)")
+    parser.add_argument("--spark-rows", type=int, default=10_000_000, help="of part spark (default: 10,000,000)")
     parser.add_argument("--dims", type=int, default=96, help="(default: 96)")
     parser.add_argument("--queries", type=int, default=200, help="(default: 200)")
     given = parser.parse_args()
@@ -367,6 +399,13 @@ def main():
         if given.part in (None, "promise"):
             promise(kept, folder, rows, order, kinds)
             common.save(place, kept)
+        if given.part == "codes":
+            shards_large.codes(kept, given.keep, 10**6 if given.quick else 10**8)
+        if given.part == "faiss":
+            shards_large.by_hand(kept, folder, rows, draw(given.queries))
+        if given.part == "spark":
+            shards_large.by_spark(kept, folder, 10**5 if given.quick else given.spark_rows)
+        common.save(place, kept)
         if given.part in (None, "dask"):
             try:
                 on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000))

@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Parts of ./run bench shards that need many items, Spark or Faiss: codes of 100 million items in 8 shards, a build by
+Spark beside the library's builds, and the same task written by hand with Faiss.
+"""
+
+import glob
+import inspect
+import multiprocessing
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+from bench.shared import common
+import numpy as np
+import thresher
+from thresher import shards
+
+BLOCK = 1 << 18
+N_PARTS = 16
+
+
+def median_time(call, repeats=5):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+# ------------------------------------------------------------------------------------------------ codes of many items
+
+
+def stream(block, rng, n):
+    """n rows, some at a time: those of a block, with other signs and another order of dimensions each time."""
+    while n > 0:
+        signs = rng.choice(np.float32([-1, 1]), block.shape[1])
+        rows = block[:, rng.permutation(block.shape[1])] * signs
+        yield rows[:n]
+        n -= len(rows)
+
+
+def plain_read(files, n_threads):
+    """Seconds in which threads read all bytes of mapped files once."""
+    words = [np.memmap(name, np.uint64, "r", shape=(os.path.getsize(name) // 8,)) for name in files]
+    pieces = [piece for file in words for piece in np.array_split(file, 4 * n_threads)]
+
+    def read(own):
+        for piece in own:
+            np.add.reduce(piece)
+
+    def all_threads():
+        threads = [threading.Thread(target=read, args=(pieces[i::n_threads],)) for i in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return median_time(all_threads)
+
+
+def build_codes(path, rng, n_items, n_shards, n_dims):
+    """Seconds of building a collection of codes without vectors, from streams."""
+    block, quantiser = rng.standard_normal((BLOCK, n_dims), np.float32), path + "-quantiser"
+    start = time.perf_counter()
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(quantiser, ignore_errors=True)
+    os.makedirs(path)
+    shards.build_quantiser(quantiser, [block[:4096]], metric="cosine", bits=1)
+    sizes = np.diff(np.linspace(0, n_items, n_shards + 1).astype(int))
+    made, first_row = [], 0
+    for number, n in enumerate(sizes.tolist()):
+        made.append(shards.build_shard(path, number, stream(block, rng, n), quantiser_from=quantiser, first_row=first_row,
+                                       metric="cosine", keep=None, calibration_queries=0))
+        first_row += n
+    shards.publish(path, made)
+    return time.perf_counter() - start
+
+
+def codes(kept, folder, n_items, n_shards=8, n_dims=128):
+    rng = np.random.default_rng(3)
+    queries = rng.standard_normal((64, n_dims), np.float32)
+    path = os.path.join(folder, f"codes-{n_items}")
+    if not os.path.exists(os.path.join(path, "shards.json")):
+        kept["codes"] = {"build_s": build_codes(path, rng, n_items, n_shards, n_dims)}
+    found = {**kept["codes"], "n_items": n_items, "n_shards": n_shards, "n_dims": n_dims}
+    files = glob.glob(os.path.join(path, "*", "*.seg"))
+    found["bytes"] = sum(map(os.path.getsize, files))
+    with shards.open(path, threads=2) as many:
+        found["code_bytes"] = sum(index.info.code_bytes for _, index in many.opened())
+        for name, own in (("single", queries[:1]), ("batch", queries)):
+            many.search(own, 10)
+            found[name] = median_time(lambda own=own: many.search(own, 10)) / len(own)
+    found["read"] = plain_read(files, 2) * found["code_bytes"] / found["bytes"]
+    name = os.path.join(folder, "queries.npy")
+    np.save(name, queries)
+    program = os.path.join(os.path.dirname(os.environ["THRESHER_LIBRARY"]), "thresher")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    start = time.perf_counter()
+    subprocess.run([program, "shards", "search", path, name, "-k", "10", "-o", os.path.join(folder, "r.ivecs"), "-q"],
+                   check=True)
+    found["shell_s"] = time.perf_counter() - start
+    found["shell_kb"] = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    kept["codes"] = found
+
+
+def codes_text(found):
+    n, each = found["n_items"], found["code_bytes"] / found["n_items"]
+    ratio = found["read"] / found["single"]
+    rows = [
+        ["queries/s, one at a time", "", f"{1 / found['single']:.1f}", ""],
+        ["queries/s, 64 at a time", "", f"{1 / found['batch']:.1f}", ""],
+        common.figure("speed of one query over a plain read of the same bytes", ratio, 0.85),
+        ["thresher shards search of 64 queries, one shard open at a time, s", "", f"{found['shell_s']:.2f}", ""],
+        ["its memory with mapped files, MiB", "", f"{found['shell_kb'] / 1024:.0f}", ""],
+        ["build, s", "", f"{found['build_s']:.0f}", ""],
+    ]
+    about = (
+        f"{n:,} synthetic items of {found['n_dims']} dimensions and one bit each in {found['n_shards']} shards, without vectors "
+        f"({each:.1f} bytes of codes an item, {found['code_bytes'] / 1e9:.2f} GB), two threads. The plain read sums all "
+        "64-bit words of the mapped files with as many threads.\n"
+    )
+    return [about, common.figures(rows)]
+
+
+# ------------------------------------------------------------------------------------------------ a build by Spark
+
+
+def _build_one(arguments):
+    path, number, name, quantiser, first_row = arguments
+    rows = np.load(name, mmap_mode="r")
+    shards.build_shard(path, number, rows, quantiser_from=quantiser, first_row=first_row, metric="cosine", threads=1)
+
+
+def library_builds(folder, names, n_rows):
+    """Seconds of the library's own builds of the parts, in two processes of one thread."""
+    path, quantiser = os.path.join(folder, "own"), os.path.join(folder, "own-quantiser")
+    os.makedirs(path)
+    start = time.perf_counter()
+    sample = [np.array(np.load(name, mmap_mode="r")[:256]) for name in names]
+    shards.build_quantiser(quantiser, sample, metric="cosine")
+    calls = [(path, number, name, quantiser, number * n_rows) for number, name in enumerate(names)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(_build_one, calls, chunksize=1)
+    took = time.perf_counter() - start
+    shutil.rmtree(path)
+    return took
+
+
+def spark_session():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    for name, value in (("host", "127.0.0.1"), ("bindAddress", "127.0.0.1"), ("memory", "1g")):
+        builder = builder.config(f"spark.driver.{name}", value)
+    return builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF").getOrCreate()
+
+
+def resident_mib():
+    """The memory of this process alone, which is the driver's Python, at its largest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def by_spark(kept, folder, n_items, n_dims=96):
+    import pyarrow
+    import pyarrow.parquet
+    import pyspark
+    from thresher import spark
+
+    session = spark_session()
+    session.range(0, 8, 1, 2).mapInArrow(lambda batches: batches, "id long").collect()  # processes that have started
+    found = []
+    for n in (n_items // 5, n_items):
+        place, names = os.path.join(folder, f"spark-{n}"), []
+        os.makedirs(os.path.join(place, "rows"))
+        for number in range(N_PARTS):
+            rows = np.random.default_rng(number).standard_normal((n // N_PARTS, n_dims), np.float32)
+            names.append(os.path.join(place, f"{number}.npy"))
+            np.save(names[-1], rows)
+            column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.reshape(-1)), n_dims)
+            table = pyarrow.table({"embedding": column.cast(pyarrow.list_(pyarrow.float32()))})
+            pyarrow.parquet.write_table(table, os.path.join(place, "rows", f"{number:02d}.parquet"), use_dictionary=False)
+        own = library_builds(place, names, n // N_PARTS)
+        for name in names:
+            os.unlink(name)
+        session.conf.set("spark.sql.files.maxPartitionBytes", str(1 << 40))
+        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 39))  # a partition a file
+        frame = session.read.parquet(os.path.join(place, "rows"))
+        start = time.perf_counter()
+        info = spark.build(frame, path=os.path.join(place, "many"))
+        took = time.perf_counter() - start
+        found.append({"n": n, "own_s": own, "spark_s": took, "shards": len(info.shards), "driver_mib": resident_mib()})
+        shutil.rmtree(place)
+    session.stop()
+    kept["spark"] = {"version": pyspark.__version__, "sizes": found}
+
+
+def spark_text(found):
+    rows = [
+        [f"{s['n']:,}", s["shards"], f"{s['own_s']:.1f}", f"{s['spark_s']:.1f}",
+         f"{s['spark_s'] / s['own_s']:.2f}" + (" **missed**" if s["spark_s"] > 1.25 * s["own_s"] else ""),
+         f"{s['driver_mib']:.0f}"]
+        for s in found["sizes"]
+    ]
+    return [
+        (
+            f"PySpark {found['version']}, local[2], from Parquet files of random rows of 96 dimensions, one a partition, beside "
+            "the library's builds of .npy files in two processes of one thread:\n"
+        ),
+        common.table(["items", "shards", "library, s", "Spark, s", "ratio, to be at most 1.25", "driver's Python, MiB"], rows),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ by hand with Faiss
+
+
+def thresher_build(path, parts):
+    shards.build(path, parts).close()
+
+
+def thresher_search(path, queries, k, exact):
+    with shards.open(path, threads=2) as collection:
+        return collection.search(queries, k, exact=exact)
+
+
+def faiss_flat_build(path, parts):
+    import faiss
+
+    os.makedirs(path)
+    for number, rows in enumerate(parts):
+        rows = np.array(rows)
+        faiss.normalize_L2(rows)
+        index = faiss.IndexFlatIP(rows.shape[1])
+        index.add(rows)
+        faiss.write_index(index, os.path.join(path, f"{number:04d}.faiss"))
+
+
+def faiss_flat_search(path, queries, k):
+    import faiss
+
+    queries = np.array(queries)
+    faiss.normalize_L2(queries)
+    whole = faiss.IndexShards(queries.shape[1], False, True)
+    opened = [faiss.read_index(name) for name in sorted(glob.glob(os.path.join(path, "*.faiss")))]
+    for index in opened:
+        whole.add_shard(index)
+    scores, ids = whole.search(queries, k)
+    return ids, scores
+
+
+def faiss_naive_build(path, parts):
+    import faiss
+
+    os.makedirs(path)
+    for number, rows in enumerate(parts):  # each task learns from its own rows
+        rows = np.array(rows)
+        faiss.normalize_L2(rows)
+        index = faiss.index_factory(rows.shape[1], "IVF256,SQ8", faiss.METRIC_INNER_PRODUCT)
+        index.train(rows[:65536])
+        index.add(rows)
+        faiss.write_index(index, os.path.join(path, f"{number:04d}.faiss"))
+
+
+def faiss_naive_search(path, queries, k):
+    import faiss
+
+    queries = np.array(queries)
+    faiss.normalize_L2(queries)
+    whole = faiss.IndexShards(queries.shape[1], False, True)
+    opened = [faiss.read_index(name) for name in sorted(glob.glob(os.path.join(path, "*.faiss")))]
+    for index in opened:
+        index.nprobe = 32
+        whole.add_shard(index)
+    scores, ids = whole.search(queries, k)
+    return ids, scores
+
+
+def faiss_disk_build(path, parts):
+    import faiss
+    from faiss.contrib.ondisk import merge_ondisk
+
+    os.makedirs(path)
+    sample = np.concatenate([part[:: max(1, len(part) * len(parts) // 65536)] for part in parts])
+    faiss.normalize_L2(sample)
+    empty = faiss.index_factory(sample.shape[1], "IVF256,SQ8", faiss.METRIC_INNER_PRODUCT)
+    empty.train(sample)
+    trained = os.path.join(path, "trained.faiss")
+    faiss.write_index(empty, trained)
+    first, names = 0, []
+    for number, rows in enumerate(parts):
+        rows = np.array(rows)
+        faiss.normalize_L2(rows)
+        index = faiss.read_index(trained)
+        index.add_with_ids(rows, np.arange(first, first + len(rows)))
+        names.append(os.path.join(path, f"{number:04d}.faiss"))
+        faiss.write_index(index, names[-1])
+        first += len(rows)
+    whole = faiss.read_index(trained)
+    merge_ondisk(whole, names, os.path.join(path, "merged.ivfdata"))
+    faiss.write_index(whole, os.path.join(path, "merged.faiss"))
+
+
+def faiss_disk_search(path, queries, k):
+    import faiss
+
+    queries = np.array(queries)
+    faiss.normalize_L2(queries)
+    index = faiss.read_index(os.path.join(path, "merged.faiss"))
+    index.nprobe = 32
+    scores, ids = index.search(queries, k)
+    return ids, scores
+
+
+def lines_of(*functions):
+    """The lines of functions that are not blank, def or import."""
+    lines = [line.strip() for function in functions for line in inspect.getsource(function).splitlines()]
+    return sum(1 for line in lines if line and not line.startswith(("def ", "import ", "from ")))
+
+
+WAYS = {
+    "thresher.shards, exact": (thresher_build, lambda path, queries, k: thresher_search(path, queries, k, True), thresher_search),
+    "thresher.shards, recall .99": (thresher_build, lambda path, queries, k: thresher_search(path, queries, k, False),
+                                    thresher_search),
+    "Faiss flat, IndexShards": (faiss_flat_build, faiss_flat_search, faiss_flat_search),
+    "Faiss IVF256,SQ8, trained by shard, IndexShards": (faiss_naive_build, faiss_naive_search, faiss_naive_search),
+    "Faiss IVF256,SQ8, trained once, contrib.ondisk": (faiss_disk_build, faiss_disk_search, faiss_disk_search),
+}
+
+
+def by_hand(kept, folder, rows, queries, k=10):
+    import faiss
+
+    faiss.omp_set_num_threads(2)
+    found = {"version": faiss.__version__, "n_queries": len(queries), "k": k, "shape": rows.shape, "ways": {}}
+    exact = None
+    for name, (build, search, source) in WAYS.items():
+        answers, took = {}, []
+        for n in (1, 8):
+            path = os.path.join(folder, "way")
+            build(path, np.array_split(rows, n))
+            search(path, queries, k)
+            start = time.perf_counter()
+            answers[n] = search(path, queries, k)
+            took.append(time.perf_counter() - start)
+            shutil.rmtree(path)
+        exact = answers[1] if exact is None else exact
+        differ = [int((answers[1][i] != answers[8][i]).sum()) for i in (0, 1)]
+        recall = [float(np.mean([np.isin(a, b).mean() for a, b in zip(answers[n][0], exact[0])])) for n in (1, 8)]
+        found["ways"][name] = {"lines": lines_of(build, source), "seconds": took, "differ": differ, "recall": recall}
+    kept["faiss"] = found
+
+
+def by_hand_text(found):
+    n, k = found["n_queries"], found["k"]
+    rows = [
+        [name, way["lines"], f"{n / way['seconds'][0]:,.0f}", f"{n / way['seconds'][1]:,.0f}",
+         f"{way['differ'][0]:,} and {way['differ'][1]:,} of {n * k:,}", f"{way['recall'][0]:.4f}", f"{way['recall'][1]:.4f}"]
+        for name, way in found["ways"].items()
+    ]
+    return [
+        (
+            f"{found['shape'][0]:,} x {found['shape'][1]} rows, {n:,} queries in one call, k = {k}, two threads, Faiss "
+            f"{found['version']}. Seconds include opening the files, which the page cache holds. *Lines* are those of the "
+            "build and the search in programs/bench/search/shards_large.py without imports; *differ* are ids and scores "
+            "between 1 and 8 shards; recall is of the ids of exact search:\n"
+        ),
+        common.table(["way", "lines", "queries/s, 1 shard", "8 shards", "differ", "recall, 1 shard", "8 shards"], rows),
+    ]
