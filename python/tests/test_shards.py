@@ -516,6 +516,64 @@ class Damaged(Case):
             collection.search(self.vectors[:2], 3)
 
 
+class Fetched(Case):
+    """Collections copied from an object store, here memory://."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        try:
+            import fsspec
+        except ImportError as missing:
+            self.skipTest(f"fsspec is not installed: {missing}")
+        self.store = fsspec.filesystem("memory")
+        self.addCleanup(self.store.rm, "/bucket", recursive=True)
+        self.x = shifted(400)
+
+    def put(self, parts: Any) -> Any:
+        with shards.build(self.path("many"), parts, replace=True) as many:
+            self.store.put(self.path("many"), "/bucket/my.shards", recursive=True)
+            return many.search(self.x[:20], K, exact=True)
+
+    def test_a_collection_is_copied(self) -> None:
+        for parts in ([self.x[:300], self.x[300:]], [self.x]):
+            wanted = self.put(parts)
+            self.assertEqual(shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True).n_items, 400)
+            with shards.open(self.path("here")) as here:
+                for a, b in zip(wanted, here.search(self.x[:20], K, exact=True)):
+                    np.testing.assert_array_equal(a, b)
+            self.assertEqual(len(os.listdir(self.path("here"))), len(parts) + 1)
+            shards.verify(self.path("here"))
+            self.store.rm("/bucket/my.shards", recursive=True)
+
+    def test_shards_that_are_there_are_not_copied_again(self) -> None:
+        self.put([(self.x[:300], np.arange(300)), (self.x[300:], np.arange(300, 400))])
+        first = shards.fetch("memory://bucket/my.shards", self.path("here")).shards[0].directory
+        shards.remove(self.path("many"), [350])
+        self.store.rm(f"/bucket/my.shards/{first}", recursive=True)
+        self.store.put(self.path("many/shards.json"), "/bucket/my.shards/shards.json")
+        new = shards.read(self.path("many")).shards[1].directory
+        self.store.put(self.path(f"many/{new}"), f"/bucket/my.shards/{new}", recursive=True)
+        self.assertEqual(shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True).n_items, 399)
+        shards.verify(self.path("here"))
+
+    def test_what_does_not_fit_leaves_the_collection(self) -> None:
+        with self.assertRaisesRegex(thresher.FileMissingError, "is no collection"):
+            shards.fetch("memory://bucket/none", self.path("here"))
+        self.assertFalse(os.path.exists(self.path("here")))
+        self.put([self.x])
+        shards.fetch("memory://bucket/my.shards", self.path("here"))
+        with self.assertRaisesRegex(thresher.ExistsError, "replace=True"):
+            shards.fetch("memory://bucket/my.shards", self.path("here"))
+        self.store.rm("/bucket/my.shards", recursive=True)
+        self.put([self.x[:100], self.x[100:]])
+        lost = shards.read(self.path("many")).shards[1].directory
+        self.store.rm(f"/bucket/my.shards/{lost}", recursive=True)
+        with self.assertRaisesRegex(thresher.FormatError, f"{lost}: shard 1 of the collection is missing"):
+            shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True)
+        self.assertEqual(len(os.listdir(self.path("here"))), 2)
+        self.assertEqual(len(shards.verify(self.path("here")).shards), 1)
+
+
 class Changes(Case):
     """Collections that are changed have the answers of one index over the rows that are there then."""
 

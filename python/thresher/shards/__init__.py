@@ -17,6 +17,7 @@ from ._build import build
 from ._change import add, compact, remove
 from ._collection import Shards
 from ._collection import open_shards as open
+from ._fetch import fetch
 from ._manifest import Manifest, Shard, read
 from ._merge import merge, merge_radius
 from ._shard import build_shard, filter_shard, search_shard, search_shard_radius, search_shards
@@ -33,6 +34,7 @@ __all__ = [
     "build_shard",
     "build_quantiser",
     "compact",
+    "fetch",
     "filter_shard",
     "merge",
     "merge_radius",

@@ -146,11 +146,11 @@ def build_by(
             first_row += n
         publish(directory, list(run(_built, calls)))
     except BaseException:
-        _forget(directory)
+        forget(directory)
         raise
 
 
-def _forget(directory: str) -> None:
+def forget(directory: str) -> None:
     """Delete what a failed build has left beside a collection, if there is one."""
     try:
         named = {shard.directory for shard in read(directory).shards}
@@ -231,10 +231,10 @@ def build(
         try:
             listed = spooled(parts, os.path.join(directory, f"parts-{secrets.token_hex(4)}"))
         except BaseException:
-            _forget(directory)
+            forget(directory)
             raise
         if features is not None and len(features) != len(listed):
-            _forget(directory)
+            forget(directory)
             raise ValueError(f"features: {len(features)} are given for {len(listed)} parts: give one for each")
         build_by(run, directory, listed, common, quantiser_options, sample_rows, features)
     return Shards(directory, threads=threads)

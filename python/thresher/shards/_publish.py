@@ -91,12 +91,12 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard], *, distinct_n
         check_ids(directory, manifest.shards)
     if manifest.has_names and not distinct_names:
         check_ids(directory, manifest.shards, names=True)
-    _write(directory, to_json(manifest))
+    write(directory, to_json(manifest))
     clean(directory, {shard.directory for shard in shards})
     return manifest
 
 
-def _write(directory: str, text: str) -> None:
+def write(directory: str, text: str) -> None:
     new = os.path.join(directory, NAME + ".new")
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
