@@ -70,6 +70,7 @@ class SameBits(Case):
     def test_more_than_there_are(self) -> None:
         for index, collection, queries in self.both():
             self.same(index.search(queries, N + 5, exact=True), collection.search(queries, N + 5, exact=True))
+            self.assertEqual(collection.search(queries[0], 1 << 20, certified=True)[0].shape, (1 << 20,))
 
     def test_certified_answers(self) -> None:
         for index, collection, queries in self.both(metric="l2"):

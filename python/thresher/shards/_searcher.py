@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from .._core import arrays
+import numpy as np
+
+from .._core import abi, arrays
 from .._core.checks import whole
 from .._filters import Filter, as_filter
 from .._tower import are_texts
@@ -96,8 +98,13 @@ class Searcher:
                 raise ValueError(f"features: {len(options['features'])} are given for {len(rows)} queries")
         if features is not None or target is not None:
             options.update(value=value, target=target)
-        found: tuple[Any, ...] = self._best(rows, k, self._filter(filter), options)
-        kept = found if certified else found[:2]
+        n_found = min(k, len(self))
+        ids, scores, sure = self._best(rows, n_found, self._filter(filter), options)
+        if k > n_found:
+            fill = ((0, 0), (0, k - n_found))
+            ids = np.pad(ids, fill, constant_values=abi.NO_ID)
+            scores = np.pad(scores, fill, constant_values=-np.inf)
+        kept: tuple[Any, ...] = (ids, scores, sure) if certified else (ids, scores)
         return tuple(part[0] for part in kept) if single else tuple(kept)
 
     def search_radius(
