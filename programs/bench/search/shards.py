@@ -352,6 +352,13 @@ LARGE = (
     ("spark", "Spark", shards_large.spark_text),
 )
 
+def cpu():
+    """The CPU's family and model, since parts may be measured on several machines."""
+    with open("/proc/cpuinfo") as file:
+        found = dict(map(str.strip, line.split(":", 1)) for line in file if ":" in line)
+    return f"CPU family {found.get('cpu family', '?')}, model {found.get('model', '?')}.\n"
+
+
 def report(kept, given):
     words = ["## ./run bench shards\n", common.whole_machine(2)]
     words.append(
@@ -366,10 +373,10 @@ def report(kept, given):
         words += ["### How many machines\n", *machines_table(kept["measured"])]
     if "dask" in kept:
         about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
-        words += ["### Dask\n", about, dask_table(kept["dask"])]
+        words += ["### Dask\n", about, kept["dask"]["cpu"], dask_table(kept["dask"])]
     for key, title, text in LARGE:
         if key in kept:
-            words += [f"### {title}\n", *text(kept[key])]
+            words += [f"### {title}\n", kept[key]["cpu"], *text(kept[key])]
     missing = [part for part in PARTS if part not in kept]
     return "\n".join([*words, *common.left_out(f"--part {part}: not measured" for part in missing)])
 
@@ -412,6 +419,10 @@ def main():
             except ImportError as absent:
                 print(f"Dask is left out: {absent}")
             common.save(place, kept)
+    measured = given.part or "dask"
+    if measured in PARTS[2:] and measured in kept:
+        kept[measured]["cpu"] = cpu()
+    common.save(place, kept)
     common.publish(report(kept, given), "bench shards", given.docs)
 
 

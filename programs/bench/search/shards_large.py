@@ -191,7 +191,7 @@ def by_spark(kept, folder, n_items, n_dims=96):
         for name in names:
             os.unlink(name)
         session.conf.set("spark.sql.files.maxPartitionBytes", str(1 << 40))
-        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 39))  # a partition a file
+        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 40))  # a partition a file
         frame = session.read.parquet(os.path.join(place, "rows"))
         start = time.perf_counter()
         info = spark.build(frame, path=os.path.join(place, "many"))
