@@ -107,7 +107,7 @@ THR_API void thr_tower_train_options_init(thr_tower_train_options *options);
 
 /*
  * Set the defaults for thr_tower_train_vectors that differ: n_dims 32, bits 32 for queries and 4 for items, gamma 20,
- * rate 0.03, float_share 0, noise 0.5, n_epochs 20; and teacher_share 1 if items are to be given alone.
+ * rate 0.03, float_share 0, noise 0.5, n_epochs 20, batch 256; and teacher_share 1 if items are to be given alone.
  */
 THR_API void thr_tower_train_options_init_vectors(thr_tower_train_options *options, bool items_alone);
 

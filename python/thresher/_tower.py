@@ -228,7 +228,7 @@ class Tower(TextModel):
         noise         length of the random vector added to a query of length 1; 0.5
         gamma         scale of the cosines in both softmaxes, the codes' and the vectors'; 20
         valid         a file of vectors of further items to validate with, without queries; None: valid_share
-        n_epochs, rate, float_share     20, 0.03 and 0
+        n_epochs, batch, rate, float_share     20, 256, 0.03 and 0
 
         valid_quality of the epochs and the report is recall@10 among the items that validate.
 

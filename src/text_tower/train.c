@@ -35,6 +35,7 @@ void thr_tower_train_options_init_vectors(thr_tower_train_options *options, bool
     options->noise = 0.5f;
     options->rate = 0.03f;
     options->n_epochs = 20;
+    options->batch = 256;
     options->teacher_share = items_alone ? 1 : 0;
 }
 

@@ -9,6 +9,7 @@ from bench.papers.tables import chain, reversed_pairs
 from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
 N_SEEDS = 3
+PAPER_RECIPE = "bench tower --recipe paper"
 TOWER, ADS, HITS, SCANS = "bench tower", "bench ads", "bench hits", "scans of 64 dimensions"
 BUCKETS, BUCKET_ITEMS = "The best of every bucket", 256  # a table of SCANS
 
@@ -54,14 +55,16 @@ def rbe_table_2(reports, paper):
 
 
 def wide(reports, table, columns):
-    """{data: {"model column": figure}} of a table of bench tower that has columns for each data set."""
-    rows, out = reports.rows(TOWER, table), {}
-    for name in rows[0]:
-        data, _, column = name.partition(", ")
-        if column in columns:
-            for row in rows:
-                key = f"{row['model']} {columns[column]}".strip()
-                out.setdefault(data, {})[key] = number(row[name])
+    """{data: {"model column": figure}} of a table of bench tower that has columns for each data set, by both recipes."""
+    out = {}
+    for mark, words in ((TOWER, ""), (PAPER_RECIPE, ", the paper's recipe")):
+        rows = reports.rows(mark, table) if reports.headings(mark, table) or not words else []
+        for name in rows[0] if rows else ():
+            data, _, column = name.partition(", ")
+            if column in columns:
+                for row in rows:
+                    key = f"{row['model']} {columns[column]}".strip()
+                    out.setdefault(data + words, {})[key] = number(row[name])
     return out
 
 
@@ -81,11 +84,10 @@ def rbe_table_5(reports, paper):
 
 
 def rbe_table_6(reports, paper):
-    rows = reports.rows(TOWER, "Table 6")
+    lifts = wide(reports, "Table 6", {"lift %": "lift"})
 
     def effects(data):
-        lifts = {f"lift, {row['model']}": number(row[f"{data}, lift %"])[0] for row in rows}
-        return [(lifts[name], published) for name, published in paper["effect"].items()]
+        return [(lifts[data][f"{name[6:]} lift"][0], published) for name, published in paper["effect"].items()]
 
     return trends(reports, paper, "Table 6", {"no weights": "no weights", "weights": "weights"}, effects)
 

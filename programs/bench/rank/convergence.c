@@ -8,6 +8,7 @@
  * own minimum: values are float32 in ours and double in the classic one, and the two minima differ by 1e-8.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,7 +26,7 @@ typedef struct convergence_bench {
     const char *name;
     double c, least[N_SOLVERS];
     bench_rank_trace traces[N_SOLVERS];
-    bench_table table;
+    bench_table table, shapes;
 } convergence_bench;
 
 /* ------------------------------------------------------------------------------------------------ runs */
@@ -115,6 +116,22 @@ static void write_csv(convergence_bench *b) {
 
 /* ------------------------------------------------------------------------------------------------ examples */
 
+/* The most different labels of a query. */
+static uint32_t most_levels(const bench_examples *e) {
+    uint32_t most = 0;
+    for (uint64_t q = 0; q < e->shape.n_queries; q++) {
+        uint32_t n = 0;
+        for (uint64_t i = e->offsets[q]; i < e->offsets[q + 1]; i++) {
+            uint64_t j = e->offsets[q];
+            while (j < i && e->labels[j] != e->labels[i])
+                j++;
+            n += j == i;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
 static void measure(convergence_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
@@ -122,6 +139,8 @@ static void measure(convergence_bench *b, const char *name, const bench_examples
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
+    bench_row(&b->shapes, "%s | %s | %s x %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
+              prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features, most_levels(e));
     memset(b->traces, 0, sizeof b->traces);
     (void)bench_examples_write(e, e->shape.n_queries, path);
     bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
@@ -180,6 +199,7 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
     const char *dir = bench.values->curves;
     bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
                       "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
+    bench_table_begin(&b->shapes, "Examples", "examples | kind | rows x features | levels");
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         bench_fail("%s: no directory can be made there", dir);
     const bool is_real = measure_real(b);
@@ -188,9 +208,9 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
     bench_print_title("rank --convergence");
     bench_print_text(
         "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
-        "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
-        "MSLR-WEB30K's shape a tenth of the rows.\n\n",
+        "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair.\n\n",
         c);
+    bench_print(&b->shapes);
     bench_print(&b->table);
     if (is_real)
         link_plot("MQ2007");

@@ -18,6 +18,7 @@ from bench.tower.sets import ALL, LEAST_LABEL, part_path
 FLOATS = 32
 QUICK_EPOCHS, N_EPOCHS, WORD_DROPOUT = 2, 40, 0.25  # the last two where all data sets are learned from together
 PATIENCE, GAMMA, RATE, FLOAT_SHARE, VALID_SHARE = 10, 10.0, 0.002, 0.5, 0.02
+PAPER_NEGATIVES = 10
 FORMAT = 3  # of the records: their names and what they mean
 TARGET_LIFT, TARGET_LIFT_SETS, TARGET_ORDER = 80, 2, 4
 TABLES = ("2", "4", "5", "6", "codes")
@@ -81,16 +82,17 @@ CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
 
 def options_of(arguments, data):
     """Of a training on one data set, or on all (None)."""
-    given = arguments.epochs or (QUICK_EPOCHS if arguments.quick else None)
+    given, published = arguments.epochs or (QUICK_EPOCHS if arguments.quick else None), arguments.recipe == "paper"
+    dropout = data.word_dropout if data else WORD_DROPOUT
     return {
         "n_epochs": given or (data.n_epochs if data else N_EPOCHS),
-        "word_dropout": data.word_dropout if data else WORD_DROPOUT,
+        "word_dropout": 0.0 if published else dropout,
         "patience": PATIENCE,
         "batch": arguments.batch,
-        "n_negatives": arguments.batch - 1,
+        "n_negatives": PAPER_NEGATIVES if published else arguments.batch - 1,
         "gamma": GAMMA,
         "rate": RATE,
-        "float_share": FLOAT_SHARE,
+        "float_share": 0.0 if published else FLOAT_SHARE,
         "valid_share": VALID_SHARE,
         "shared_words": arguments.words == "shared",
     }

@@ -186,8 +186,8 @@ def codes_text(results):
     return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
 
 
-def text(results):
-    parts = ["## ./run bench tower\n"]
+def text(results, mark):
+    parts = [f"## ./run {mark}\n"]
     for part, title in PARTS_TITLES.items():
         if part in results:
             parts += [f"### {title}\n", results[part]["text"]]
@@ -219,6 +219,8 @@ def parse():
     add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
     add("--epochs", type=int, metavar="N", help="at most; what suits a set")
     add("--batch", type=int, default=512, metavar="N", help="pairs a step; 512")
+    recipes = {"choices": ["ours", "paper"], "default": "ours"}
+    add("--recipe", **recipes, help="paper: no epochs of floats, no words left out, 10 negatives")
     add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")
     add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
     add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
@@ -226,6 +228,8 @@ def parse():
     add("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.seeds = 1 if arguments.quick else arguments.seeds
+    arguments.mark = f"bench tower{' --recipe paper' * (arguments.recipe == 'paper')}"
+    arguments.keep += "-paper" * (arguments.recipe == "paper")
     arguments.out = os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json")
     return arguments
 
@@ -252,7 +256,7 @@ def main():
             elif part == "torch":
                 measure_torch(arguments, results)
         save(arguments.out, results)
-    publish(text(results), "bench tower", arguments.docs)
+    publish(text(results, arguments.mark), arguments.mark, arguments.docs)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ static const prog_option options[] = {
     COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual and --vectors 20 by default"),
     COUNT("patience", patience, 0, UINT32_MAX, "10",
           "stop after so many epochs without a better validation; 0: never; with --model dual 3 by default"),
-    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
+    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step; with --vectors 256 by default"),
     COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
     REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax; with --vectors 20 by default"),
     REAL("rate", rate, 1e6, "0.002",
@@ -316,6 +316,8 @@ static void fill_vector_options(const program *run, const train_values *values, 
     train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : vectors.config.item_bits;
     if (!prog_is_given(run, "epochs"))
         train->n_epochs = vectors.n_epochs;
+    if (!prog_is_given(run, "batch"))
+        train->batch = vectors.batch;
     if (!prog_is_given(run, "gamma"))
         train->gamma = vectors.gamma;
     train->teacher_gamma = train->gamma;
