@@ -2,10 +2,11 @@
 """A test set translated with the full head and with screens before it, and what that costs in BLEU.
 
 usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N]
-       [--alignment FILE | --plot FILE.svg] [--docs]
+       [--alignment FILE [--pair] | --plot FILE.svg] [--docs]
 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
-by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. One thread, one head's file for all ways.
+by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has a setting or
+two of each screen, for a long test set. One thread, one head's file for all ways.
 """
 
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bench.shared.common import (  # first: one thread
@@ -27,6 +29,7 @@ BANDS, HASHES, PLACES = 256, 5, 4
 MOST_STATES = 2400  # of the full head's search, that recall is measured on
 FREQUENT, THRESHOLDS, SHORTLISTS = (500, 1000, 2000, 4000, 8000, 16000), (6, 4, 3, 2), (16, 32, 64, 128, 256, 512)
 ALIGNED, ALIGN_FREQUENT = (5, 10, 20, 50), (200, 1000)
+TURN = 20  # sentences: ways take turns, so that other work on the machine slows all of them alike
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ def screens(n_words, alignment=None):
     return ways + [Way("planes", shortlist=n) for n in SHORTLISTS if n < n_words]
 
 
+OF_PAIR = (Way("frequent", frequent=8000), Way("wta", frequent=500, threshold=3), Way("wta", frequent=2000, threshold=3),
+           Way("wta", frequent=2000, threshold=2), Way("align", frequent=1000, aligned=20), Way("planes", shortlist=64),
+           Way("planes", shortlist=256))  # fmt: skip
+
+
 @dataclass
 class Outcome:
     way: Way
@@ -69,7 +77,7 @@ class Course:
 
     def __init__(self, arguments, scratch):
         self.model, self.outcomes, self.full_texts = arguments.model, [], []
-        self.alignment = arguments.alignment
+        self.alignment, self.pair = arguments.alignment, arguments.pair
         self.sources, self.references = (
             read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target)
         )
@@ -85,15 +93,27 @@ class Course:
         self.states = head.decoder_states(self.model, arguments.source, n_texts, arguments.thresher)[:MOST_STATES]
         self.opened = thresher.Head.open(self.head, threads=1)
 
-    def run(self, way):
-        """Translate and judge."""
+    def translator(self, way):
         asked = {**asdict(way), "group": 0, "normaliser": "sampled" if way.screen == "planes" else "candidates"}
         asked["alignment"] = self.alignment if way.screen == "align" else None
         # Lines one by one, as a service has them; candidates are shared by the beams, as the paper has them.
-        with thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked) as translator:
-            start = time.perf_counter()
-            texts = translator.translate(self.sources)
-            seconds, head_seconds = time.perf_counter() - start, translator.times.head
+        return thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked)
+
+    def run(self, *ways):
+        """Translate in turns, and judge; where there is one with the full head, it is the first."""
+        texts, seconds, head_seconds = ([[] for _ in ways], [0.0] * len(ways), [0.0] * len(ways))
+        with ExitStack() as stack:
+            opened = [stack.enter_context(self.translator(way)) for way in ways]
+            for first in range(0, len(self.sources), TURN):
+                for i, translator in enumerate(opened):
+                    start = time.perf_counter()
+                    texts[i] += translator.translate(self.sources[first : first + TURN])
+                    seconds[i] += time.perf_counter() - start
+                    head_seconds[i] += translator.times.head
+        for outcome in zip(ways, texts, seconds, head_seconds):
+            self.judge(*outcome)
+
+    def judge(self, way, texts, seconds, head_seconds):
         bleu = thresher.bleu(texts, self.references, lower_case=True).bleu  # as the model's words are
         recall = None
         if way.screen == "full":
@@ -108,7 +128,7 @@ class Course:
 
     @property
     def mark(self):
-        return "bench head --alignment" if self.alignment else "bench head --model"
+        return f"bench head --pair {self.pair}" if self.pair else f"bench head --{'alignment' if self.alignment else 'model'}"
 
     def full(self, beam=BEAM):
         return next(o for o in self.outcomes if o.way.screen == "full" and o.way.beam == beam)
@@ -123,8 +143,7 @@ class Course:
         return getattr(self.full(outcome.way.beam), key) / getattr(outcome, key) if outcome else 0.0
 
     def run_all(self, n_words):
-        for way in (Way("full"), *screens(n_words, self.alignment)):
-            self.run(way)
+        self.run(Way("full"), *(OF_PAIR if self.pair else screens(n_words, self.alignment)))
         if self.alignment:
             return
         for beam in BEAMS:
@@ -156,7 +175,13 @@ def rows(course):
 
 
 def figure_rows(course):
-    wta, planes = course.best("wta", 0.4, key="head_seconds"), course.best("planes", 0, 1, "head_seconds")
+    key = "head_seconds"
+    wta, planes = course.best("wta", 0.4, key=key), course.best("planes", 0, 1, key)
+    if course.pair:
+        return [
+            figure("full head's time over planes', no BLEU lost", course.gain(course.best("planes", 0, 0, key), key), 6),
+            figure("full head's time over wta's, .4 BLEU lost at most", course.gain(course.best("wta", 0.4, 0, key), key), 4),
+        ]
     if course.alignment:
         aligned = course.best("align", 0.4, key="head_seconds")
         return [
@@ -189,7 +214,7 @@ def text(course, arguments, shape):
             whole_machine(1),
             f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units; "
             f"{len(course.sources)} sentences one by one; log-probabilities over the candidates, those of planes over all "
-            f"words by a sample; BLEU of small letters. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A "
+            f"words by a sample; BLEU of small letters. Ways take turns every {TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A "
             "sentence's beams share their candidates. Speed-ups are over the full head with the same beam.\n",
             "### A test set translated\n",
             table(columns, rows(course)),
@@ -206,13 +231,17 @@ def main():
     parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
     parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
+    parser.add_argument("--pair", action="store_true", help="with --alignment: a setting or two of each screen alone")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
     parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
     arguments = parser.parse_args()
     if arguments.alignment and arguments.plot:
         sys.exit("bench head --model: --plot draws the beams, which --alignment leaves out")
     need_thresher("bench head --model")
-    tensors, _ = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))
+    if arguments.pair and not arguments.alignment:
+        sys.exit("bench head --model: --pair compares word alignments, too: give --alignment")
+    tensors, about = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))
+    arguments.pair = f"{about.get('source', '?')}-{about.get('target', '?')}" if arguments.pair else ""
     shape = *tensors["output.weight"].shape, tensors["decoder.lstm.weight_hh_l0"].shape[1]
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         course = Course(arguments, scratch)

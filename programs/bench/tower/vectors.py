@@ -43,7 +43,7 @@ ABOUT = (
     "bytes of an item: the factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. "
     "Faiss and the components learn from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. "
     "These 300 choose dimensions and bits, of XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, "
-    "of learned codes between two whole trainings where batches are given; on books100d the training's defaults "
+    "of learned codes among six whole trainings where batches are given; on books100d the training's defaults "
     "were chosen by such rows."
 )
 
@@ -143,7 +143,7 @@ def search_index(base, rows, k, scratch, options, **search):
 
 
 def learned(arguments, base, queries, n_bytes, scratch):
-    """Short trainings choose the two best shapes and scales, and whole ones between them, by left-out items."""
+    """Short trainings choose the two best shapes, and whole ones between these and three scales, by left-out items."""
     judges = judges_of(base)
     np.save(os.path.join(scratch, "trained.npy"), np.delete(base, judges, axis=0))
     truth = exact(base, base[judges], KS[1] + 1)
@@ -154,7 +154,7 @@ def learned(arguments, base, queries, n_bytes, scratch):
 
     sizes = [(min(8 * n_bytes // planes // 8 * 8, 1024), planes) for planes in SHAPES]
     shapes = sorted(tried((dims, planes, GAMMA)) for dims, planes in sizes if 8 <= dims <= 8 * base.shape[1])[-2:]
-    scaled = [max([best, *(tried((*best[1][:2], gamma)) for gamma in GAMMAS)])[1] for best in shapes]
+    scaled = [(*best[1][:2], gamma) for best in shapes for gamma in (GAMMA, *GAMMAS)]
     start = time.perf_counter()
     shape = max(tried(shape, arguments.epochs) for shape in scaled)[1]
     seconds = (time.perf_counter() - start) / len(scaled)
@@ -293,7 +293,7 @@ def text(results):
             for way, record in some.items():
                 if record:
                     bold = [f"**{record[c]:.3f}**" if record[c] == most[c] else f"{record[c]:.3f}" for c in names]
-                    batch = f", batches of {record['batch']}" * ("batch" in record)
+                    batch = f", batches of {record['batch']}" if "batch" in record else ""
                     rows.append([n_bytes, WAYS[way][0], record["shape"] + batch, f"{record['bytes']:.1f}", *bold])
         parts.append(f"### {name}: {n:,} x {dims}, {n_queries:,} queries\n")
         if name == STATIC:
