@@ -212,7 +212,7 @@ def text(course, arguments, shape):
         [
             f"## ./run {course.mark}\n",
             whole_machine(1),
-            f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units; "
+            f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units{', without attention' * arguments.plain}; "
             f"{len(course.sources)} sentences one by one; log-probabilities over the candidates, those of planes over all "
             f"words by a sample; BLEU of small letters. Ways take turns every {TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A "
             "sentence's beams share their candidates. Speed-ups are over the full head with the same beam.\n",
@@ -240,9 +240,10 @@ def main():
     need_thresher("bench head --model")
     if arguments.pair and not arguments.alignment:
         sys.exit("bench head --model: --pair compares word alignments, too: give --alignment")
-    tensors, about = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0"))
+    tensors, about = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0", "attention.weight"))
     arguments.pair = f"{about.get('source', '?')}-{about.get('target', '?')}" if arguments.pair else ""
     shape = *tensors["output.weight"].shape, tensors["decoder.lstm.weight_hh_l0"].shape[1]
+    arguments.plain = "attention.weight" not in tensors
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         course = Course(arguments, scratch)
         course.run_all(shape[0])

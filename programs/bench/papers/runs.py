@@ -28,6 +28,7 @@ COMMANDS = {
     "bench head": "./run bench head",
     "bench head --model": "./run bench head --model MODEL --source TEXTS --target TEXTS",
     "bench head --alignment": "./run bench head --model MODEL --source TEXTS --target TEXTS --alignment FILE",
+    "bench head --pair": "./run bench head --model MODEL --source TEXTS --target TEXTS --alignment FILE --pair",
     "bench rank": "./run bench rank",
     "bench rank --convergence": "./run bench rank --convergence DIR",
     "bench rank --accuracy": "./run bench rank --accuracy",
