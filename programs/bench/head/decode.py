@@ -58,8 +58,7 @@ def screens(n_words, alignment=None):
 
 
 OF_PAIR = (Way("frequent", frequent=8000), Way("wta", frequent=500, threshold=3), Way("wta", frequent=2000, threshold=3),
-           Way("wta", frequent=2000, threshold=2), Way("align", frequent=1000, aligned=20), Way("planes", shortlist=64),
-           Way("planes", shortlist=256))  # fmt: skip
+           Way("wta", frequent=2000, threshold=2), Way("align", frequent=1000, aligned=20), Way("planes", shortlist=64))  # fmt: skip
 
 
 @dataclass
@@ -100,18 +99,33 @@ class Course:
         return thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked)
 
     def run(self, *ways):
-        """Translate in turns, and judge; where there is one with the full head, it is the first."""
+        """Translate in turns, and judge; the full head, if among them, is the first. After Ctrl-C what all have is judged."""
         texts, seconds, head_seconds = ([[] for _ in ways], [0.0] * len(ways), [0.0] * len(ways))
         with ExitStack() as stack:
             opened = [stack.enter_context(self.translator(way)) for way in ways]
             for first in range(0, len(self.sources), TURN):
-                for i, translator in enumerate(opened):
-                    start = time.perf_counter()
-                    texts[i] += translator.translate(self.sources[first : first + TURN])
-                    seconds[i] += time.perf_counter() - start
-                    head_seconds[i] += translator.times.head
+                stopped = self.turn(first, opened, (texts, seconds, head_seconds))
+                if stopped:
+                    self.sources, self.references = self.sources[:first], self.references[:first]
+                    break
         for outcome in zip(ways, texts, seconds, head_seconds):
             self.judge(*outcome)
+
+    def turn(self, first, opened, results):
+        """Some sentences by all ways. Whether it was interrupted; then results are those of the turns before."""
+        found = []
+        try:
+            for translator in opened:
+                start = time.perf_counter()
+                texts = translator.translate(self.sources[first : first + TURN])
+                found.append((texts, time.perf_counter() - start, translator.times.head))
+        except (KeyboardInterrupt, thresher.CanceledError):
+            if first == 0:
+                raise
+            return True
+        for result, own in zip(results, zip(*found)):
+            result[:] = [a + b for a, b in zip(result, own)]
+        return False
 
     def judge(self, way, texts, seconds, head_seconds):
         bleu = thresher.bleu(texts, self.references, lower_case=True).bleu  # as the model's words are
