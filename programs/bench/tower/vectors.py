@@ -19,6 +19,7 @@ from bench.search import datasets
 import numpy as np
 
 FORMAT = 1
+OLDER = " Codes without a size of batches are of 512 rows, chosen by their best 100 candidates after 3 epochs."
 BYTES, KS, REFINE = (8, 16, 32, 64), (10, 100), 10
 SHAPES = (5, 4, 2, 1)  # planes of learned codes, tried by recall of left-out items; dimensions follow from the bytes
 GAMMA, GAMMAS = 20, (10, 40)  # the default scale of cosines, and others that the best shape is tried with
@@ -43,7 +44,7 @@ ABOUT = (
     "bytes of an item: the factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. "
     "Faiss and the components learn from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. "
     "These 300 choose dimensions and bits, of XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, "
-    "of learned codes among six whole trainings where batches are given; on books100d the training's defaults "
+    "of learned codes between whole trainings; on books100d the training's defaults "
     "were chosen by such rows."
 )
 
@@ -284,7 +285,9 @@ def measure(arguments, results):
 
 def text(results):
     names = [f"recall@{k}{words}" for k in KS for words in ("", ", refined")]
-    parts = ["## ./run bench tower --vectors\n", f"{machine()}; {results.get('epochs')} epochs. {ABOUT}\n"]
+    older = any(key.endswith("learned") and "batch" not in record for key, record in results["measured"].items())
+    about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}{OLDER * older}\n"
+    parts = ["## ./run bench tower --vectors\n", about]
     for name, (n, dims, n_queries) in results.get("sets", {}).items():
         rows = []
         for n_bytes in BYTES:
