@@ -87,7 +87,7 @@ def table_7(reports, paper):
     marks = [mark for mark in reports.tables if mark.startswith(PAIR)] or [MODEL]
     words, parts = [], {}
     for mark in marks:
-        rows, name = translated(reports, "wta", mark=mark), mark.removeprefix(PAIR).strip()
+        rows, name = translated(reports, "wta", mark=mark), mark.removeprefix(PAIR).strip() if PAIR in mark else "one model"
         row = fastest(rows, max(MOST_LOSS, min(row["lost"] for row in rows)))
         good = row["head's speed-up"] >= softmax and row["speed-up"] >= all_of
         judged = (REPRODUCED, "") if good else (ORDER, "") if row["speed-up"] > 1 else (NOT, "nothing is gained")

@@ -186,7 +186,7 @@ def codes_text(results):
     return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
 
 
-def text(results, mark):
+def text(results, mark="bench tower"):
     parts = [f"## ./run {mark}\n"]
     for part, title in PARTS_TITLES.items():
         if part in results:
