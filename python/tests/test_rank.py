@@ -12,7 +12,7 @@ import numpy as np
 
 import thresher
 from support import Case
-from thresher._rank_parts import Part, Rows, divide, lead, sizes_of
+from thresher._rank.parts import Part, Rows, divide, lead, sizes_of
 
 
 def objective(w: Any, x: Any, y: Any, qid: Any, c: float) -> tuple[float, Any]:

@@ -42,9 +42,7 @@ from ._index import Index
 from ._index_change import IndexChange
 from ._index_info import IndexInfo
 from ._metric import recall
-from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankStep, RankSVM
-from ._ranking import RankingRows, read_ranking
+from ._rank import RankingRows, RankQuality, RankReport, RankStep, RankSVM, ndcg, rank_quality, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Alignment, Translation, TranslationTimes, Translator, train_alignment

@@ -35,7 +35,7 @@ from ._core.jobs import Progress
 from ._filters import Filter
 from ._rank import OnStep
 from ._rank import RankSVM as _RankSVM
-from ._rank_parts import EVALUATE, Layout, Part, Request, Rows, divide, lead, sizes_of
+from ._rank.parts import EVALUATE, Layout, Part, Request, Rows, divide, lead, sizes_of
 from .shards import (
     Manifest,
     filter_shard,

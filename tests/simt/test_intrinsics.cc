@@ -20,29 +20,34 @@ static unsigned random_word() {
 
 /* ------------------------------------------------------------------------------------------------- one thread */
 
+/* __popc and the others against a loop over the bits. */
+static void test_counts(unsigned x, unsigned long long z) {
+    int ones = 0, ones_ll = 0, first = 0, last = -1, last_ll = -1;
+    unsigned reversed = 0;
+    for (int i = 0; i < 64; i++) {
+        if (i < 32 && x >> i & 1u) {
+            ones++;
+            first = first ? first : i + 1;
+            last = i;
+            reversed |= 0x80000000u >> i;
+        }
+        if (z >> i & 1u) {
+            ones_ll++;
+            last_ll = i;
+        }
+    }
+    CHECK(__popc(x) == ones && __popcll(z) == ones_ll);
+    CHECK(__clz(static_cast<int>(x)) == 31 - last && __clzll(static_cast<long long>(z)) == 63 - last_ll);
+    CHECK(__ffs(static_cast<int>(x)) == first && __brev(x) == reversed);
+}
+
 static void test_bits() {
     CHECK(__clz(0) == 32 && __clzll(0) == 64 && __ffs(0) == 0 && __ffsll(0) == 0);
     for (int time = 0; time < 1000; time++) {
         const unsigned x = random_word() >> time % 32, y = random_word(), s = random_word();
         const unsigned long long z = next_random() >> time % 64;
-        int ones = 0, ones_ll = 0, first = 0, last = -1, last_ll = -1;
-        unsigned reversed = 0;
-        for (int i = 0; i < 64; i++) {
-            if (i < 32 && x >> i & 1u) {
-                ones++;
-                first = first ? first : i + 1;
-                last = i;
-                reversed |= 0x80000000u >> i;
-            }
-            if (z >> i & 1u) {
-                ones_ll++;
-                last_ll = i;
-            }
-        }
-        CHECK(__popc(x) == ones && __popcll(z) == ones_ll);
-        CHECK(__clz(static_cast<int>(x)) == 31 - last && __clzll(static_cast<long long>(z)) == 63 - last_ll);
-        CHECK(__ffs(static_cast<int>(x)) == first && __brev(x) == reversed && __brev(__brev(y)) == y);
-        CHECK(__brevll(__brevll(z)) == z);
+        test_counts(x, z);
+        CHECK(__brev(__brev(y)) == y && __brevll(__brevll(z)) == z);
         unsigned char bytes[8];
         for (int i = 0; i < 4; i++) {
             bytes[i] = static_cast<unsigned char>(x >> 8 * i);

@@ -77,7 +77,7 @@ static void test_several_devices() {
     (void)cudaGetLastError();
 }
 
-static void test_memory() {
+static void test_allocations() {
     unsigned *p = nullptr, *q = nullptr;
     size_t free_bytes, total;
     CHECK(cudaMalloc(&p, 1000 * sizeof(*p)) == cudaSuccess && simt_allocated() == 4000);
@@ -88,10 +88,13 @@ static void test_memory() {
     CHECK(cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && free_bytes == 1000 && total == 5000);
     CHECK(cudaMallocAsync(&q, 1001, nullptr) == cudaErrorMemoryAllocation);
     CHECK(cudaMallocAsync(&q, 1000, nullptr) == cudaSuccess && cudaFreeAsync(q, nullptr) == cudaSuccess);
-    CHECK(unsetenv("THR_SIMT_MEMORY") == 0);
+    CHECK(unsetenv("THR_SIMT_MEMORY") == 0 && cudaFree(p) == cudaSuccess);
     (void)cudaGetLastError();
+}
 
-    unsigned *pinned = nullptr, *seen = nullptr;
+static void test_copies() {
+    unsigned *p = nullptr, *pinned = nullptr, *seen = nullptr;
+    CHECK(cudaMalloc(&p, 1000 * sizeof(*p)) == cudaSuccess);
     CHECK(cudaMallocHost(&pinned, 4000) == cudaSuccess && simt_pinned() == 4000 && simt_allocated() == 4000);
     CHECK(cudaHostGetDevicePointer(&seen, pinned, 0) == cudaSuccess && seen == pinned);
     CHECK(cudaMemcpyAsync(pinned, p, 4000, cudaMemcpyDeviceToHost) == cudaSuccess);
@@ -106,17 +109,24 @@ static void test_memory() {
     CHECK(cudaMemcpyToSymbol(table, words, sizeof(words)) == cudaSuccess);
     THR_LAUNCH(look_up, 1, 4, nullptr, p);
     CHECK(all_well() && cudaMemcpy(pinned, p, 16, cudaMemcpyDeviceToHost) == cudaSuccess && pinned[2] == 2);
+    CHECK(cudaFree(p) == cudaSuccess && cudaFreeHost(pinned) == cudaSuccess);
+}
 
+static void test_registered_pages() {
     static char page[4096];
+    unsigned *seen = nullptr;
     CHECK(cudaHostGetDevicePointer(&seen, page, 0) == cudaErrorInvalidValue);
     CHECK(cudaHostRegister(page, 4096, cudaHostRegisterDefault) == cudaSuccess);
     CHECK(cudaHostRegister(page + 100, 10, 0) == cudaErrorHostMemoryAlreadyRegistered);
     CHECK(cudaHostGetDevicePointer(&seen, page + 8, 0) == cudaSuccess);
     CHECK(cudaHostUnregister(page + 100) == cudaErrorHostMemoryNotRegistered);
     CHECK(cudaHostUnregister(page) == cudaSuccess);
+}
 
+static void test_wrong_addresses() {
     Caught caught;
-    unsigned host[4] = {0};
+    unsigned host[4] = {0}, *p = nullptr, *pinned = nullptr;
+    CHECK(cudaMalloc(&p, 1000 * sizeof(*p)) == cudaSuccess && cudaMallocHost(&pinned, 4000) == cudaSuccess);
     CHECK(cudaMemcpy(p + 999, host, 8, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     CHECK(caught.says("copy: cudaMemcpy's destination, 8 bytes at ") && caught.says("of 4000 bytes"));
     CHECK(cudaMemcpy(p, host, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue && caught.n == 2);
@@ -198,7 +208,10 @@ static void test_failures() {
 int main() {
     test_devices();
     test_several_devices();
-    test_memory();
+    test_allocations();
+    test_copies();
+    test_registered_pages();
+    test_wrong_addresses();
     test_streams();
     test_failures();
     CHECK(simt_allocated() == 0 && simt_pinned() == 0 && simt_handles() == 0);

@@ -64,24 +64,32 @@ static float code_of(const test_corpus *corpus, const float *vector, double leng
     return (float)(1 / sqrt((double)square));
 }
 
+/* The query's vector, of length 1 for cosine. Returns its product with the centre. */
+static double set_vector(test_query *query, const test_corpus *corpus, const float *vector) {
+    const uint32_t n_dims = corpus->shape.n_dims;
+    const float *centre = corpus->quantiser.centre;
+    double shared = 0;
+    query->norm = sqrt(thr_kernels_get(THR_ISA_SCALAR)->sum_squares(vector, n_dims));
+    query->norm = query->norm < 0x1p-100 ? 0 : query->norm;
+    query->vector = test_array(n_dims, sizeof(float));
+    for (uint32_t d = 0; d < n_dims; d++) {
+        query->vector[d] = vector[d];
+        if (corpus->shape.metric == THR_METRIC_COSINE && query->norm > 0)
+            query->vector[d] = (float)((double)vector[d] / query->norm);
+        if (centre != NULL)
+            shared += (double)centre[d] * (double)query->vector[d];
+    }
+    return shared;
+}
+
 void test_query_make(test_query *query, const test_corpus *corpus, const float *vector, uint32_t query_bits) {
     const thr_metric metric = corpus->shape.metric;
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
     const uint32_t n_dims = corpus->shape.n_dims;
     const float *centre = corpus->quantiser.centre;
-    query->norm = sqrt(kernels->sum_squares(vector, n_dims));
-    query->norm = query->norm < 0x1p-100 ? 0 : query->norm;
-    query->vector = test_array(n_dims, sizeof(float));
+    const double shared = set_vector(query, corpus, vector);
     float *residual = test_array(n_dims, sizeof(float));
-    double shared = 0;
-    for (uint32_t d = 0; d < n_dims; d++) {
-        query->vector[d] = vector[d];
-        if (metric == THR_METRIC_COSINE && query->norm > 0)
-            query->vector[d] = (float)((double)vector[d] / query->norm);
-        residual[d] = query->vector[d];
-        if (centre != NULL)
-            shared += (double)centre[d] * (double)query->vector[d];
-    }
+    memcpy(residual, query->vector, n_dims * sizeof(float));
     double along = 1, weight = 1;
     if (centre != NULL && metric != THR_METRIC_L2) {
         const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));

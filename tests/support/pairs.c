@@ -27,6 +27,19 @@ static float value_of(uint64_t *rng, uint32_t feature) {
     return feature % 4 == 1 ? 30 * x + 100 : feature % 4 == 2 ? 0.01f * x : x;
 }
 
+/* Draw a row's features, dense and sparse, which begin at entry `entry`. Returns where the next row's begin. */
+static uint64_t draw_row(uint64_t *rng, test_ranking *ranking, uint64_t row, uint32_t n_features, uint64_t entry) {
+    const bool copy = row > 0 && thr_rng_below(rng, 6) == 0; /* equal scores */
+    for (uint32_t d = 0; d < n_features; d++) {
+        const float x = copy ? ranking->dense[(row - 1) * n_features + d] : value_of(rng, d);
+        ranking->dense[row * n_features + d] = x;
+        ranking->columns[entry] = d;
+        ranking->values[entry] = x;
+        entry += x != 0;
+    }
+    return entry;
+}
+
 test_ranking *test_ranking_make(uint64_t *rng, uint64_t n_queries, uint32_t longest, uint32_t n_features,
                                 test_labels labels, bool sparse) {
     test_ranking *ranking = test_array(1, sizeof *ranking);
@@ -47,14 +60,7 @@ test_ranking *test_ranking_make(uint64_t *rng, uint64_t n_queries, uint32_t long
         ranking->queries[q] = q;
         for (uint64_t end = row + n; row < end; row++) {
             ranking->labels[row] = label_of(rng, kind, (uint32_t)row);
-            const bool copy = row > 0 && thr_rng_below(rng, 6) == 0; /* equal scores */
-            for (uint32_t d = 0; d < n_features; d++) {
-                const float x = copy ? ranking->dense[(row - 1) * n_features + d] : value_of(rng, d);
-                ranking->dense[row * n_features + d] = x;
-                ranking->columns[entry] = d;
-                ranking->values[entry] = x;
-                entry += x != 0;
-            }
+            entry = draw_row(rng, ranking, row, n_features, entry);
             ranking->starts[row + 1] = entry;
         }
         ranking->offsets[q + 1] = row;

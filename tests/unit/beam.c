@@ -401,6 +401,30 @@ static void a_search_stops_early_only_on_request(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ independence */
 
+/* Sentence s of a batch's result has the words, scores and endings of a search of its own. */
+static void expect_sentence(const thr_beam_result *whole, size_t s, const thr_beam_result *alone) {
+    const uint64_t first = whole->first_of[s], n = whole->first_of[s + 1] - first, at = whole->offsets[first],
+                   n_words = whole->offsets[first + n] - at;
+    assert_true(n == alone->n_sequences && n_words == alone->offsets[n]);
+    assert_memory_equal(whole->words + at, alone->words, n_words * sizeof(uint32_t));
+    assert_memory_equal(whole->word_log_probs + at, alone->word_log_probs, n_words * sizeof(float));
+    assert_memory_equal(whole->scores + first, alone->scores, n * sizeof(double));
+    assert_memory_equal(whole->ended + first, alone->ended, n);
+}
+
+/* A round's screen and groups of states, and short sentences. */
+static void set_round(int round, thr_head_query_options *query, thr_beam_options *o) {
+    thr_head_query_options_init(query);
+    query->screen = (thr_head_screen)(round % 4);
+    query->group = (uint64_t)round / 4;
+    query->n_frequent = 30;
+    thr_beam_options_init(o, 1, 2);
+    o->max_length = 15;
+    o->n_best = 3;
+    o->penalty = THR_BEAM_PENALTY_WU;
+    o->query = query;
+}
+
 /* The batch, alone, other threads and kernels: the same bits. */
 static void answers_depend_on_the_sentence_alone(void **state) {
     (void)state;
@@ -416,15 +440,7 @@ static void answers_depend_on_the_sentence_alone(void **state) {
         thr_beam_options o;
         thr_beam_result whole, alone;
         thr_error err;
-        thr_head_query_options_init(&query);
-        query.screen = (thr_head_screen)(round % 4);
-        query.group = (uint64_t)round / 4;
-        query.n_frequent = 30;
-        thr_beam_options_init(&o, 1, 2);
-        o.max_length = 15;
-        o.n_best = 3;
-        o.penalty = THR_BEAM_PENALTY_WU;
-        o.query = &query;
+        set_round(round, &query, &o);
         hashed *model = make_model(seeds, shape.n_dims, false), *single = make_model(seeds, shape.n_dims, false);
         thr_beam *all = make_beam(a, &o), *each = make_beam(b, &o);
         const thr_decoder of_all = hashed_decoder(model), of_each = hashed_decoder(single);
@@ -432,13 +448,7 @@ static void answers_depend_on_the_sentence_alone(void **state) {
         for (size_t s = 0; s < SENTENCES; s++) {
             single->seeds = seeds + s;
             assert_ok(thr_beam_search(each, &of_each, 1, NULL, &alone, &err), &err);
-            const uint64_t first = whole.first_of[s], n = whole.first_of[s + 1] - first, at = whole.offsets[first],
-                           n_words = whole.offsets[first + n] - at;
-            assert_true(n == alone.n_sequences && n_words == alone.offsets[n]);
-            assert_memory_equal(whole.words + at, alone.words, n_words * sizeof(uint32_t));
-            assert_memory_equal(whole.word_log_probs + at, alone.word_log_probs, n_words * sizeof(float));
-            assert_memory_equal(whole.scores + first, alone.scores, n * sizeof(double));
-            assert_memory_equal(whole.ended + first, alone.ended, n);
+            expect_sentence(&whole, s, &alone);
         }
         thr_beam_free(all);
         thr_beam_free(each);

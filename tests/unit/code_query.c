@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,24 @@ static uint8_t *random_codes(uint64_t *rng, uint32_t n_dims, uint32_t bits) {
 static int query_value(float x, float scale, uint32_t bits) {
     const float half = (float)(1u << (bits - 1));
     return 2 * (int)fminf(fmaxf(floorf(x * scale), -half), half - 1) + 1;
+}
+
+/* Every kernel's distances of the codes, from which follow the products of values. */
+static void check_distances(const thr_query_code *code, const uint8_t *codes, const int32_t *products,
+                            const char *shape) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        for (int way = 0; way < 2 && thr_kernel_isa_has((thr_isa)isa); way++) {
+            const thr_kernels *kernels = thr_kernels_get((thr_isa)isa);
+            uint32_t distances[ITEMS], scratch[ITEMS];
+            memset(distances, 0xee, sizeof distances);
+            thr_code_query_distances(code, way == 0 ? kernels->distance_xor : kernels->distance_table, codes, BLOCKS,
+                                     distances, scratch);
+            for (size_t i = 0; i < ITEMS; i++)
+                assert_case(code->total - 2 * (int32_t)distances[i] == products[i],
+                            "seed %llu: %s, %s, %s: item %zu: %d, not %d", (unsigned long long)test_seed(), shape,
+                            thr_isa_name((thr_isa)isa), way == 0 ? "xor" : "table", i,
+                            code->total - 2 * (int32_t)distances[i], products[i]);
+        }
 }
 
 static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits) {
@@ -60,20 +79,9 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     }
     assert_true(code.gain == (float)(1 / sqrt((double)query_square)));
     assert_int_equal(code.total, (int32_t)(n_dims * ((1u << item_bits) - 1) * ((1u << query_bits) - 1)));
-
-    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        for (int way = 0; way < 2 && thr_kernel_isa_has((thr_isa)isa); way++) {
-            const thr_kernels *kernels = thr_kernels_get((thr_isa)isa);
-            uint32_t distances[ITEMS], scratch[ITEMS];
-            memset(distances, 0xee, sizeof distances);
-            thr_code_query_distances(&code, way == 0 ? kernels->distance_xor : kernels->distance_table, codes, BLOCKS,
-                                     distances, scratch);
-            for (size_t i = 0; i < ITEMS; i++)
-                assert_case(code.total - 2 * (int32_t)distances[i] == products[i],
-                            "seed %llu: %u dims, %u x %u bits, %s, %s: item %zu: %d, not %d",
-                            (unsigned long long)test_seed(), n_dims, item_bits, query_bits, thr_isa_name((thr_isa)isa),
-                            way == 0 ? "xor" : "table", i, code.total - 2 * (int32_t)distances[i], products[i]);
-        }
+    char shape[64];
+    (void)snprintf(shape, sizeof shape, "%u dims, %u x %u bits", n_dims, item_bits, query_bits);
+    check_distances(&code, codes, products, shape);
     free(memory);
     free(query);
     free(codes);

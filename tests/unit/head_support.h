@@ -167,10 +167,33 @@ static inline void head_want_longest(const thr_head *head, uint32_t n_longest, b
     }
 }
 
+/* Want the words whose hashes equal those of the states in as many bands as the threshold. */
+static inline void head_want_hashed(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
+                                    const float *states, size_t n_states, bool *wanted) {
+    const uint32_t n = h->shape.n_words, n_bands = h->shape.n_bands;
+    uint32_t *of_state = test_array(n_bands, sizeof *of_state);
+    uint32_t *largest = test_array(n, sizeof *largest), *sums = test_array(n, sizeof *sums);
+    for (size_t i = 0; i < n_states; i++) {
+        thr_lsh_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
+        for (uint32_t w = 0; w < n; w++) {
+            uint32_t hits = 0;
+            for (uint32_t band = 0; band < n_bands; band++)
+                hits += h->codes[(size_t)w * n_bands + band] == of_state[band];
+            largest[w] = hits > largest[w] ? hits : largest[w];
+            sums[w] += hits;
+        }
+    }
+    for (uint32_t w = 0; w < n; w++)
+        wanted[w] = wanted[w] || (o->combine == THR_HEAD_COMBINE_SUM ? sums : largest)[w] >= o->threshold;
+    free(of_state);
+    free(largest);
+    free(sums);
+}
+
 /* Which words a group of states is given: wanted[w]. */
 static inline void head_naive_candidates(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                          const float *states, size_t n_states, uint32_t k, bool *wanted) {
-    const uint32_t n = h->shape.n_words, n_bands = h->shape.n_bands;
+    const uint32_t n = h->shape.n_words;
     uint32_t n_wanted = 0;
     for (uint32_t i = 0; i < n; i++)
         wanted[i] = o->screen == THR_HEAD_SCREEN_FULL;
@@ -178,25 +201,8 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         wanted[o->always[i]] = true;
     for (uint32_t i = 0; i < o->n_frequent; i++)
         wanted[h->shape.order ? h->order[i] : i] = true;
-    if (o->screen == THR_HEAD_SCREEN_WTA) {
-        uint32_t *of_state = test_array(n_bands, sizeof *of_state);
-        uint32_t *largest = test_array(n, sizeof *largest), *sums = test_array(n, sizeof *sums);
-        for (size_t i = 0; i < n_states; i++) {
-            thr_lsh_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
-            for (uint32_t w = 0; w < n; w++) {
-                uint32_t hits = 0;
-                for (uint32_t band = 0; band < n_bands; band++)
-                    hits += h->codes[(size_t)w * n_bands + band] == of_state[band];
-                largest[w] = hits > largest[w] ? hits : largest[w];
-                sums[w] += hits;
-            }
-        }
-        for (uint32_t w = 0; w < n; w++)
-            wanted[w] = wanted[w] || (o->combine == THR_HEAD_COMBINE_SUM ? sums : largest)[w] >= o->threshold;
-        free(of_state);
-        free(largest);
-        free(sums);
-    }
+    if (o->screen == THR_HEAD_SCREEN_WTA)
+        head_want_hashed(head, h, o, states, n_states, wanted);
     if (o->screen == THR_HEAD_SCREEN_ALIGN) /* the first list is the group's */
         for (uint64_t i = o->lists->starts[0]; i < o->lists->starts[1]; i++)
             wanted[o->lists->words[i]] = true;

@@ -44,6 +44,30 @@ static void search(thr_index *index, const float *queries, const thr_search_opti
     expect_ok(thr_index_search(index, &matrix, K, options, out->ids, out->scores, &error));
 }
 
+/* Exact, with all items as survivors, and with recall 1: the same answers, and the same items within a radius. */
+static void expect_same_answers(thr_index *a, thr_index *b, const float *queries, answer *with, answer *without) {
+    thr_search_options options;
+    for (int way = 0; way < 3; way++) {
+        thr_search_options_init(&options);
+        options.exact = way == 0;
+        options.n_survivors = options.n_candidates = way == 1 ? 3000 : 0;
+        options.recall = way == 2 ? 1 : options.recall;
+        search(a, queries, &options, with);
+        search(b, queries, &options, without);
+        assert_memory_equal(with, without, sizeof *with);
+    }
+    thr_radius_result *x = NULL, *y = NULL;
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    thr_search_options_init(&options);
+    options.recall = 1;
+    expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &options, &x, &error));
+    expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &options, &y, &error));
+    assert_memory_equal(x->offsets, y->offsets, (QUERIES + 1) * sizeof *x->offsets);
+    assert_memory_equal(x->scores, y->scores, (size_t)x->offsets[QUERIES] * sizeof *x->scores);
+    thr_radius_result_free(x);
+    thr_radius_result_free(y);
+}
+
 static void whole_searches_answer_as_without_cells(void **state) {
     static const struct {
         thr_metric metric;
@@ -60,28 +84,9 @@ static void whole_searches_answer_as_without_cells(void **state) {
         options.lead_bits = kinds[i].lead;
         options.segment_rows = i % 2 == 0 ? 0 : 1024;
         thr_index *a = build(*state, DIR_A, rows, 3000, options, 40), *b = build(*state, DIR_B, rows, 3000, options, 1);
-        thr_search_options search_options;
         assert_true(thr_index_get_cells(a).n_cells >= 20 && thr_index_get_cells(b).n_cells == 0);
         assert_true(thr_index_get_cells(a).n_items == 3000);
-        for (int way = 0; way < 3; way++) {
-            thr_search_options_init(&search_options);
-            search_options.exact = way == 0;
-            search_options.n_survivors = search_options.n_candidates = way == 1 ? 3000 : 0;
-            search_options.recall = way == 2 ? 1 : search_options.recall;
-            search(a, queries, &search_options, with);
-            search(b, queries, &search_options, without);
-            assert_memory_equal(with, without, sizeof *with);
-        }
-        thr_radius_result *x = NULL, *y = NULL;
-        const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-        thr_search_options_init(&search_options);
-        search_options.recall = 1;
-        expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &search_options, &x, &error));
-        expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &search_options, &y, &error));
-        assert_memory_equal(x->offsets, y->offsets, (QUERIES + 1) * sizeof *x->offsets);
-        assert_memory_equal(x->scores, y->scores, (size_t)x->offsets[QUERIES] * sizeof *x->scores);
-        thr_radius_result_free(x);
-        thr_radius_result_free(y);
+        expect_same_answers(a, b, queries, with, without);
         for (uint64_t id = 0; id < 3000; id += 131) {
             float vector[DIMS], other[DIMS];
             expect_ok(thr_index_vector(a, id, vector, &error));

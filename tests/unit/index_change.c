@@ -170,6 +170,37 @@ static thr_status add(thr_context *context, model *m, uint64_t n, uint64_t first
 
 /* ------------------------------------------------------------------------------------------------ what works */
 
+/* Add, remove, replace and compact items of an index of at least 450, and of the model. */
+static void change_items(thr_context *context, model *m) {
+    uint64_t gone[150];
+    thr_index_change change;
+    expect_ok(add(context, m, 100, THR_NO_ID, false, 2));
+    expect_directory(context, m);
+    expect_ok(add(context, m, 70, 50000, false, 3));
+    expect_ok(add(context, m, 1, THR_NO_ID, false, 4));
+    expect_directory(context, m);
+    for (size_t i = 0; i < 150; i++)
+        gone[i] = m->ids[3 * i % m->n];
+    expect_ok(thr_index_remove(context, DIR_A, gone, 150, &change, &error));
+    size_t removed = 0;
+    for (size_t i = 0; i < 150; i++)
+        removed += model_remove(m, gone[i]);
+    assert_int_equal(change.n_removed, removed);
+    assert_int_equal(change.n_items, m->n);
+    expect_directory(context, m);
+    expect_ok(add(context, m, 90, 50020, true, 5)); /* 50 replaced or added again, 40 new */
+    expect_directory(context, m);
+    expect_ok(thr_index_compact(context, DIR_A, &change, &error));
+    expect_directory(context, m);
+    assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
+    assert_int_equal(count_files(DIR_A, ".bits", NULL), 0);
+    const uint64_t commits = change.n_commits;
+    expect_ok(thr_index_compact(context, DIR_A, &change, &error)); /* nothing to gain */
+    assert_int_equal(change.n_commits, commits);
+    expect_ok(add(context, m, 5, THR_NO_ID, false, 6));
+    expect_directory(context, m);
+}
+
 static void items_come_and_go(void **state) {
     static const struct {
         thr_metric metric;
@@ -184,9 +215,8 @@ static void items_come_and_go(void **state) {
     model *m = malloc(sizeof *m);
     assert_non_null(m);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        uint64_t ids[700], gone[150];
+        uint64_t ids[700];
         thr_index_build_options options = build_options(shapes[s].metric, shapes[s].keep, shapes[s].bits);
-        thr_index_change change;
         options.lead_bits = shapes[s].lead;
         options.cells = shapes[s].cells;
         options.segment_rows = 256;
@@ -195,31 +225,7 @@ static void items_come_and_go(void **state) {
         options.ids = shapes[s].ids ? ids : NULL;
         options.n_ids = shapes[s].ids ? 700 : 0;
         make(*state, m, &options, 700);
-        expect_ok(add(*state, m, 100, THR_NO_ID, false, 2));
-        expect_directory(*state, m);
-        expect_ok(add(*state, m, 70, 50000, false, 3));
-        expect_ok(add(*state, m, 1, THR_NO_ID, false, 4));
-        expect_directory(*state, m);
-        for (size_t i = 0; i < 150; i++)
-            gone[i] = m->ids[3 * i % m->n];
-        expect_ok(thr_index_remove(*state, DIR_A, gone, 150, &change, &error));
-        size_t removed = 0;
-        for (size_t i = 0; i < 150; i++)
-            removed += model_remove(m, gone[i]);
-        assert_int_equal(change.n_removed, removed);
-        assert_int_equal(change.n_items, m->n);
-        expect_directory(*state, m);
-        expect_ok(add(*state, m, 90, 50020, true, 5)); /* 50 replaced or added again, 40 new */
-        expect_directory(*state, m);
-        expect_ok(thr_index_compact(*state, DIR_A, &change, &error));
-        expect_directory(*state, m);
-        assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
-        assert_int_equal(count_files(DIR_A, ".bits", NULL), 0);
-        const uint64_t commits = change.n_commits;
-        expect_ok(thr_index_compact(*state, DIR_A, &change, &error)); /* nothing to gain */
-        assert_int_equal(change.n_commits, commits);
-        expect_ok(add(*state, m, 5, THR_NO_ID, false, 6));
-        expect_directory(*state, m);
+        change_items(*state, m);
     }
     free(m);
 }
@@ -322,22 +328,28 @@ static void compacting_does_not_grow_files(void **state) {
     free(m);
 }
 
-static void names_come_and_go(void **state) {
-    enum { N = 80 };
-    float *rows = random_rows(N, DIMS, 1);
+/* An index of items named n0, n1, ... */
+enum { N_NAMED = 80 };
+static void build_named(thr_context *context, const float *rows) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    char text[N_NAMED * 8] = "";
+    test_remove_directory(DIR_A);
+    for (int i = 0; i < N_NAMED; i++)
+        (void)snprintf(text + strlen(text), 8, "n%d\n", i);
+    test_write_text(NAMES_A, text);
+    options.ids_path = NAMES_A;
+    expect_ok(build_rows(context, DIR_A, rows, N_NAMED, DIMS, &options, &error));
+}
+
+static void names_come_and_go(void **state) {
+    enum { N = N_NAMED };
+    float *rows = random_rows(N, DIMS, 1);
     thr_index_add_options how;
     thr_index_change change;
     thr_index *index = NULL;
     const char *names[256];
     uint64_t ids[3];
-    test_remove_directory(DIR_A);
-    char text[N * 8] = "";
-    for (int i = 0; i < N; i++)
-        (void)snprintf(text + strlen(text), 8, "n%d\n", i);
-    test_write_text(NAMES_A, text);
-    options.ids_path = NAMES_A;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    build_named(*state, rows);
     thr_index_add_options_init(&how);
     expect_status(add_rows(*state, rows, 1, &how, &change), THR_EINVAL);
     assert_string_equal(error.text, "index-change: its items have names: give a name for each new one");
@@ -362,6 +374,17 @@ static void names_come_and_go(void **state) {
     assert_null(names[N]); /* between two segments */
     assert_string_equal(names[128], "a");
     thr_index_free(index);
+    free(rows);
+    (void)unlink(NAMES_A);
+}
+
+static void names_outlive_a_compaction(void **state) {
+    float *rows = random_rows(N_NAMED, DIMS, 1);
+    const uint64_t ids[] = {3, 7, 8};
+    uint64_t found;
+    thr_index_change change;
+    thr_index *index = NULL;
+    build_named(*state, rows);
     expect_ok(thr_index_remove(*state, DIR_A, ids, 1, &change, &error));
     expect_ok(thr_index_compact(*state, DIR_A, &change, &error));
     expect_ok(thr_index_open(*state, DIR_A, &index, &error));
@@ -369,7 +392,7 @@ static void names_come_and_go(void **state) {
     assert_string_equal(thr_index_name(index, ids[1]), "n7");
     assert_string_equal(thr_index_name(index, ids[2]), "n8");
     assert_null(thr_index_name(index, ids[0]));
-    expect_status(thr_index_find(index, "a", &ids[0], &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "n3", &found, &error), THR_ENOTFOUND);
     thr_index_free(index);
     free(rows);
     (void)unlink(NAMES_A);
@@ -525,41 +548,49 @@ static void two_writers_do_not_meet(void **state) {
 }
 
 /* A child is killed at a random time of a loop of changes; what it acknowledged through a pipe must be there. */
+enum { STEP = 8 }; /* items that a commit of run_killed adds */
+
+/* Add STEP items and remove one, again and again, in a process that is killed after a while. Returns its commits. */
+static uint64_t run_killed(thr_context *context, model *m, uint64_t *rng) {
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (uint64_t i = 0;; i++) {
+            const uint64_t first = 1000 + i * STEP, gone = i;
+            if (add(context, m, STEP, first, false, i + 7) != THR_OK ||
+                thr_index_remove(context, DIR_A, &gone, 1, NULL, &error) != THR_OK || !model_remove(m, gone) ||
+                write(fds[1], "x", 1) != 1)
+                _exit(1);
+        }
+    }
+    (void)close(fds[1]);
+    const struct timespec pause = {0, (long)thr_rng_below(rng, 60) * 1000000};
+    (void)nanosleep(&pause, NULL);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    char acknowledged[4096];
+    ssize_t n = 0, got;
+    while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)
+        n += got;
+    (void)close(fds[0]);
+    return (uint64_t)n;
+}
+
 static void a_killed_writer_loses_nothing(void **state) {
-    enum { RUNS = 12, STEP = 8 };
+    enum { RUNS = 12 };
     model *m = malloc(sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     uint64_t rng = 5;
     assert_non_null(m);
     for (int run = 0; run < RUNS; run++) {
-        int fds[2];
         make(*state, m, &options, 300);
-        assert_int_equal(pipe(fds), 0);
-        const pid_t child = fork();
-        if (child == 0) {
-            for (uint64_t i = 0;; i++) {
-                const uint64_t first = 1000 + i * STEP, gone = i;
-                if (add(*state, m, STEP, first, false, i + 7) != THR_OK ||
-                    thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error) != THR_OK || !model_remove(m, gone) ||
-                    write(fds[1], "x", 1) != 1)
-                    _exit(1);
-            }
-        }
-        (void)close(fds[1]);
-        const struct timespec pause = {0, (long)thr_rng_below(&rng, 60) * 1000000};
-        (void)nanosleep(&pause, NULL);
-        (void)kill(child, SIGKILL);
-        (void)waitpid(child, NULL, 0);
-        char acknowledged[4096];
-        ssize_t n = 0, got;
-        while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)
-            n += got;
-        (void)close(fds[0]);
+        const uint64_t n = run_killed(*state, m, &rng);
         thr_index *index = NULL;
         uint64_t row;
         expect_ok(thr_index_open(*state, DIR_A, &index, &error));
         expect_ok(thr_index_verify(index, &error));
-        for (uint64_t i = 0; i < (uint64_t)n; i++) {
+        for (uint64_t i = 0; i < n; i++) {
             assert_false(thr_index_row(index, i, &row));
             for (uint64_t j = 0; j < STEP; j++)
                 assert_true(thr_index_row(index, 1000 + i * STEP + j, &row));
@@ -567,7 +598,7 @@ static void a_killed_writer_loses_nothing(void **state) {
         /* The one in progress is there whole, or not at all. */
         size_t half = 0;
         for (uint64_t j = 0; j < STEP; j++)
-            half += thr_index_row(index, 1000 + (uint64_t)n * STEP + j, &row);
+            half += thr_index_row(index, 1000 + n * STEP + j, &row);
         assert_true(half == 0 || half == STEP);
         thr_index_free(index);
         expect_ok(add_rows(*state, m->vectors[0], 1, NULL, NULL)); /* the next writer cleans up */
@@ -595,6 +626,7 @@ int main(void) {
         cmocka_unit_test(compacting_keeps_estimates),
         cmocka_unit_test(compacting_does_not_grow_files),
         cmocka_unit_test(names_come_and_go),
+        cmocka_unit_test(names_outlive_a_compaction),
         cmocka_unit_test(an_open_index_is_a_snapshot),
         cmocka_unit_test(filters_have_a_bit_a_row),
         cmocka_unit_test(the_policy_bounds_files_and_space),

@@ -103,7 +103,6 @@ static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims
     return index;
 }
 
-/* All forms of values, with all candidates and exactly, one query on all threads and many. */
 /* The number of each query's features that no item has. */
 static void check_unknown(thr_index *index, const asked *a, const uint32_t *n_unknown) {
     for (uint64_t q = 0; q < N_QUERIES; q++) {
@@ -129,6 +128,32 @@ static void check_alone(thr_index *index, const float *queries, uint32_t n_dims,
     }
 }
 
+/* Search with these values and this filter, exactly or by codes with all items as candidates; check the answers. */
+static void check_search(thr_context *context, thr_index *index, const thr_matrix *queries, asked *a, naive *m,
+                         const form *f, bool exact) {
+    const uint64_t n = thr_index_get_info(index).n_items;
+    uint64_t ids[N_QUERIES * K];
+    float values[N_QUERIES * K];
+    uint32_t n_unknown[N_QUERIES];
+    uint8_t certified[N_QUERIES];
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_survivors = options.n_candidates = n;
+    options.exact = exact;
+    options.features = &a->queries;
+    options.value = f->value;
+    options.n_unknown = n_unknown;
+    options.certified = certified;
+    options.filter = f->filter;
+    options.filter_bits = n;
+    expect_ok(thr_hits_set_values(thr_index_hits(index), f->multipliers, f->offsets, n, &error));
+    expect_ok(thr_index_search(index, queries, K, &options, ids, values, &error));
+    check_answer(context, m, f, ids, values);
+    check_unknown(index, a, n_unknown);
+    check_alone(index, queries->data, (uint32_t)queries->n_dims, a, options, ids);
+}
+
+/* All forms of values, with all candidates and exactly, one query on all threads and many. */
 static void check_index(thr_context *context, thr_index *index, uint32_t n_dims, uint64_t seed) {
     const uint64_t n = thr_index_get_info(index).n_items;
     const bool kept = thr_index_get_info(index).keep != THR_DTYPE_NONE;
@@ -146,27 +171,8 @@ static void check_index(thr_context *context, thr_index *index, uint32_t n_dims,
                           {THR_HITS_VALUE_SUM, NULL, offsets, few},
                           {THR_HITS_VALUE_SIGMOID, multipliers, offsets, NULL}};
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
-        for (int exact = 0; exact <= kept; exact++) {
-            uint64_t ids[N_QUERIES * K];
-            float values[N_QUERIES * K];
-            uint32_t n_unknown[N_QUERIES];
-            uint8_t certified[N_QUERIES];
-            thr_search_options options;
-            thr_search_options_init(&options);
-            options.n_survivors = options.n_candidates = n;
-            options.exact = exact != 0;
-            options.features = &a.queries;
-            options.value = forms[f].value;
-            options.n_unknown = n_unknown;
-            options.certified = certified;
-            options.filter = forms[f].filter;
-            options.filter_bits = n;
-            expect_ok(thr_hits_set_values(thr_index_hits(index), forms[f].multipliers, forms[f].offsets, n, &error));
-            expect_ok(thr_index_search(index, &matrix, K, &options, ids, values, &error));
-            check_answer(context, &m, &forms[f], ids, values);
-            check_unknown(index, &a, n_unknown);
-            check_alone(index, queries, n_dims, &a, options, ids);
-        }
+        for (int exact = 0; exact <= kept; exact++)
+            check_search(context, index, &matrix, &a, &m, &forms[f], exact != 0);
     expect_ok(thr_hits_set_values(thr_index_hits(index), NULL, NULL, n, &error));
     free_naive(&m);
     free(queries);

@@ -320,23 +320,35 @@ static void features_that_do_not_fit_are_refused(void **state) {
         options.n_values = cases[i].n_values;
         expect_status(add_options(context, &options), cases[i].status);
     }
+    expect_as_fresh(context, false, 9);
+}
+
+static void tables_that_do_not_fit_are_refused(void **state) {
+    thr_context *context = *state;
+    uint64_t rng = 5, good[] = {0, 1, 2};
+    uint32_t numbers[] = {1, 2};
+    const uint64_t others[] = {700, 702};
+    const thr_item_features two = {good, numbers, 2};
+    thr_index_add_options options;
+    memset(items, 0, sizeof items);
+    for (uint64_t id = 0; id < 100; id++)
+        draw(id, &rng, N_FEATURES);
+    build(context, DIR_A, false);
     thr_index_add_options_init(&options);
     options.features_path = TABLE;
     test_write_text(TABLE, "700\t1 2\n701\tred\n");
     expect_status(add_options(context, &options), THR_EFORMAT);
     test_write_text(TABLE, "700\t1 2\n5\t1\n");
     expect_status(add_options(context, &options), THR_EDUPLICATE);
-    const uint64_t others[] = {700, 702};
     options.ids = others;
     options.n_ids = 2;
     test_write_text(TABLE, "700\t1 2\n701\t1\n");
     expect_status(add_options(context, &options), THR_EMISMATCH);
-    options.features = &cases[0].items;
+    options.features = &two;
     expect_status(add_options(context, &options), THR_EINVAL); /* both */
     expect_as_fresh(context, false, 9);
     build(context, DIR_A, true);
     thr_index_add_options_init(&options);
-    const thr_item_features two = {good, numbers, 2};
     options.features = &two;
     test_write_text("index-hits-change.txt", "a\nb\n");
     options.ids_path = "index-hits-change.txt";
@@ -371,6 +383,7 @@ int main(void) {
         cmocka_unit_test(answers_are_those_of_a_fresh_index),
         cmocka_unit_test(words_and_names_come_and_go),
         cmocka_unit_test(features_that_do_not_fit_are_refused),
+        cmocka_unit_test(tables_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

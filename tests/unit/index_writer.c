@@ -210,6 +210,21 @@ static void expect_refreshed(const model *m, thr_index **index, uint64_t seed) {
     expect_model(m, *index, seed);
 }
 
+/* 500 items, unless empty, which the model holds, too. */
+static void begin_sequence(thr_context *context, model *m, thr_dtype keep, bool empty, uint64_t seed) {
+    if (empty) {
+        create(context, m->metric, keep, false);
+        return;
+    }
+    const thr_index_build_options options = build_options(m->metric, keep, 3);
+    float *rows = random_rows(500, DIMS, seed);
+    test_remove_directory(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, 500, DIMS, &options, &error));
+    for (uint64_t i = 0; i < 500; i++)
+        model_put(m, i, rows + i * DIMS);
+    free(rows);
+}
+
 static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep, bool empty, uint64_t seed) {
     enum { STEPS = 150 };
     model *m = calloc(1, sizeof *m);
@@ -220,17 +235,7 @@ static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep
     m->rounding = keep == THR_DTYPE_F32 ? 1e-4 : keep == THR_DTYPE_F16 ? 0.02 : 0.2;
     print_message("metric %d, keep %d, %s: seed %llu\n", (int)metric, (int)keep, empty ? "empty" : "built",
                   (unsigned long long)seed);
-    if (empty) {
-        create(context, metric, keep, false);
-    } else {
-        const thr_index_build_options options = build_options(metric, keep, 3);
-        float *rows = random_rows(500, DIMS, seed);
-        test_remove_directory(DIR_A);
-        expect_ok(build_rows(context, DIR_A, rows, 500, DIMS, &options, &error));
-        for (uint64_t i = 0; i < 500; i++)
-            model_put(m, i, rows + i * DIMS);
-        free(rows);
-    }
+    begin_sequence(context, m, keep, empty, seed);
     expect_ok(thr_index_open(context, DIR_A, &reader, &error));
     thr_index_writer *writer = open_writer(context, JOURNAL);
     for (int step = 0; step < STEPS; step++) {

@@ -331,6 +331,28 @@ static void read_for(thr_context *context, uint64_t ms) {
     thr_index_free(index);
 }
 
+/* Write in a process that is killed after a while; add the operations that it acknowledged to done, by thread. */
+static void write_and_kill(thr_context *context, uint64_t *seed, uint64_t done[THREADS]) {
+    char acknowledged[4096];
+    ssize_t got;
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        write_until_killed(context, fds[1]);
+        _exit(1);
+    }
+    (void)close(fds[1]);
+    read_for(context, thr_rng_below(seed, 120));
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)
+        for (ssize_t i = 0; i < got; i++)
+            done[(uint8_t)acknowledged[i]]++;
+    (void)close(fds[0]);
+}
+
 /* Of each thread all acknowledged operations are there, and of the one in progress all or nothing. */
 static void a_writer_killed_at_any_time_loses_nothing(void **state) {
     const uint64_t runs = getenv("THR_TEST_ROUNDS") != NULL ? rounds() : KILL_RUNS;
@@ -340,26 +362,9 @@ static void a_writer_killed_at_any_time_loses_nothing(void **state) {
     make(*state);
     for (uint64_t run = 0; run < runs; run++) {
         uint64_t done[THREADS] = {0};
-        char acknowledged[4096];
-        ssize_t got;
-        int fds[2];
-        start_again();
-        assert_int_equal(pipe(fds), 0);
-        const pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            write_until_killed(*state, fds[1]);
-            _exit(1);
-        }
-        (void)close(fds[1]);
-        read_for(*state, thr_rng_below(&seed, 120));
-        (void)kill(child, SIGKILL);
-        (void)waitpid(child, NULL, 0);
-        while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)
-            for (ssize_t i = 0; i < got; i++)
-                done[(uint8_t)acknowledged[i]]++;
-        (void)close(fds[0]);
         thr_index *index = NULL;
+        start_again();
+        write_and_kill(*state, &seed, done);
         expect_ok(thr_index_open(*state, DIR_A, &index, &error));
         expect_ok(thr_index_verify(index, &error));
         for (uint64_t i = 0; i < THREADS; i++) {

@@ -197,8 +197,11 @@ static void wrong_inputs_are_refused(void **state) {
         gguf_put(b, i == 0 ? 0 : 1, i == 0 ? 0 : 8);
     }
     refused(*state, b, THR_EFORMAT, "arrays in the metadata are nested too deeply");
+    free(b);
+}
 
-    /* Counts and lengths that no file can have. */
+static void counts_that_no_file_can_have_are_refused(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
     gguf_begin(b, 3, UINT64_MAX, 0);
     refused(*state, b, THR_ECORRUPT, "the file ends within the descriptions of tensors");
     gguf_begin(b, 3, 0, UINT64_MAX);
@@ -320,10 +323,15 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_are_found_where_they_lie), cmocka_unit_test(types_have_names),
-        cmocka_unit_test(six_bits_are_put_together),        cmocka_unit_test(a_cut_file_is_refused),
-        cmocka_unit_test(wrong_inputs_are_refused),         cmocka_unit_test(tensors_that_cannot_be_are_refused),
-        cmocka_unit_test(memory_may_end_anywhere),          cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
+        cmocka_unit_test(tensors_are_found_where_they_lie),
+        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(six_bits_are_put_together),
+        cmocka_unit_test(a_cut_file_is_refused),
+        cmocka_unit_test(wrong_inputs_are_refused),
+        cmocka_unit_test(counts_that_no_file_can_have_are_refused),
+        cmocka_unit_test(tensors_that_cannot_be_are_refused),
+        cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

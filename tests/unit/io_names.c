@@ -157,6 +157,21 @@ static void restore_stdin(int before) {
     (void)close(before);
 }
 
+/* Write a file's bytes slowly, in pieces. Returns the process that does so. */
+static pid_t write_slowly(const bytes *file, int to) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child != 0)
+        return child;
+    for (size_t i = 0; i < file->size; i += 100) {
+        size_t n = file->size - i < 100 ? file->size - i : 100;
+        if (write(to, file->data + i, n) != (ssize_t)n)
+            _exit(1);
+        (void)poll(NULL, 0, 2); /* milliseconds */
+    }
+    _exit(0);
+}
+
 static void standard_input_is_read_in_order(void **state) {
     (void)state;
     bytes file = {0};
@@ -166,17 +181,7 @@ static void standard_input_is_read_in_order(void **state) {
         assert_int_equal(pipe(ends), 0);
         if (nonblocking)
             assert_int_not_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), -1);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) { /* slowly, in pieces */
-            for (size_t i = 0; i < file.size; i += 100) {
-                size_t n = file.size - i < 100 ? file.size - i : 100;
-                if (write(ends[1], file.data + i, n) != (ssize_t)n)
-                    _exit(1);
-                (void)poll(NULL, 0, 2); /* milliseconds */
-            }
-            _exit(0);
-        }
+        const pid_t child = write_slowly(&file, ends[1]);
         (void)close(ends[1]);
         int before = replace_stdin(ends[0]);
         thr_reader *reader = NULL;

@@ -281,41 +281,51 @@ static void a_packed_table_is_read_through_and_damage_found(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ against a model */
 
+/* One line, from *at on, as "[field][field]". False where a quoted field does not end; *nul: it holds a NUL. */
+static bool model_line(const char *text, size_t size, bool csv, size_t *at, bytes *out, bool *nul) {
+    bool within = false, start = true;
+    size_t i = *at;
+    *nul = false;
+    put_text(out, "[");
+    for (;; i++) {
+        char c = i < size ? text[i] : '\n';
+        if (i == size && within)
+            return false;
+        if (within && c == '"' && i + 1 < size && text[i + 1] == '"')
+            i++;
+        else if (within && c == '"') {
+            within = false;
+            continue;
+        } else if (!within && c == '\n') {
+            break;
+        } else if (!within && c == (csv ? ',' : '\t')) {
+            put_text(out, "][");
+            start = true;
+            continue;
+        } else if (csv && start && c == '"') {
+            within = true;
+            start = false;
+            continue;
+        } else if (!within && c == '\r' && i + 1 < size && text[i + 1] == '\n') {
+            continue;
+        }
+        *nul = *nul || c == '\0';
+        start = false;
+        put(out, &c, 1);
+    }
+    put_text(out, "]\n");
+    *at = i + 1;
+    return true;
+}
+
 /* The same text byte by byte, shown as show_table does; false when it ends within quotes. */
 static bool model(const char *text, size_t size, bool csv, bytes *out) {
     size_t refused = 0, i = 0, mark;
     while (i < size) {
-        bool within = false, nul = false, start = true;
+        bool nul;
         mark = out->size;
-        put_text(out, "[");
-        for (;; i++) {
-            char c = i < size ? text[i] : '\n';
-            if (i == size && within)
-                return false;
-            if (within && c == '"' && i + 1 < size && text[i + 1] == '"')
-                i++;
-            else if (within && c == '"') {
-                within = false;
-                continue;
-            } else if (!within && c == '\n') {
-                break;
-            } else if (!within && c == (csv ? ',' : '\t')) {
-                put_text(out, "][");
-                start = true;
-                continue;
-            } else if (csv && start && c == '"') {
-                within = true;
-                start = false;
-                continue;
-            } else if (!within && c == '\r' && i + 1 < size && text[i + 1] == '\n') {
-                continue;
-            }
-            nul = nul || c == '\0';
-            start = false;
-            put(out, &c, 1);
-        }
-        i++;
-        put_text(out, "]\n");
+        if (!model_line(text, size, csv, &i, out, &nul))
+            return false;
         if (nul) {
             out->size = mark;
             refused++;

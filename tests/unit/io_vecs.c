@@ -51,9 +51,20 @@ static void views_step_over_the_dimension_without_copying(void **state) {
 }
 
 /* Many rows, so that the buffer is filled several times and seeks leave it. */
+enum { N_ROWS = 3000, N_DIMS = 600 }; /* dimension d of row r is r * N_DIMS + d */
+
+static void expect_rows(const thr_matrix *rows, uint64_t first) {
+    for (uint64_t r = 0; r < rows->n_rows; r++) {
+        uint32_t values[2];
+        memcpy(&values[0], (const char *)rows->data + r * rows->stride, 4);
+        memcpy(&values[1], (const char *)rows->data + r * rows->stride + (N_DIMS - 1) * 4, 4);
+        assert_int_equal(values[0], (first + r) * N_DIMS);
+        assert_int_equal(values[1], (first + r) * N_DIMS + N_DIMS - 1);
+    }
+}
+
 static void seeking_finds_every_row_in_any_order(void **state) {
     (void)state;
-    enum { N_ROWS = 3000, N_DIMS = 600 };
     bytes file = {0};
     for (uint32_t r = 0; r < N_ROWS; r++) {
         put_u32(&file, N_DIMS);
@@ -74,13 +85,7 @@ static void seeking_finds_every_row_in_any_order(void **state) {
             thr_matrix rows;
             assert_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err), &err);
             assert_true(rows.n_rows >= 1);
-            for (uint64_t r = 0; r < rows.n_rows; r++) {
-                uint32_t values[2];
-                memcpy(&values[0], (const char *)rows.data + r * rows.stride, 4);
-                memcpy(&values[1], (const char *)rows.data + r * rows.stride + (N_DIMS - 1) * 4, 4);
-                assert_int_equal(values[0], (row + r) * N_DIMS);
-                assert_int_equal(values[1], (row + r) * N_DIMS + N_DIMS - 1);
-            }
+            expect_rows(&rows, row);
             row += rows.n_rows;
         }
         row %= N_ROWS;

@@ -261,6 +261,19 @@ static void what_cannot_be_judged_is_refused(void **state) {
     s.labels[7] = (double)INFINITY;
     assert_error(thr_pair_accuracy(&judged, &pairs, &err), THR_ERANGE, &err, "query 3, row 1: the label is inf");
     s.labels[7] = 0;
+}
+
+static void options_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    sample s;
+    thr_judged judged = make_sample(&s, 4);
+    thr_quality_options options;
+    thr_pair_quality pairs;
+    thr_quality quality;
+    thr_error err;
+    double ndcg;
+    thr_quality_options_init(&options, THR_CONVENTION_LETOR);
+    options.gain = THR_GAIN_LINEAR;
     s.scores[0] = (double)NAN;
     assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE, &err,
                  "query 0, row 0: the score is not a number");
@@ -294,6 +307,7 @@ int main(void) {
         cmocka_unit_test(pairs_are_those_of_a_naive_count),
         cmocka_unit_test(a_model_of_zeros_has_all_pairs_wrong_or_right),
         cmocka_unit_test(what_cannot_be_judged_is_refused),
+        cmocka_unit_test(options_that_cannot_be_are_refused),
     };
     return test_run_group(tests);
 }

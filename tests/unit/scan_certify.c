@@ -4,6 +4,7 @@
 #include "scan/margins/bounds.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,23 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
+/* Certified answers are the exact ones. Returns how many are certified. */
+static size_t count_certified(const thr_answers *found, const thr_answers *exact, size_t n_queries, const char *shape,
+                              uint64_t candidates) {
+    const uint64_t k = found->k;
+    size_t n = 0;
+    for (size_t q = 0; q < n_queries; q++) {
+        assert_in_range(found->certified[q], 0, 1);
+        n += found->certified[q];
+        assert_case(found->certified[q] == 0 ||
+                        (memcmp(found->ids + q * k, exact->ids + q * k, k * sizeof *found->ids) == 0 &&
+                         memcmp(found->scores + q * k, exact->scores + q * k, k * sizeof *found->scores) == 0),
+                    "%s: seed %llu: query %zu with %llu candidates is certified, but not exact", shape,
+                    (unsigned long long)test_seed(), q, (unsigned long long)candidates);
+    }
+    return n;
+}
+
 /* Searches with few and more rows going on; returns how many answers were certified. */
 static size_t check_answers(bench *b, const float *queries, size_t n_queries, uint64_t k, uint32_t query_bits,
                             const char *what) {
@@ -154,16 +172,18 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     thr_scan *scan = NULL;
     thr_error err;
     thr_search_options options;
+    char shape[160];
+    (void)snprintf(shape, sizeof shape, "%s: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s", what,
+                   b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits, thr_metric_name(b->shape.metric),
+                   thr_dtype_name(b->shape.keep));
     thr_search_options_init(&options);
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.exact = true;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_store_search(
-                  scan, &b->corpus.scan, &matrix, &options,
-                  &(thr_answers){.k = k, .ids = exact_rows, .scores = exact_scores, .certified = options.certified},
-                  &err),
-              &err);
+    const thr_answers exact = {.k = k, .ids = exact_rows, .scores = exact_scores},
+                      found = {.k = k, .ids = rows, .scores = scores, .certified = certified};
+    assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &exact, &err), &err);
     options.exact = false;
     options.certified = certified;
     for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
@@ -171,21 +191,8 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
         options.n_survivors = 3 * candidates;
         options.extra = candidates == 8 * k ? 0.1f : -1;
         memset(certified, 7, n_queries);
-        assert_ok(thr_store_search(
-                      scan, &b->corpus.scan, &matrix, &options,
-                      &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options.certified}, &err),
-                  &err);
-        for (size_t q = 0; q < n_queries; q++) {
-            assert_in_range(certified[q], 0, 1);
-            n += certified[q];
-            assert_case(certified[q] == 0 || (memcmp(rows + q * k, exact_rows + q * k, k * sizeof *rows) == 0 &&
-                                              memcmp(scores + q * k, exact_scores + q * k, k * sizeof *scores) == 0),
-                        "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: query %zu with "
-                        "%llu candidates is certified, but not exact",
-                        what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead,
-                        query_bits, thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), q,
-                        (unsigned long long)candidates);
-        }
+        assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &found, &err), &err);
+        n += count_certified(&found, &exact, n_queries, shape, candidates);
     }
     thr_scan_free(scan);
     free(rows);

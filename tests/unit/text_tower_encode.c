@@ -243,15 +243,23 @@ static void lines_are_read_as_rows(void **state) {
         thr_reader_free(reader);
         thr_reader_free(text);
     }
+    thr_tower_free(tower);
+    free(wanted);
+    free(t);
+}
+
+static void numbers_are_no_texts(void **state) {
+    static const float row[DIMS];
+    const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
     thr_reader *numbers = NULL, *reader = NULL;
-    const thr_matrix matrix = thr_matrix_f32(wanted, 2, DIMS);
+    thr_error err;
+    tower_make(model, 3, 2);
+    thr_tower *tower = tower_open(*state, model);
     assert_ok(thr_reader_from_matrix(*state, &matrix, &numbers, &err), &err);
     assert_error(thr_tower_reader(tower, THR_SIDE_ITEM, numbers, &reader, &err), THR_EINVAL, &err, "holds numbers");
     assert_null(reader);
     thr_reader_free(numbers);
     thr_tower_free(tower);
-    free(wanted);
-    free(t);
 }
 
 /* Reading beyond the end of its map would end the process. */
@@ -275,6 +283,7 @@ int main(void) {
         cmocka_unit_test(planes_are_the_signs_that_add_up_to_the_embedding),
         cmocka_unit_test(what_is_no_code_is_not_packed),
         cmocka_unit_test(lines_are_read_as_rows),
+        cmocka_unit_test(numbers_are_no_texts),
         cmocka_unit_test(a_model_that_was_cut_encodes_nothing), /* the last: the others' model is gone */
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);

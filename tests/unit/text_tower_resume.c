@@ -148,8 +148,13 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     /* the same trigrams, as often, in other words */
     tower_write_pairs(pairs, 1, TOWER_PAIRS);
     REFUSED((void)0, "other pairs");
+}
+
+static void another_patience_is_no_other_training(void **state) {
+    thr_tower_train_options options, changed;
+    small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    /* another patience is no other training */
+    make_checkpoint(&options);
     changed = options;
     changed.patience = 7;
     changed.resume = true;
@@ -243,6 +248,7 @@ int main(void) {
         cmocka_unit_test(the_middle_of_an_epoch_is_no_different),
         cmocka_unit_test(stopped_while_reading_nothing_is_left),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
+        cmocka_unit_test(another_patience_is_no_other_training),
         cmocka_unit_test(other_words_of_the_same_trigrams_are_other_pairs),
         cmocka_unit_test(other_pairs_to_validate_with_are_refused),
         cmocka_unit_test(the_best_model_must_still_be_there),

@@ -21,6 +21,18 @@ static thr_text_trainer *start(thr_context *context, const thr_tower_train_optio
     return trainer;
 }
 
+/* The least error of c e, for any c, as a share of x: 1 - cosine^2. The first plane must be x's sign. */
+static double error_of_planes(const float *x, const float *e, const float *before, size_t n) {
+    double product = 0, x_square = 0, e_square = 0;
+    for (size_t i = 0; i < n; i++) {
+        product += (double)x[i] * (double)e[i];
+        x_square += (double)x[i] * (double)x[i];
+        e_square += (double)e[i] * (double)e[i];
+        assert_true((before[i] > 0) == (x[i] > 0));
+    }
+    return 1 - product * product / (x_square * e_square);
+}
+
 /* The error of planes that quantise normal numbers, as a share of their square (Max 1960); a limit twice as large. */
 static void planes_are_a_quantiser_of_the_floats(void **state) {
     static const double errors[] = {0, 0.363, 0.119, 0.0374, 0.0115};
@@ -50,14 +62,7 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
                       &err);
             const thr_pass *pass = &trainer->scratch.passes[THR_SIDE_ITEM];
             const float *e = thr_pass_embedding(&trainer->model.config, THR_SIDE_ITEM, pass);
-            double product = 0, x_square = 0, e_square = 0;
-            for (size_t i = 0; i < n; i++) {
-                product += (double)x[i] * (double)e[i];
-                x_square += (double)x[i] * (double)x[i];
-                e_square += (double)e[i] * (double)e[i];
-                assert_true((pass->before[0][i] > 0) == (x[i] > 0)); /* the first plane is x's sign */
-            }
-            const double error = 1 - product * product / (x_square * e_square);
+            const double error = error_of_planes(x, e, pass->before[0], n);
             assert_case(error < 2 * errors[bits], "%u bits, %s steps: an error of %g, %g is to be had", bits,
                         shared == 1 ? "the same" : "other", error, errors[bits]);
             free(x);

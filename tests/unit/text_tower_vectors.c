@@ -269,8 +269,17 @@ static void bad_vectors_are_named(void **state) {
     small(&options, true);
     options.valid_path = "pairs.tsv";
     assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ENOTFOUND, &err, "pairs.tsv");
-    options.valid_path = NULL;
+    assert_false(test_exists(NAME("c")));
+    free(items);
+    free(queries);
+}
 
+static void sides_must_have_one_shape(void **state) {
+    thr_context *context = *state;
+    float *items = make_rows(1), *queries = make_rows(2);
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, true);
     const thr_matrix some = thr_matrix_f32(queries, N - 1, DIMS), narrow = thr_matrix_f32(queries, N, DIMS - 1),
                      all = thr_matrix_f32(items, N, DIMS);
     const struct {
@@ -363,6 +372,7 @@ int main(void) {
         cmocka_unit_test(a_reader_encodes_rows),
         cmocka_unit_test(recall_is_that_of_a_naive_search_of_the_validation_file),
         cmocka_unit_test(bad_vectors_are_named),
+        cmocka_unit_test(sides_must_have_one_shape),
         cmocka_unit_test(models_of_texts_and_of_vectors_refuse_the_others_input),
         cmocka_unit_test(every_failed_allocation_is_an_error),
     };

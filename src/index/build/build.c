@@ -13,7 +13,7 @@
 #include "index/features.h"
 #include "index/model.h"
 #include "index/build/segment_stream.h"
-#include "index/build/build_cells.h"
+#include "index/build/cells.h"
 #include "index/calibration/calibrate.h"
 #include "index/build/learn.h"
 #include "index/build/order_by_cells.h"

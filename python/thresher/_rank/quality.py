@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors
-from ._core import abi, arrays
-from ._core.checks import choice, whole
-from ._core.library import defaults, lib, read
+from .. import _errors
+from .._core import abi, arrays
+from .._core.checks import choice, whole
+from .._core.library import defaults, lib, read
 
 
 class RankQuality(NamedTuple):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/build/build_cells.h"
+#include "index/build/cells.h"
 
 #include "base/error.h"
 #include "index/build/segment_copy.h"

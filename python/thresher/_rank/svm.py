@@ -11,16 +11,16 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors
-from ._core import abi, arrays
-from ._core.checks import choice, encoded_path, whole
-from ._core.context import shared_context
-from ._core.jobs import Job, Progress, reporting
-from ._core.library import defaults, lib, read
-from ._feature_names import check_names, keep_names, names_of
-from ._quality import rank_quality
-from ._ranking import Ranking, column, features_of
-from ._train import number
+from .. import _errors
+from .._core import abi, arrays
+from .._core.checks import choice, encoded_path, whole
+from .._core.context import shared_context
+from .._core.jobs import Job, Progress, reporting
+from .._core.library import defaults, lib, read
+from .._feature_names import check_names, keep_names, names_of
+from .._train import number
+from .quality import rank_quality
+from .rows import Ranking, column, features_of
 
 _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads", "device")
 _UNCHANGED = "$UNCHANGED$"  # as in scikit-learn

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors
-from ._core import abi, arrays
-from ._core.checks import encoded_path
-from ._core.context import shared_context
-from ._core.jobs import Job, Progress
-from ._core.library import defaults, lib
+from .. import _errors
+from .._core import abi, arrays
+from .._core.checks import encoded_path
+from .._core.context import shared_context
+from .._core.jobs import Job, Progress
+from .._core.library import defaults, lib
 
 
 def features_of(x: Any) -> Any:

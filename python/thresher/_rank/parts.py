@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _errors
-from ._core import abi, arrays
-from ._core.context import shared_context
-from ._core.jobs import Progress, call_back
-from ._core.library import lib
-from ._rank import OnStep, RankSVM, row_weights
-from ._ranking import Ranking, column, features_of
+from .. import _errors
+from .._core import abi, arrays
+from .._core.context import shared_context
+from .._core.jobs import Progress, call_back
+from .._core.library import lib
+from .rows import Ranking, column, features_of
+from .svm import OnStep, RankSVM, row_weights
 
 EVALUATE, COUNT, SCALES, MATRIX = (abi.RANK_TASK[name] for name in ("evaluate", "count", "scales", "matrix"))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_cells.h - the step of a build that puts the items of its segments into cells. */
-#ifndef THR_INDEX_BUILD_BUILD_CELLS_H
-#define THR_INDEX_BUILD_BUILD_CELLS_H
+/* cells.h - the step of a build that puts the items of its segments into cells. */
+#ifndef THR_INDEX_BUILD_CELLS_H
+#define THR_INDEX_BUILD_CELLS_H
 
 #include "index/build/directory.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * calibration_queries.c - chooses the queries of a calibration: some of the items after a build, or queries that the
- * user gives.
- */
+/* queries.c - chooses the queries of a calibration: some of the items after a build, or queries that the user gives. */
 #include "index/calibration/calibrate.h"
 
 #include "base/error.h"
