@@ -229,7 +229,12 @@ THR_API thr_status thr_index_row_names(const thr_index *index, uint64_t first, s
 /* Find the row of the item with this id; false if there is none. Filters use row numbers. */
 THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
 
-/* Find the id of the item with this name. Returns THR_OK or THR_ENOTFOUND. Cost: one pass over the names. */
+/*
+ * Find the id of the item with this name. Cost: one look-up in each segment's table of names; in segments of a format
+ * before 4, a pass over the names.
+ *
+ * Returns THR_OK or THR_ENOTFOUND.
+ */
 THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
 
 /*
@@ -267,8 +272,8 @@ typedef struct thr_search_options {
      * like those of the calibration. If n_candidates, extra or n_survivors is given, recall only chooses the others.
      */
     float recall;
-    uint64_t
-        n_survivors; /* items that pass the screen and have their other planes read; 0: as many as recall requires */
+    /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */
+    uint64_t n_survivors;
     /*
      * NULL, or n_queries flags: 1 if the answer is proven to be the exact one, because the search skipped no item, or
      * because no skipped item can reach the k-th score given the largest error of any code; else 0. An uncertified
@@ -294,8 +299,8 @@ typedef struct thr_search_options {
      * -INFINITY: no limit. recall and certified are then of the items that reach the score.
      */
     const float *least_scores;
-    uint64_t
-        *n_read; /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes */
+    /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
+    uint64_t *n_read;
 } thr_search_options;
 
 /* Defaults: query bits chosen, recall 0.99, no filter. */

@@ -24,7 +24,7 @@ class Slot:
         self.names, self.size = names, size
         self.worker = ""
         self.actor: Any = None
-        self.made: Any = None  # the future of the actor, whose status says whether it is still there
+        self.made: Any = None  # the future of the actor; its status shows whether the actor exists
 
     def drop(self) -> None:
         self.actor = self.made = None

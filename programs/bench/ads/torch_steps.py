@@ -4,7 +4,7 @@
 The same model: fields pooled by weighted bags, two dense layers, IPNN's projections, a weight for what a history hits,
 LambdaRank's pairs weighed by what NDCG changes by, Adam for dense layers and FTRL-Proximal for rows and hits. It is
 checked to be the same: from the same weights it computes the loss that Thresher reports, and takes the same step.
-Several ways to write it are timed, and the fastest is what PyTorch is taken for.
+Several ways to write it are timed; the fastest is reported as PyTorch's speed.
 """
 
 from dataclasses import dataclass
@@ -219,8 +219,8 @@ def define(torch):
 def time_way(torch, tensors, log, way, rates, budget):
     """Requests a second of one way, and the share of it that making batches took.
 
-    Steps are made for `budget` seconds; what counts is the fastest run of as many steps as an epoch has, as it is for
-    Thresher the fastest epoch.
+    Steps are made for `budget` seconds. The speed is that of the fastest run of as many steps as an epoch has; Thresher's
+    is that of its fastest epoch.
     """
     trainer = define(torch)(tensors, way, rates)
     batches, n = Batches(log, way.ads == "distinct"), len(log.shown)

@@ -231,8 +231,8 @@ static void sections(void) {
     } else {
         bench_print_text(
             "Synthetic heads in half precision%s: words in topics, lengths and a bias that fall with the order "
-            "of frequency, states near words drawn by Zipf's law. What a screen finds of a trained model's words "
-            "is for its own states to say.\n\n",
+            "of frequency, states near words drawn by Zipf's law. To learn what a screen finds of a trained "
+            "model's words, measure with that model's states.\n\n",
             v->items == 100 ? "" : ", with fewer words");
         measure_drawn(b, PAPER_WORDS, 1000, false);
         measure_drawn(b, PAPER_WORDS, 500, false);

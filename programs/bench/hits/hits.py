@@ -49,7 +49,7 @@ def graphblas(offsets, features, shape, by_column):
 
 
 def suitesparse_rows(offsets, features, shape):
-    """Rows want a vector that has a value everywhere: with a sparse one they are turned round for every product."""
+    """By rows, with a dense vector: SuiteSparse transposes the matrix for every product with a sparse one."""
     gb, matrix, name = graphblas(offsets, features, shape, False)
 
     def multiply(where, weights):

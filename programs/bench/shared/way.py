@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to write a training in PyTorch: each is timed in a process of its own, and the fastest is what PyTorch is taken
-for. A Way is a dataclass of settings with a name() and a docstring that explains them.
+"""Ways to write a training in PyTorch: each is timed in a process of its own; the fastest is reported as PyTorch's
+speed. A Way is a dataclass of settings with a name() and a docstring that explains them.
 """
 
 import csv

@@ -4,7 +4,7 @@
 The same model: CDSSM's windows over letter trigrams, max-pooling, RBE's binary layers with the straight-through
 variant, the cosine soft-max over in-batch negatives, Adam that leaves rows of trigrams alone that a batch does not
 have. It is checked to be the same: from the weights of a model's file it computes the loss that `thresher tower eval`
-does. Several ways to write it are timed, and the fastest is what PyTorch is taken for.
+does. Several ways to write it are timed; the fastest is reported as PyTorch's speed.
 """
 
 import re
