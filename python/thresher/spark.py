@@ -22,7 +22,7 @@ import numpy as np
 
 from ._build import open_model
 from ._core import abi
-from ._spark_rank import RankSVM
+from ._rank.spark import RankSVM
 from ._spark_tasks import DataFrame, F, Spooled, T, Window, need_columns, pyarrow, run_tasks, spooled, vectors_of
 from .shards import Manifest, read, search_shard
 from .shards import open as open_collection

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _errors
-from ._core.jobs import Progress
-from ._rank import OnStep
-from ._rank import RankSVM as _RankSVM
-from ._rank_parts import COUNT, EVALUATE, Layout, Part, Request, Rows, Sizes, divide, lead, sizes_of
-from ._spark_tasks import DataFrame, F, Spooled, need_columns, run_tasks, spooled
+from .. import _errors
+from .._core.jobs import Progress
+from .._spark_tasks import DataFrame, F, Spooled, need_columns, run_tasks, spooled
+from .parts import COUNT, EVALUATE, Layout, Part, Request, Rows, Sizes, divide, lead, sizes_of
+from .svm import OnStep
+from .svm import RankSVM as _RankSVM
 
 _KEPT = 4
 """The most parts that a process keeps from task to task."""
