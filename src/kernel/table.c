@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fill the tables of all levels once, and detect which levels the CPU supports. */
 #include "kernel/kernel.h"
+#include "kernel/read_ahead.h"
 
 #include <thresher/plan.h>
 
@@ -28,10 +29,15 @@ static const struct {
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
 static thr_kernels tables[N_LEVELS];
+size_t thr_kernel_read_ahead = THR_READ_AHEAD;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The function that fills a level's table is compiled for that level, too: it must not run where the CPU lacks it. */
 static void fill(void) {
+#if THR_X86
+    if (__builtin_cpu_is("amdfam19h")) /* Zen 3 and Zen 4 */
+        thr_kernel_read_ahead = 0;
+#endif
     for (size_t l = 0; l < N_LEVELS; l++) {
         if (l > 0)
             tables[l] = tables[l - 1];

@@ -32,7 +32,7 @@ INLINE __m256i load(const uint8_t *at) {
 /* Load the first or second half of a byte row; the first requests a row ahead. */
 INLINE __m256i load_half(const uint8_t *row, const int half) {
     if (half == 0)
-        thr_kernel_read_ahead(row);
+        thr_kernel_request(thr_kernel_ahead_of(row, thr_kernel_read_ahead));
     return load(row + HALF * half);
 }
 

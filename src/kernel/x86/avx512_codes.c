@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void distance_xor(uint32_t *distanc
             uint32_t end = r + rows_a_round < part->n_rows ? r + rows_a_round : part->n_rows;
             for (; r < end; r++, blocks += (size_t)ITEMS * item_bits, query += part->bits)
                 for (uint32_t i = 0; i < item_bits; i++) {
-                    thr_kernel_read_ahead(blocks + (size_t)ITEMS * i);
+                    thr_kernel_request(thr_kernel_ahead_of(blocks, thr_kernel_read_ahead) + (size_t)ITEMS * i);
                     __m512i x = _mm512_loadu_si512(blocks + (size_t)ITEMS * i);
                     for (uint32_t j = 0; j < query_bits; j++) {
                         __m512i bits = _mm512_xor_si512(x, _mm512_set1_epi32((int)query[j]));

@@ -89,9 +89,10 @@ INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int p
     return _mm512_ternarylogic_epi64(wanted, u, _mm512_gf2p8affine_epi64_epi8(dims, of->second, 0), 0xca);
 }
 
-INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes) {
+INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes, size_t read_ahead) {
+    const uint8_t *ahead = thr_kernel_ahead_of(codes, read_ahead);
     for (int p = 0; p < planes; p++)
-        thr_kernel_read_ahead(codes + ITEMS * p);
+        thr_kernel_request(ahead + ITEMS * p);
     for (int k = 0; k < 4; k++) {
         const item_matrices of = load_matrices(codes, 16 * k, planes);
         _mm512_store_si512(bytes + 64 * k, unpack(&of, 0, planes));
@@ -162,11 +163,11 @@ INLINE void pass(const tile_output *to, const tile_rows *rows, const int8_t *dig
     query_sums a = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
     query_sums b = a, c = a, d = a;
     if (planes > 0)
-        unpack_row(bytes, codes, planes);
+        unpack_row(bytes, codes, planes, THR_READ_AHEAD);
     for (uint32_t r = 0; r < rows->n_rows; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW) {
         codes += ITEMS * planes;
         if (planes > 0 && r + 1 < rows->n_rows)
-            unpack_row(bytes + BYTES_A_ROW, codes, planes);
+            unpack_row(bytes + BYTES_A_ROW, codes, planes, THR_READ_AHEAD);
         for (int h = 0; h < 2; h++) {
             __m512i u[4];
             for (int k = 0; k < 4; k++)
@@ -216,6 +217,7 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
                           const thr_query_tile *tile, uint8_t *bytes, const int planes) {
     uint32_t item_sums[ITEMS];
     const int unpack_first = tile->bits == 8 || tile->n_queries < QUERIES;
+    const size_t read_ahead = tile->n_queries < QUERIES ? thr_kernel_read_ahead : THR_READ_AHEAD;
     for (size_t b = 0; b < n_blocks; b++)
         for (uint32_t r = 0; r < tile->n_rows; r += ROWS_A_ROUND) {
             const uint32_t left = tile->n_rows - r;
@@ -224,7 +226,8 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
                                     .n_rows = left < ROWS_A_ROUND ? left : ROWS_A_ROUND,
                                     .odd_shift = planes > 4 ? 0 : 4};
             for (uint32_t i = 0; i < rows.n_rows && unpack_first; i++)
-                unpack_row(bytes + (size_t)i * BYTES_A_ROW, rows.codes + (size_t)i * ITEMS * (size_t)planes, planes);
+                unpack_row(bytes + (size_t)i * BYTES_A_ROW, rows.codes + (size_t)i * ITEMS * (size_t)planes, planes,
+                           read_ahead);
             if (tile->bits == 8)
                 sum_items(item_sums, &rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
