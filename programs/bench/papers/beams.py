@@ -82,7 +82,7 @@ def table_4(reports, paper):
 
 
 def table_7(reports, paper):
-    """Each pair of languages by itself, of 1,000 sentences; without any the model of bench head --model."""
+    """Each pair of languages by itself; without any the model of bench head --model."""
     softmax, all_of, _ = (max(column) for column in zip(*paper["numbers"].values()))
     marks = [mark for mark in reports.tables if mark.startswith(PAIR)] or [MODEL]
     words, parts = [], {}
@@ -94,7 +94,7 @@ def table_7(reports, paper):
         parts[name] = judged if row["lost"] <= MOST_LOSS else (NOT, f"{row['lost']:.2f} of BLEU are lost")
         gains = row["head's speed-up"], row["speed-up"], row["lost"]
         words.append(f"{name} {' / '.join(f'{gain:.2f}' for gain in gains)} ({row['parameters']})")
-    return Verdict("; ".join(words), "Multi30k, 1,000 sentences" if PAIR in marks[0] else model_of(reports), parts, HEADS_ROW)
+    return Verdict("; ".join(words), "Multi30k, the test of 2016" if PAIR in marks[0] else model_of(reports), parts, HEADS_ROW)
 
 
 def table_8(reports, paper):
