@@ -41,6 +41,18 @@ refused 2 'no bench "serch": did you mean search? the benches are scan' bench se
 refused 2 'no bench "xyzzy": the benches are' bench xyzzy
 refused 2 'demo takes no arguments: x' demo x
 
+# The help of benches in Python needs no compiler, no build and no numpy: -S leaves out what is installed.
+if python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null); then
+    printf '#!/bin/sh\nexec "%s" -S "$@"\n' "$python" >bare-python
+    chmod +x bare-python
+    for bench in search promise shards live xfbq tower ads papers 'rank --accuracy' 'head --peers' 'head --model M'; do
+        # shellcheck disable=SC2086 # they are words
+        run env -i PATH="$scratch/bin" PYTHON="$scratch/bare-python" sh "$source_dir/run" bench $bench --help
+        [ "$code" -eq 0 ] || die "exit $code: ./run bench $bench --help"
+        says "^usage: ./run bench ${bench%% *}" out
+    done
+fi
+
 # Neither Debian nor its tools.
 refused 1 'please install a C compiler, cmake, ninja or make by hand' test
 fake_tool ninja </dev/null
