@@ -10,6 +10,14 @@ thr_status thr_idle_start(thr_idle *idle, thr_context *context, thr_error *err) 
     return THR_OK;
 }
 
+thr_status thr_idle_piece(thr_context *context, size_t size, void **piece, thr_error *err) {
+    thr_context **made = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, size, &made, "a search", err));
+    *made = context;
+    *piece = made;
+    return THR_OK;
+}
+
 thr_status thr_idle_take(thr_idle *idle, thr_idle_make *make, void **piece, thr_error *err) {
     thr_status status = THR_OK;
     *piece = NULL;

@@ -20,6 +20,9 @@ typedef struct thr_idle {
 
 typedef thr_status thr_idle_make(thr_context *context, void **piece, thr_error *err);
 
+/* Make a piece of size zeroed bytes that begins with its context. THR_ENOMEM. */
+thr_status thr_idle_piece(thr_context *context, size_t size, void **piece, thr_error *err);
+
 /* Initialise with zeros first. THR_ENOMEM. */
 thr_status thr_idle_start(thr_idle *idle, thr_context *context, thr_error *err);
 

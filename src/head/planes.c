@@ -76,11 +76,7 @@ static thr_status make_room(making *m, thr_error *err) {
 }
 
 static void free_workspace(const making *m) {
-    thr_release(m->context, m->mean);
-    thr_release(m->context, m->rows);
-    thr_release(m->context, m->norms);
-    thr_release(m->context, m->residuals);
-    thr_release(m->context, m->products);
+    THR_RELEASE(m->context, m->mean, m->rows, m->norms, m->residuals, m->products);
 }
 
 thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *coded, uint32_t n_planes,

@@ -28,11 +28,7 @@ void thr_head_query_options_init(thr_head_query_options *options) {
 /* ------------------------------------------------------------------------------------------------ workspaces */
 
 thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err) {
-    thr_head_workspace *workspace = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a query", err));
-    workspace->context = context;
-    *piece = workspace;
-    return THR_OK;
+    return thr_idle_piece(context, sizeof(thr_head_workspace), piece, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */

@@ -265,16 +265,8 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
                             thr_error *err) {
     rewriter w = {.context = hits->context, .hits = hits, .moves = moves, .added = added};
     const thr_status status = rewrite(&w, path, err);
-    thr_release(w.context, w.to);
-    thr_release(w.context, w.added_to);
-    thr_release(w.context, w.items);
-    thr_release(w.context, w.numbers);
-    thr_release(w.context, w.offsets);
-    thr_release(w.context, w.features);
-    thr_release(w.context, w.word_offsets);
-    thr_release(w.context, w.word_bytes);
-    thr_release(w.context, w.multipliers);
-    thr_release(w.context, w.item_offsets);
+    THR_RELEASE(w.context, w.to, w.added_to, w.items, w.numbers, w.offsets, w.features, w.word_offsets, w.word_bytes,
+                w.multipliers, w.item_offsets);
     thr_dictionary_free(w.context, &w.words);
     return status;
 }

@@ -73,7 +73,7 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
     thr_status status = THR_OK;
     char *path = NULL;
     thr_hits *hits = NULL;
-    THR_TRY_OUT(thr_index_build_dir_hits_path(dir, &path, err));
+    THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_HITS, &path, err));
     THR_TRY_OUT(write_lists(dir, options, of->fingerprint, path, err));
     THR_TRY_OUT(thr_hits_open(dir->context, path, &hits, err));
     *n_listed = hits->info.n_items;
@@ -117,9 +117,9 @@ static thr_status check_file(const thr_hits *hits, const thr_manifest *manifest,
 
 thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
-    char name[THR_INDEX_HITS_NAME_SIZE], *path = NULL;
+    char name[THR_INDEX_FILE_NAME_SIZE], *path = NULL;
     thr_error why = {.status = THR_OK};
-    thr_index_hits_name_print(m->hits.build, name);
+    thr_index_file_name_print(THR_INDEX_FILE_HITS, m->hits.build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
     const thr_status status = thr_hits_open(index->context, path, &index->hits, &why);
     thr_release(index->context, path);

@@ -60,11 +60,11 @@ static thr_status check(const thr_live *live, const thr_manifest *m, thr_error *
 
 thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_live *live,
                                thr_error *err) {
-    char name[THR_INDEX_LIVE_NAME_SIZE];
+    char name[THR_INDEX_FILE_NAME_SIZE];
     *live = (thr_live){.map.fd = -1};
     if (!manifest->live.there)
         return THR_OK;
-    thr_index_live_name_print(manifest->live.build, name);
+    thr_index_file_name_print(THR_INDEX_FILE_LIVE, manifest->live.build, name);
     THR_TRY(thr_path_join(context, dir, name, &live->path, err));
     THR_TRY(thr_map_open(live->path, &live->map, err));
     thr_map_guard(&live->map);
@@ -90,7 +90,7 @@ thr_status thr_index_live_write(const thr_build_dir *dir, const uint64_t *words,
     thr_out out = {.context = NULL};
     char *path = NULL;
     thr_status status = THR_OK;
-    THR_TRY(thr_index_build_dir_live_path(dir, &path, err));
+    THR_TRY(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_LIVE, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     THR_TRY_OUT(thr_out_write(&out, words, size, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
@@ -110,11 +110,7 @@ typedef struct joined_filter {
 } joined_filter;
 
 static thr_status make_filter(thr_context *context, void **piece, thr_error *err) {
-    joined_filter *made = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a filter", err));
-    made->context = context;
-    *piece = made;
-    return THR_OK;
+    return thr_idle_piece(context, sizeof(joined_filter), piece, err);
 }
 
 void thr_index_filter_free(void *filter) {

@@ -18,6 +18,7 @@ enum {
     CHECKSUM_LINE = 26,    /* "checksum ", 16 digits, newline */
     SEGMENT_LINE_MIN = 49, /* "segment ", a name, three numbers of minimal length */
     SEED_DIGITS = 16,
+    BUILD_DIGITS = 8,
     RECALL_SIZE = 20
 };
 
@@ -39,7 +40,7 @@ static int hex_digit(char c) {
 /* Parse the eight digits of a build, then an ending. */
 static bool build_parse(const char *name, const char *ending, uint32_t *build, const char **end) {
     *build = 0;
-    for (int i = 0; i < 8; i++, name++) {
+    for (int i = 0; i < BUILD_DIGITS; i++, name++) {
         int digit = hex_digit(*name);
         if (digit < 0)
             return false;
@@ -59,36 +60,27 @@ bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *
     return *name == '-' && build_parse(name + 1, ".seg", build, end);
 }
 
-void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]) {
-    (void)snprintf(name, THR_INDEX_MODEL_NAME_SIZE, "model-%08" PRIx32 ".safetensors", build);
+static const struct {
+    const char *prefix, *ending;
+} files[THR_INDEX_N_FILES] = {
+    [THR_INDEX_FILE_MODEL] = {"model-", ".safetensors"},
+    [THR_INDEX_FILE_HITS] = {"features-", ".hits"},
+    [THR_INDEX_FILE_LIVE] = {"live-", ".bits"},
+    [THR_INDEX_FILE_JOURNAL] = {"journal-", ".log"},
+};
+
+void thr_index_file_name_print(thr_index_file file, uint32_t build, char name[THR_INDEX_FILE_NAME_SIZE]) {
+    (void)snprintf(name, THR_INDEX_FILE_NAME_SIZE, "%s%08" PRIx32 "%s", files[file].prefix, build, files[file].ending);
 }
 
-bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end) {
-    return strncmp(name, "model-", 6) == 0 && build_parse(name + 6, ".safetensors", build, end);
-}
-
-void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]) {
-    (void)snprintf(name, THR_INDEX_HITS_NAME_SIZE, "features-%08" PRIx32 ".hits", build);
-}
-
-bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end) {
-    return strncmp(name, "features-", 9) == 0 && build_parse(name + 9, ".hits", build, end);
-}
-
-void thr_index_live_name_print(uint32_t build, char name[THR_INDEX_LIVE_NAME_SIZE]) {
-    (void)snprintf(name, THR_INDEX_LIVE_NAME_SIZE, "live-%08" PRIx32 ".bits", build);
-}
-
-bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **end) {
-    return strncmp(name, "live-", 5) == 0 && build_parse(name + 5, ".bits", build, end);
-}
-
-void thr_index_journal_name_print(uint32_t build, char name[THR_INDEX_JOURNAL_NAME_SIZE]) {
-    (void)snprintf(name, THR_INDEX_JOURNAL_NAME_SIZE, "journal-%08" PRIx32 ".log", build);
-}
-
-bool thr_index_journal_name_parse(const char *name, uint32_t *build, const char **end) {
-    return strncmp(name, "journal-", 8) == 0 && build_parse(name + 8, ".log", build, end);
+bool thr_index_file_name_parse(const char *name, thr_index_file *file, uint32_t *build, const char **end) {
+    for (size_t i = 0; i < THR_INDEX_N_FILES; i++) {
+        const size_t length = strlen(files[i].prefix);
+        *file = (thr_index_file)i;
+        if (strncmp(name, files[i].prefix, length) == 0)
+            return build_parse(name + length, files[i].ending, build, end);
+    }
+    return false;
 }
 
 /* C's hex floats are printed and parsed here, because printf and strtof follow the locale's decimal point. */
@@ -270,20 +262,27 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
     return THR_OK;
 }
 
+/* The name of a file; its build. */
+static bool take_file_name(parser *p, thr_index_file file, uint32_t *build) {
+    char name[THR_INDEX_FILE_NAME_SIZE] = {0};
+    const size_t length = strlen(files[file].prefix) + BUILD_DIGITS + strlen(files[file].ending);
+    thr_index_file found;
+    const char *end;
+    if ((size_t)(p->end - p->next) <= length)
+        return false;
+    memcpy(name, p->next, length);
+    p->next += length;
+    return thr_index_file_name_parse(name, &found, build, &end) && found == file;
+}
+
 /* "model FILE BYTES CHECKSUM FINGERPRINT", then the kind of the items' vectors; most indexes have no such line. */
 static thr_status model_line(parser *p, thr_manifest_model *model) {
     static const char expected[] =
         "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes', 'vectors' or 'dual'";
-    char name[THR_INDEX_MODEL_NAME_SIZE] = {0};
-    const char *end;
     if (!take(p, "model "))
         return THR_OK;
     p->line++;
-    if (p->end - p->next < THR_INDEX_MODEL_NAME_SIZE)
-        return wrong(p, expected);
-    memcpy(name, p->next, THR_INDEX_MODEL_NAME_SIZE - 1);
-    p->next += THR_INDEX_MODEL_NAME_SIZE - 1;
-    if (!thr_index_model_name_parse(name, &model->build, &end) || !take(p, " ") ||
+    if (!take_file_name(p, THR_INDEX_FILE_MODEL, &model->build) || !take(p, " ") ||
         !take_number(p, &model->file_bytes) || !take(p, " ") || !take_hex(p, 16, &model->checksum) || !take(p, " ") ||
         !take_hex(p, 16, &model->fingerprint))
         return wrong(p, expected);
@@ -298,16 +297,10 @@ static thr_status model_line(parser *p, thr_manifest_model *model) {
 /* "features FILE BYTES CHECKSUM", the posting lists; most indexes have no such line. */
 static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
     static const char expected[] = "'features', a file name, its bytes and its checksum";
-    char name[THR_INDEX_HITS_NAME_SIZE] = {0};
-    const char *end;
     if (!take(p, "features "))
         return THR_OK;
     p->line++;
-    if (p->end - p->next < THR_INDEX_HITS_NAME_SIZE)
-        return wrong(p, expected);
-    memcpy(name, p->next, THR_INDEX_HITS_NAME_SIZE - 1);
-    p->next += THR_INDEX_HITS_NAME_SIZE - 1;
-    if (!thr_index_hits_name_parse(name, &hits->build, &end) || !take(p, " ") || !take_number(p, &hits->file_bytes) ||
+    if (!take_file_name(p, THR_INDEX_FILE_HITS, &hits->build) || !take(p, " ") || !take_number(p, &hits->file_bytes) ||
         !take(p, " ") || !take_hex(p, 16, &hits->header_checksum) || !take(p, "\n"))
         return wrong(p, expected);
     hits->there = true;
@@ -320,8 +313,6 @@ static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
  */
 static thr_status change_lines(parser *p, thr_manifest *m) {
     static const char expected[] = "'live', a file name and its checksum";
-    char name[THR_INDEX_LIVE_NAME_SIZE] = {0};
-    const char *end;
     const uint64_t least = m->version > 3 ? 0 : 1; /* an index that was created empty may have neither */
     THR_TRY(number_line(p, "commits", least, UINT64_MAX - 1, &m->n_commits));
     THR_TRY(number_line(p, "next", least, THR_NO_ID, &m->next_id));
@@ -333,11 +324,7 @@ static thr_status change_lines(parser *p, thr_manifest *m) {
     if (!take(p, "live "))
         return THR_OK;
     p->line++;
-    if (p->end - p->next < THR_INDEX_LIVE_NAME_SIZE)
-        return wrong(p, expected);
-    memcpy(name, p->next, THR_INDEX_LIVE_NAME_SIZE - 1);
-    p->next += THR_INDEX_LIVE_NAME_SIZE - 1;
-    if (!thr_index_live_name_parse(name, &m->live.build, &end) || !take(p, " ") ||
+    if (!take_file_name(p, THR_INDEX_FILE_LIVE, &m->live.build) || !take(p, " ") ||
         !take_hex(p, 16, &m->live.checksum) || !take(p, "\n"))
         return wrong(p, expected);
     m->live.there = true;
@@ -346,16 +333,10 @@ static thr_status change_lines(parser *p, thr_manifest *m) {
 
 /* "journal FILE", in an index that a writer holds items of. */
 static thr_status journal_line(parser *p, thr_manifest_journal *journal) {
-    char name[THR_INDEX_JOURNAL_NAME_SIZE] = {0};
-    const char *end;
     if (!take(p, "journal "))
         return THR_OK;
     p->line++;
-    if (p->end - p->next < THR_INDEX_JOURNAL_NAME_SIZE)
-        return wrong(p, "'journal' and a file name");
-    memcpy(name, p->next, THR_INDEX_JOURNAL_NAME_SIZE - 1);
-    p->next += THR_INDEX_JOURNAL_NAME_SIZE - 1;
-    if (!thr_index_journal_name_parse(name, &journal->build, &end) || !take(p, "\n"))
+    if (!take_file_name(p, THR_INDEX_FILE_JOURNAL, &journal->build) || !take(p, "\n"))
         return wrong(p, "'journal' and a file name");
     journal->there = true;
     return THR_OK;
@@ -608,8 +589,8 @@ static void add_version_2(printer *out, const thr_manifest *m) {
 }
 
 static void add_model(printer *out, const thr_manifest_model *model) {
-    char name[THR_INDEX_MODEL_NAME_SIZE];
-    thr_index_model_name_print(model->build, name);
+    char name[THR_INDEX_FILE_NAME_SIZE];
+    thr_index_file_name_print(THR_INDEX_FILE_MODEL, model->build, name);
     add(out, "model %s %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %s\n", name, model->file_bytes, model->checksum,
         model->fingerprint,
         model->codes  ? "codes"
@@ -620,8 +601,8 @@ static void add_model(printer *out, const thr_manifest_model *model) {
 }
 
 static void add_hits(printer *out, const thr_manifest_hits *hits) {
-    char name[THR_INDEX_HITS_NAME_SIZE];
-    thr_index_hits_name_print(hits->build, name);
+    char name[THR_INDEX_FILE_NAME_SIZE];
+    thr_index_file_name_print(THR_INDEX_FILE_HITS, hits->build, name);
     add(out, "features %s %" PRIu64 " %016" PRIx64 "\n", name, hits->file_bytes, hits->header_checksum);
 }
 
@@ -662,13 +643,13 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
     if (m->version > 2 && range_is_good(m->code_error))
         add_numbers(&out, "error", &m->code_error, 1);
     if (m->live.there) {
-        char name[THR_INDEX_LIVE_NAME_SIZE];
-        thr_index_live_name_print(m->live.build, name);
+        char name[THR_INDEX_FILE_NAME_SIZE];
+        thr_index_file_name_print(THR_INDEX_FILE_LIVE, m->live.build, name);
         add(&out, "live %s %016" PRIx64 "\n", name, m->live.checksum);
     }
     if (m->journal.there) {
-        char name[THR_INDEX_JOURNAL_NAME_SIZE];
-        thr_index_journal_name_print(m->journal.build, name);
+        char name[THR_INDEX_FILE_NAME_SIZE];
+        thr_index_file_name_print(THR_INDEX_FILE_JOURNAL, m->journal.build, name);
         add(&out, "journal %s\n", name);
     }
     add(&out, "segments %" PRIu32 "\n", m->n_segments);

@@ -18,15 +18,21 @@ enum {
     THR_CHANGED_VERSION = 3, /* of an index that was changed after its build */
     THR_BUILD_VERSION = 2,
     THR_SEGMENT_VERSION = 2,
-    THR_CELLS_VERSION = 3,           /* of a segment with cells */
-    THR_NAMES_VERSION = 4,           /* of one with names and their slots, with or without cells */
-    THR_MAX_SEGMENTS = 1000000,      /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20,      /* "000000-5f3a91c2.seg" and a zero byte */
-    THR_INDEX_MODEL_NAME_SIZE = 27,  /* "model-5f3a91c2.safetensors" and a zero byte */
-    THR_INDEX_HITS_NAME_SIZE = 23,   /* "features-5f3a91c2.hits" and a zero byte */
-    THR_INDEX_LIVE_NAME_SIZE = 19,   /* "live-5f3a91c2.bits" and a zero byte */
-    THR_INDEX_JOURNAL_NAME_SIZE = 21 /* "journal-5f3a91c2.log" and a zero byte */
+    THR_CELLS_VERSION = 3,        /* of a segment with cells */
+    THR_NAMES_VERSION = 4,        /* of one with names and their slots, with or without cells */
+    THR_MAX_SEGMENTS = 1000000,   /* six digits */
+    THR_SEGMENT_NAME_SIZE = 20,   /* "000000-5f3a91c2.seg" and a zero byte */
+    THR_INDEX_FILE_NAME_SIZE = 27 /* the longest name of a thr_index_file, and a zero byte */
 };
+
+/* Files of an index besides segments. */
+typedef enum thr_index_file {
+    THR_INDEX_FILE_MODEL,   /* "model-5f3a91c2.safetensors" */
+    THR_INDEX_FILE_HITS,    /* "features-5f3a91c2.hits": posting lists */
+    THR_INDEX_FILE_LIVE,    /* "live-5f3a91c2.bits": a bitmap of live rows */
+    THR_INDEX_FILE_JOURNAL, /* "journal-5f3a91c2.log" */
+    THR_INDEX_N_FILES
+} thr_index_file;
 
 /* At most 2^31 items, so that row numbers within a segment leave a bit unused. */
 #define THR_MAX_SEGMENT_ITEMS ((uint32_t)1 << 31)
@@ -129,21 +135,9 @@ static inline bool thr_keep_is_known(thr_dtype keep) {
 void thr_index_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
 bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
 
-/* The same for "model-5f3a91c2.safetensors". */
-void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]);
-bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end);
-
-/* The same for "features-5f3a91c2.hits". */
-void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]);
-bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end);
-
-/* The same for "live-5f3a91c2.bits". */
-void thr_index_live_name_print(uint32_t build, char name[THR_INDEX_LIVE_NAME_SIZE]);
-bool thr_index_live_name_parse(const char *name, uint32_t *build, const char **end);
-
-/* The same for "journal-5f3a91c2.log". */
-void thr_index_journal_name_print(uint32_t build, char name[THR_INDEX_JOURNAL_NAME_SIZE]);
-bool thr_index_journal_name_parse(const char *name, uint32_t *build, const char **end);
+/* The same for a file of which a commit has one at most. */
+void thr_index_file_name_print(thr_index_file file, uint32_t build, char name[THR_INDEX_FILE_NAME_SIZE]);
+bool thr_index_file_name_parse(const char *name, thr_index_file *file, uint32_t *build, const char **end);
 
 /*
  * Parse a manifest of untrusted bytes; name is for messages. Free with thr_index_manifest_free.

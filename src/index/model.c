@@ -7,9 +7,7 @@
 #include "base/files/out.h"
 #include "text_tower/model.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -98,15 +96,12 @@ static thr_status copy_bytes(const thr_index_model_source *source, uint8_t *piec
     while (out->position < source->map.size) {
         const uint64_t left = source->map.size - out->position;
         const size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        const ssize_t n = pread(source->map.fd, piece, size, (off_t)out->position);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(err, errno, "read", source->path);
+        size_t n;
+        THR_TRY(thr_read_at(source->map.fd, source->path, out->position, piece, size, &n, err));
         if (n == 0)
             break;
-        thr_checksum_add(sum, piece, (size_t)n);
-        THR_TRY(thr_out_write(out, piece, (size_t)n, err));
+        thr_checksum_add(sum, piece, n);
+        THR_TRY(thr_out_write(out, piece, n, err));
         thr_out_flush_hint(out);
     }
     *checksum = thr_checksum_end(sum);
@@ -130,7 +125,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
                                    .file_bytes = source->map.size,
                                    .fingerprint = source->fingerprint};
     THR_TRY_OUT(thr_alloc(dir->context, PIECE_BYTES, 1, &piece, "copying the model", err));
-    THR_TRY_OUT(thr_index_build_dir_model_path(dir, &path, err));
+    THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_MODEL, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     THR_TRY_OUT(copy_bytes(source, piece, &out, &listed->checksum, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
@@ -187,11 +182,11 @@ static thr_status check_dual(const thr_index_model *model, const thr_manifest *m
 
 thr_status thr_index_model_open(thr_context *context, const char *dir, const thr_manifest *manifest,
                                 thr_index_model *model, thr_error *err) {
-    char name[THR_INDEX_MODEL_NAME_SIZE];
+    char name[THR_INDEX_FILE_NAME_SIZE];
     thr_error why = {.status = THR_OK};
     const bool dual = manifest->model.dual;
     *model = (thr_index_model){.context = context, .map.fd = -1};
-    thr_index_model_name_print(manifest->model.build, name);
+    thr_index_file_name_print(THR_INDEX_FILE_MODEL, manifest->model.build, name);
     THR_TRY(thr_path_join(context, dir, name, &model->path, err));
     THR_TRY(thr_map_open(model->path, &model->map, err));
     if (model->map.size != manifest->model.file_bytes)

@@ -34,9 +34,7 @@ static void unload(thr_index *index) {
         thr_map_close(&index->mapped[i].map);
         thr_release(index->context, index->mapped[i].path);
     }
-    thr_release(index->context, index->mapped);
-    thr_release(index->context, index->segments);
-    thr_release(index->context, index->cells);
+    THR_RELEASE(index->context, index->mapped, index->segments, index->cells);
     thr_index_manifest_free(index->context, &index->manifest);
     thr_index_live_close(index->context, &index->live);
     index->mapped = NULL;
@@ -65,9 +63,7 @@ static void free_root(thr_index *index) {
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
-    thr_release(context, index->dir);
-    thr_release(context, index->manifest_path);
-    thr_release(context, index);
+    THR_RELEASE(context, index->dir, index->manifest_path, index);
     thr_context_free(context);
 }
 

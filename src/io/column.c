@@ -88,9 +88,7 @@ static void column_close(thr_reader *reader) {
     if (s == NULL)
         return;
     thr_io_fields_stop(&s->fields);
-    thr_release(reader->context, s->columns);
-    thr_release(reader->context, s->joined);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->columns, s->joined, s);
 }
 
 /* ------------------------------------------------------------------------------------------------ column names */

@@ -14,26 +14,23 @@
 
 /* ------------------------------------------------------------------------------------------------ tokens */
 
+/* array: the address of a pointer. */
+static bool grow(void *array, size_t capacity, size_t size) {
+    void *memory;
+    memcpy(&memory, array, sizeof memory);
+    memory = realloc(memory, capacity * size);
+    if (memory != NULL)
+        memcpy(array, &memory, sizeof memory);
+    return memory != NULL;
+}
+
 static bool make_room(thr_bleu_room *room) {
     if (room->n_tokens < room->capacity)
         return true;
     const size_t capacity = room->capacity + room->capacity / 2 + 64;
-    thr_bleu_token *tokens = realloc(room->tokens, capacity * sizeof *tokens);
-    if (tokens == NULL)
+    if (!grow(&room->tokens, capacity, sizeof *room->tokens) || !grow(&room->grams, capacity, sizeof *room->grams) ||
+        !grow(&room->words, capacity, sizeof *room->words) || !grow(&room->runs, capacity, sizeof *room->runs))
         return false;
-    room->tokens = tokens;
-    thr_bleu_gram *grams = realloc(room->grams, capacity * sizeof *grams);
-    if (grams == NULL)
-        return false;
-    room->grams = grams;
-    uint32_t *words = realloc(room->words, capacity * sizeof *words);
-    if (words == NULL)
-        return false;
-    room->words = words;
-    uint32_t *runs = realloc(room->runs, capacity * sizeof *runs);
-    if (runs == NULL)
-        return false;
-    room->runs = runs;
     room->capacity = capacity;
     return true;
 }

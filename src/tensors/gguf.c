@@ -372,9 +372,7 @@ void thr_tensors_gguf_free(thr_gguf *file) {
     if (file == NULL)
         return;
     thr_map_close(&file->map);
-    thr_release(file->context, file->name);
-    thr_release(file->context, file->tensors);
-    thr_release(file->context, file);
+    THR_RELEASE(file->context, file->name, file->tensors, file);
 }
 
 /* ------------------------------------------------------------------------------------------------ access */

@@ -328,13 +328,8 @@ void thr_tensors_free(thr_tensors *tensors) {
     if (tensors == NULL)
         return;
     thr_map_close(&tensors->map);
-    thr_release(tensors->context, tensors->name);
-    thr_release(tensors->context, tensors->strings);
-    thr_release(tensors->context, tensors->tensors);
-    thr_release(tensors->context, tensors->by_name);
-    thr_release(tensors->context, tensors->pairs);
-    thr_release(tensors->context, tensors->by_key);
-    thr_release(tensors->context, tensors);
+    THR_RELEASE(tensors->context, tensors->name, tensors->strings, tensors->tensors, tensors->by_name, tensors->pairs,
+                tensors->by_key, tensors);
 }
 
 thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err) {

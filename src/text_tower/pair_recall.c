@@ -75,8 +75,6 @@ thr_status thr_text_scored_pairs_recall(thr_context *context, const thr_scored_p
     }
     *recall = (double)n_found / (double)(n_true * n_queries);
 out:
-    thr_release(context, set.scales);
-    thr_release(context, set.scores);
-    thr_release(context, truth);
+    THR_RELEASE(context, set.scales, set.scores, truth);
     return status;
 }

@@ -66,11 +66,7 @@ static void close_rows(thr_reader *reader) {
     text_rows *s = reader->state;
     if (s == NULL)
         return;
-    thr_release(reader->context, s->text);
-    thr_release(reader->context, s->lines);
-    thr_release(reader->context, s->lengths);
-    thr_release(reader->context, s->rows);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->text, s->lines, s->lengths, s->rows, s);
 }
 
 static const thr_reader_ops ops = {.next = next_rows, .close = close_rows};

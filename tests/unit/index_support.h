@@ -93,8 +93,8 @@ static inline void reseal_index(thr_context *context, const char *dir) {
         reseal_file(path, &manifest.segments[i].header_checksum);
     }
     if (manifest.hits.there) {
-        char hits[THR_INDEX_HITS_NAME_SIZE];
-        thr_index_hits_name_print(manifest.hits.build, hits);
+        char hits[THR_INDEX_FILE_NAME_SIZE];
+        thr_index_file_name_print(THR_INDEX_FILE_HITS, manifest.hits.build, hits);
         join_path(path, dir, hits);
         reseal_file(path, &manifest.hits.header_checksum);
     }

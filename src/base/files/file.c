@@ -87,6 +87,20 @@ void thr_map_close(thr_map *map) {
     *map = (thr_map){.fd = -1};
 }
 
+thr_status thr_read_at(int fd, const char *path, uint64_t at, void *bytes, size_t size, size_t *got, thr_error *err) {
+    for (*got = 0; *got < size;) {
+        const ssize_t n = pread(fd, (char *)bytes + *got, size - *got, (off_t)(at + *got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return thr_fail_errno(err, errno, "read", path);
+        if (n == 0)
+            break;
+        *got += (size_t)n;
+    }
+    return THR_OK;
+}
+
 thr_status thr_path_join(thr_context *context, const char *dir, const char *name, char **path, thr_error *err) {
     size_t a = strlen(dir), b = strlen(name);
     THR_TRY(thr_alloc(context, a + b + 2, 1, path, "a file name", err));

@@ -40,6 +40,9 @@ void thr_map_guard(thr_map *map);
 
 void thr_map_close(thr_map *map);
 
+/* Read size bytes of a file from `at` on, or as many as it has: *got. path is for messages. THR_EIO. */
+thr_status thr_read_at(int fd, const char *path, uint64_t at, void *bytes, size_t size, size_t *got, thr_error *err);
+
 /* Allocate "dir/name" in the context's memory. */
 thr_status thr_path_join(thr_context *context, const char *dir, const char *name, char **path, thr_error *err);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/files/file_sum.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/files/checksum.h"
+#include "base/files/file.h"
 #include "base/error.h"
 
 enum { PIECE_BYTES = 1 << 20 };
@@ -23,17 +22,11 @@ void thr_file_sum_end(thr_file_sum *sum) {
 }
 
 static thr_status read_all(thr_file_sum *sum, const char *path, int fd, uint64_t offset, size_t size, thr_error *err) {
-    for (size_t got = 0; got < size;) {
-        ssize_t n = pread(fd, sum->piece + got, size - got, (off_t)(offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(err, errno, "read", path);
-        if (n == 0)
-            return thr_fail(err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened", path,
-                            offset + got);
-        got += (size_t)n;
-    }
+    size_t got;
+    THR_TRY(thr_read_at(fd, path, offset, sum->piece, size, &got, err));
+    if (got < size)
+        return thr_fail(err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened", path,
+                        offset + got);
     return THR_OK;
 }
 

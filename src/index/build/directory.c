@@ -21,9 +21,10 @@ static const char MANIFEST[] = "MANIFEST";
 
 /* The parts of a file name. */
 typedef struct own_name {
-    enum { SEGMENT, MODEL, HITS, LIVE, JOURNAL, LIST /* MANIFEST under construction, of no build */ } kind;
-    bool temporary;  /* under construction */
-    uint32_t number; /* of a segment */
+    enum { SEGMENT, FILE_OF_BUILD, LIST /* MANIFEST under construction, of no build */ } kind;
+    thr_index_file file; /* of FILE_OF_BUILD */
+    bool temporary;      /* under construction */
+    uint32_t number;     /* of a segment */
     uint32_t build;
 } own_name;
 
@@ -39,14 +40,8 @@ static bool is_ours(const char *name, own_name *own) {
         name = target;
     }
     own->build = 0;
-    if (thr_index_model_name_parse(name, &own->build, &end)) {
-        own->kind = MODEL;
-    } else if (thr_index_hits_name_parse(name, &own->build, &end)) {
-        own->kind = HITS;
-    } else if (thr_index_live_name_parse(name, &own->build, &end)) {
-        own->kind = LIVE;
-    } else if (thr_index_journal_name_parse(name, &own->build, &end)) {
-        own->kind = JOURNAL;
+    if (thr_index_file_name_parse(name, &own->file, &own->build, &end)) {
+        own->kind = FILE_OF_BUILD;
     } else if (thr_index_segment_name_parse(name, &own->number, &own->build, &end)) {
         own->kind = SEGMENT;
     } else if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0) {
@@ -244,27 +239,9 @@ thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t n
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
-thr_status thr_index_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err) {
-    char name[THR_INDEX_MODEL_NAME_SIZE];
-    thr_index_model_name_print(dir->build, name);
-    return thr_path_join(dir->context, dir->path, name, path, err);
-}
-
-thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err) {
-    char name[THR_INDEX_HITS_NAME_SIZE];
-    thr_index_hits_name_print(dir->build, name);
-    return thr_path_join(dir->context, dir->path, name, path, err);
-}
-
-thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, thr_error *err) {
-    char name[THR_INDEX_LIVE_NAME_SIZE];
-    thr_index_live_name_print(dir->build, name);
-    return thr_path_join(dir->context, dir->path, name, path, err);
-}
-
-thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err) {
-    char name[THR_INDEX_JOURNAL_NAME_SIZE];
-    thr_index_journal_name_print(dir->build, name);
+thr_status thr_index_build_dir_file_path(const thr_build_dir *dir, thr_index_file file, char **path, thr_error *err) {
+    char name[THR_INDEX_FILE_NAME_SIZE];
+    thr_index_file_name_print(file, dir->build, name);
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
@@ -275,14 +252,12 @@ typedef struct sweep {
 
 static bool is_listed(const thr_manifest *manifest, const own_name *own) {
     uint32_t low = 0, high = manifest->n_segments;
-    if (own->kind == MODEL)
-        return manifest->model.there && manifest->model.build == own->build;
-    if (own->kind == HITS)
-        return manifest->hits.there && manifest->hits.build == own->build;
-    if (own->kind == LIVE)
-        return manifest->live.there && manifest->live.build == own->build;
-    if (own->kind == JOURNAL)
-        return manifest->journal.there && manifest->journal.build == own->build;
+    const bool there[THR_INDEX_N_FILES] = {manifest->model.there, manifest->hits.there, manifest->live.there,
+                                           manifest->journal.there};
+    const uint32_t builds[THR_INDEX_N_FILES] = {manifest->model.build, manifest->hits.build, manifest->live.build,
+                                                manifest->journal.build};
+    if (own->kind == FILE_OF_BUILD)
+        return there[own->file] && builds[own->file] == own->build;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (manifest->segments[middle].number < own->number)

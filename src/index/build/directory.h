@@ -46,20 +46,11 @@ thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *d
 /* THR_ECHANGED if the directory was moved, and its path is another one's; THR_ENOTFOUND if it is none's. */
 thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err);
 
-/* The path of this build's segment `number`. The caller releases it, as those below. */
+/* The path of this build's segment `number`. The caller releases it, as the one below. */
 thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
 
-/* The path of this build's copy of a model. */
-thr_status thr_index_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err);
-
-/* The path of this build's posting lists. */
-thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err);
-
-/* The path of this build's bitmap of live rows. */
-thr_status thr_index_build_dir_live_path(const thr_build_dir *dir, char **path, thr_error *err);
-
-/* The path of this build's journal. */
-thr_status thr_index_build_dir_journal_path(const thr_build_dir *dir, char **path, thr_error *err);
+/* The path of this build's file of another kind. */
+thr_status thr_index_build_dir_file_path(const thr_build_dir *dir, thr_index_file file, char **path, thr_error *err);
 
 /*
  * Write and publish the manifest, then delete all files of builds that it does not name, but those of a spared one. As

@@ -43,29 +43,17 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
 }
 
 static void slab_free(thr_context *context, thr_slab *slab) {
-    thr_release(context, slab->codes);
-    thr_release(context, slab->block_norms);
-    thr_release(context, slab->factors);
-    thr_release(context, slab->offsets);
-    thr_release(context, slab->scales);
-    thr_release(context, slab->inverse_norms);
-    thr_release(context, slab->leads);
-    thr_release(context, slab->records);
+    THR_RELEASE(context, slab->codes, slab->block_norms, slab->factors, slab->offsets, slab->scales,
+                slab->inverse_norms, slab->leads, slab->records);
     *slab = (thr_slab){0};
 }
 
 void thr_index_gather_close(thr_gather *gather) {
     for (size_t i = 0; i < gather->n_slabs; i++)
         slab_free(gather->context, &gather->slabs[i]);
-    thr_release(gather->context, gather->slabs);
-    thr_release(gather->context, gather->measures.norms);
-    thr_release(gather->context, gather->measures.residuals);
-    thr_release(gather->context, gather->measures.alongs);
-    thr_release(gather->context, gather->measures.code_squares);
-    thr_release(gather->context, gather->measures.products);
-    thr_release(gather->context, gather->measures.lead_products);
-    thr_release(gather->context, gather->lead_squares);
-    thr_release(gather->context, gather->blocks);
+    THR_RELEASE(gather->context, gather->slabs, gather->measures.norms, gather->measures.residuals,
+                gather->measures.alongs, gather->measures.code_squares, gather->measures.products,
+                gather->measures.lead_products, gather->lead_squares, gather->blocks);
     *gather = (thr_gather){.context = gather->context};
 }
 

@@ -209,10 +209,7 @@ thr_status thr_index_ids_open(thr_context *context, const thr_index_build_option
 }
 
 void thr_index_ids_close(thr_ids *ids) {
-    thr_release(ids->context, ids->owned);
-    thr_release(ids->context, ids->offsets);
-    thr_release(ids->context, ids->names);
-    thr_release(ids->context, ids->kept_offsets);
+    THR_RELEASE(ids->context, ids->owned, ids->offsets, ids->names, ids->kept_offsets);
     *ids = (thr_ids){.context = ids->context};
 }
 

@@ -243,10 +243,6 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
 out:
     thr_index_embedder_close(&t.embedder);
     thr_scan_free(t.scan);
-    thr_release(context, t.cells);
-    thr_release(context, t.found);
-    thr_release(context, t.truth);
-    thr_release(context, t.lead_ranks);
-    thr_release(context, t.full_ranks);
+    THR_RELEASE(context, t.cells, t.found, t.truth, t.lead_ranks, t.full_ranks);
     return thr_index_check_after(index, status, err);
 }

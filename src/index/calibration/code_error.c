@@ -34,13 +34,7 @@ static thr_status allocate(thr_context *context, const thr_quantiser *q, uint64_
 }
 
 static void release(thr_context *context, measuring *a) {
-    thr_release(context, a->vectors);
-    thr_release(context, a->mean);
-    thr_release(context, a->codes);
-    thr_release(context, a->m.norms);
-    thr_release(context, a->m.residuals);
-    thr_release(context, a->m.code_squares);
-    thr_release(context, a->m.products);
+    THR_RELEASE(context, a->vectors, a->mean, a->codes, a->m.norms, a->m.residuals, a->m.code_squares, a->m.products);
 }
 
 /* The sum of |x - m|^2: that of |x|^2, less n |m|^2. */

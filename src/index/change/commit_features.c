@@ -65,7 +65,7 @@ thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, 
     const thr_hits_moves moves = {kept, c->live, c->manifest.n_rows};
     if (c->index->hits == NULL)
         return THR_OK;
-    THR_TRY_OUT(thr_index_build_dir_hits_path(&c->dir, &path, err));
+    THR_TRY_OUT(thr_index_build_dir_file_path(&c->dir, THR_INDEX_FILE_HITS, &path, err));
     THR_TRY_OUT(thr_hits_rewrite(c->index->hits, &moves, added, path, err));
     THR_TRY_OUT(thr_hits_open(c->context, path, &written, err));
     c->manifest.hits = thr_index_hits_line(&c->dir, written);

@@ -35,7 +35,7 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
     thr_manifest *m = &commit->manifest;
     const thr_journal_kind kind = {commit->dir.build, m->quantiser.n_dims, m->has_names};
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_index_build_dir_journal_path(&commit->dir, &path, err));
+    THR_TRY_OUT(thr_index_build_dir_file_path(&commit->dir, THR_INDEX_FILE_JOURNAL, &path, err));
     THR_TRY_OUT(thr_index_journal_create(commit->context, path, &kind, err));
     if (first != NULL || second != NULL)
         THR_TRY_OUT(write_calls(commit, path, &kind, first, second, err));

@@ -79,11 +79,7 @@ void thr_index_writer_free(thr_index_writer *writer) {
     (void)pthread_cond_destroy(&writer->changed);
     (void)pthread_cond_destroy(&writer->merge_wanted);
     (void)pthread_mutex_destroy(&writer->mutex);
-    thr_release(context, writer->frame.bytes);
-    thr_release(context, writer->ids);
-    thr_release(context, writer->removed);
-    thr_release(context, writer->dir);
-    thr_release(context, writer);
+    THR_RELEASE(context, writer->frame.bytes, writer->ids, writer->removed, writer->dir, writer);
     thr_context_free(context);
 }
 

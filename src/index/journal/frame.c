@@ -5,9 +5,7 @@
 #include "base/files/checksum.h"
 #include "base/error.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body) {
     thr_checksum_room room;
@@ -15,21 +13,6 @@ uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *bo
     thr_checksum_add(sum, header, offsetof(thr_frame_header, checksum));
     thr_checksum_add(sum, body, (size_t)header->size - sizeof *header);
     return thr_checksum_end(sum);
-}
-
-thr_status thr_index_frame_read_bytes(const thr_journal *journal, uint64_t at, void *bytes, size_t size, size_t *got,
-                                      thr_error *err) {
-    for (*got = 0; *got < size;) {
-        const ssize_t n = pread(journal->fd, (char *)bytes + *got, size - *got, (off_t)(at + *got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(err, errno, "read", journal->path);
-        if (n == 0)
-            break;
-        *got += (size_t)n;
-    }
-    return THR_OK;
 }
 
 void thr_index_frame_begin(thr_frame *frame) {

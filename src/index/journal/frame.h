@@ -21,10 +21,6 @@ _Static_assert(sizeof(thr_frame_header) == THR_FRAME_HEADER, "no padding");
 /* The checksum of a frame; body is what follows its header. */
 uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body);
 
-/* Read up to size bytes at an offset; *got is smaller at the end of the file. THR_EIO. */
-thr_status thr_index_frame_read_bytes(const thr_journal *journal, uint64_t at, void *bytes, size_t size, size_t *got,
-                                      thr_error *err);
-
 /* The fixed part of a call in a frame; the arrays follow, each with zeros up to a multiple of 8. */
 typedef struct thr_call_header {
     uint32_t n_removed, n_added;

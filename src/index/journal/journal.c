@@ -50,7 +50,7 @@ static thr_status read_header(thr_journal *j, thr_error *err) {
     const header expected = make_header(&j->kind);
     header h = {.version = 0};
     size_t got = 0;
-    THR_TRY(thr_index_frame_read_bytes(j, 0, &h, sizeof h, &got, err));
+    THR_TRY(thr_read_at(j->fd, j->path, 0, &h, sizeof h, &got, err));
     j->checksum = expected.checksum;
     if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0)
         return THR_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c - reads the frames of a journal, and distinguishes a torn end from damage. */
 #include "base/error.h"
+#include "base/files/file.h"
 #include "index/journal/frame.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
     if ((uint64_t)st.st_size > MOST_BYTES)
         return thr_fail(err, THR_ECORRUPT, "%s: is larger than a journal can be: " REMEDY, j->path);
     THR_TRY(thr_alloc(j->context, (size_t)((uint64_t)st.st_size - j->end), 1, &b->data, "the journal", err));
-    return thr_index_frame_read_bytes(j, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
+    return thr_read_at(j->fd, j->path, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
 }
 
 /* Whether a frame may begin at this offset of the bytes, by its header. */
@@ -111,7 +112,7 @@ static thr_status check_last(const thr_journal *j, thr_error *err) {
     size_t got;
     if (j->last == j->end)
         return THR_OK;
-    THR_TRY(thr_index_frame_read_bytes(j, j->last, &h, sizeof h, &got, err));
+    THR_TRY(thr_read_at(j->fd, j->path, j->last, &h, sizeof h, &got, err));
     return got == sizeof h && h.position == j->last && h.checksum == j->checksum
                ? THR_OK
                : thr_fail(err, THR_ECORRUPT, "%s: the frame at byte %" PRIu64 " has changed", j->path, j->last);

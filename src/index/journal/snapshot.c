@@ -71,7 +71,7 @@ static thr_status take(thr_index *index, thr_error *err) {
 thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     const thr_journal_kind kind = {m->journal.build, m->quantiser.n_dims, m->has_names};
-    char name[THR_INDEX_JOURNAL_NAME_SIZE], *path = NULL;
+    char name[THR_INDEX_FILE_NAME_SIZE], *path = NULL;
     thr_status status = THR_OK;
     index->n_segment_rows = m->n_rows;
     index->n_base_commits = m->n_commits;
@@ -80,7 +80,7 @@ thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error 
     if (m->keep == THR_DTYPE_NONE || m->hits.there || m->model.codes)
         return thr_fail(err, THR_ECORRUPT, "%s: a journal needs vectors that are kept, and no features",
                         index->manifest_path);
-    thr_index_journal_name_print(m->journal.build, name);
+    thr_index_file_name_print(THR_INDEX_FILE_JOURNAL, m->journal.build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
     THR_TRY_OUT(thr_index_tail_create(index->context, m, index->live.words, &index->tail, err));
     THR_TRY_OUT(thr_index_journal_open(index->context, path, &kind, false, &index->tail->journal, err));

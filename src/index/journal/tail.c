@@ -81,14 +81,8 @@ void thr_index_tail_free(thr_tail *tail) {
         next = block->next;
         thr_release(context, block);
     }
-    thr_release(context, (void *)tail->names);
-    thr_release(context, (void *)tail->by_id.slots);
-    thr_release(context, (void *)tail->by_name.slots);
-    thr_release(context, tail->ids);
-    thr_release(context, tail->vectors);
-    thr_release(context, tail->scales);
-    thr_release(context, tail->inverse_norms);
-    thr_release(context, tail->live);
+    THR_RELEASE(context, (void *)tail->names, (void *)tail->by_id.slots, (void *)tail->by_name.slots, tail->ids,
+                tail->vectors, tail->scales, tail->inverse_norms, tail->live);
     (void)pthread_mutex_destroy(&tail->mutex);
     thr_release(context, tail);
 }

@@ -33,11 +33,7 @@ struct thr_index_hits_workspace {
 };
 
 thr_status thr_index_feature_scores_make(thr_context *context, void **piece, thr_error *err) {
-    thr_index_hits_workspace *workspace = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a search", err));
-    workspace->context = context;
-    *piece = workspace;
-    return THR_OK;
+    return thr_idle_piece(context, sizeof(thr_index_hits_workspace), piece, err);
 }
 
 void thr_index_feature_scores_free(void *piece) {
@@ -48,9 +44,7 @@ void thr_index_feature_scores_free(void *piece) {
         thr_lists_pass_free(context, &workspace->lanes[i]->pass);
         thr_release(context, workspace->lanes[i]);
     }
-    thr_release(context, workspace->lanes);
-    thr_release(context, workspace->filter);
-    thr_release(context, workspace);
+    THR_RELEASE(context, workspace->lanes, workspace->filter, workspace);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */

@@ -17,21 +17,12 @@ typedef struct merge {
 } merge;
 
 static thr_status make_merge(thr_context *context, void **piece, thr_error *err) {
-    merge *made = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a search", err));
-    made->context = context;
-    *piece = made;
-    return THR_OK;
+    return thr_idle_piece(context, sizeof(merge), piece, err);
 }
 
 void thr_index_merge_free(void *piece) {
     merge *made = piece;
-    thr_release(made->context, made->rows);
-    thr_release(made->context, made->one_rows);
-    thr_release(made->context, made->scores);
-    thr_release(made->context, made->one_scores);
-    thr_release(made->context, made->all_scores);
-    thr_release(made->context, made);
+    THR_RELEASE(made->context, made->rows, made->one_rows, made->scores, made->one_scores, made->all_scores, made);
 }
 
 /* ------------------------------------------------------------------------------------------------ the tail */

@@ -25,10 +25,7 @@ void thr_radius_result_free(thr_radius_result *result) {
     if (owned == NULL)
         return;
     thr_context *context = owned->context;
-    thr_release(context, owned->offsets);
-    thr_release(context, owned->ids);
-    thr_release(context, owned->scores);
-    thr_release(context, owned);
+    THR_RELEASE(context, owned->offsets, owned->ids, owned->scores, owned);
     thr_context_free(context);
 }
 
