@@ -116,8 +116,9 @@ THR_API thr_status thr_index_code_error(const thr_index *index, float *now, floa
 
 /*
  * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat, and with a
- * journal one fstat and one read of 48 bytes. The caller frees *newer, and index when its last search has ended. If a
- * writer's journal has grown and nothing else has changed, only its new part is read. Returns as thr_index_open.
+ * journal one fstat and reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search has
+ * ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Returns as
+ * thr_index_open.
  */
 THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);
 

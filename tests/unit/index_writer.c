@@ -595,6 +595,51 @@ static void headers_without_frames_are_damage(void **state) {
     free(old);
 }
 
+static size_t size_of_journal(void) {
+    struct stat st;
+    assert_int_equal(stat(journal_of(DIR_A), &st), 0);
+    return (size_t)st.st_size;
+}
+
+/* A writer keeps zeros after the last frame. Readers, and writers after one that was killed, do not mind them. */
+static void room_at_the_end_of_a_journal_is_ignored(void **state) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    thr_index *index = NULL, *newer = NULL;
+    size_t size;
+    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    assert_true(size_of_journal() > 8 * sizeof vector + THR_JOURNAL_HEADER + THR_FRAME_HEADER);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    for (uint64_t n = 2; n < 40; n++) {
+        const size_t before = size_of_journal();
+        expect_ok(thr_index_refresh(index, &newer, &error));
+        assert_null(newer);
+        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+        assert_int_equal(size_of_journal(), before);
+        expect_ok(thr_index_refresh(index, &newer, &error));
+        assert_non_null(newer);
+        thr_index_free(index);
+        index = newer;
+        assert_int_equal(thr_index_get_info(index).n_items, n);
+    }
+    thr_index_free(index);
+    uint8_t *with_room = test_read_file(journal_of(DIR_A), &size);
+    thr_index_writer_free(writer);
+    assert_true(size_of_journal() < size);
+    test_write_file(journal_of(DIR_A), with_room, size); /* as if the writer had been killed */
+    free(with_room);
+    writer = open_writer(*state, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    thr_index_writer_free(writer);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    assert_int_equal(thr_index_get_info(index).n_items, 40);
+    expect_ok(thr_index_verify(index, &error));
+    thr_index_free(index);
+}
+
 /* ------------------------------------------------------------------------------------------------ threads */
 
 typedef struct adder {
@@ -686,6 +731,7 @@ int main(void) {
         cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
         cmocka_unit_test(a_journals_header_may_be_damaged),
         cmocka_unit_test(headers_without_frames_are_damage),
+        cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),
         cmocka_unit_test(random_changes_of_an_empty_index),

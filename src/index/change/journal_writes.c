@@ -9,6 +9,7 @@
 #include "index/journal/snapshot.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 enum {
     JOURNAL_BYTES = 64 << 20,
@@ -17,6 +18,8 @@ enum {
 };
 
 void thr_index_writer_close_index(thr_index_writer *w) {
+    if (w->lock.owner == getpid()) /* a forked child leaves the file alone */
+        thr_index_journal_give_back_room(&w->journal);
     thr_index_journal_close(&w->journal);
     thr_index_free(w->index);
     w->index = NULL;
@@ -41,6 +44,7 @@ static thr_status open_journal(thr_index_writer *w, thr_error *err) {
     w->journal.last = read->last;
     w->journal.end = read->end;
     w->journal.checksum = read->checksum;
+    w->journal.keeps_room = true;
     return thr_index_journal_trim(&w->journal, err);
 }
 

@@ -138,6 +138,28 @@ thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err) {
     return flush(journal, err);
 }
 
+void thr_index_journal_give_back_room(thr_journal *journal) {
+    if (journal->room_end > journal->end)
+        (void)cut(journal, NULL);
+    journal->room_end = 0;
+}
+
+/*
+ * Flushing bytes that the file has already writes no metadata, and costs half as much as flushing bytes that make it
+ * longer. So zeros are written after a frame that ends beyond those of before; one flush is for both. Errors are
+ * ignored: without room the next frame makes the file longer. A frame that is large is not worth it.
+ */
+static void make_room(thr_journal *j, uint64_t end, uint64_t frame_size) {
+    enum { LEAST_ROOM = 64 << 10, MOST_ROOM = 1 << 20 };
+    const char zeros[16 << 10] = {0};
+    const uint64_t most = end < MOST_ROOM ? end : MOST_ROOM, size = most > LEAST_ROOM ? most : LEAST_ROOM;
+    if (!j->keeps_room || end <= j->room_end || frame_size > LEAST_ROOM)
+        return;
+    for (j->room_end = end; j->room_end < end + size; j->room_end += sizeof zeros)
+        if (write_all(j, j->room_end, zeros, sizeof zeros, NULL) != THR_OK)
+            break;
+}
+
 thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err) {
     thr_frame_header h = {.magic = THR_FRAME_MAGIC,
                           .size = frame->size,
@@ -147,9 +169,12 @@ thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame
     h.checksum = thr_index_frame_checksum(&h, frame->bytes + sizeof h);
     memcpy(frame->bytes, &h, sizeof h);
     thr_status status = write_all(journal, journal->end, frame->bytes, frame->size, err);
-    if (status == THR_OK)
+    if (status == THR_OK) {
+        make_room(journal, journal->end + frame->size, frame->size);
         status = flush(journal, err);
+    }
     if (status != THR_OK) {
+        journal->room_end = 0;
         (void)cut(journal, NULL); /* else the next frame overwrites it, or the next opening cuts it off */
         return status;
     }

@@ -39,6 +39,8 @@ typedef struct thr_journal {
     bool header_damaged; /* in the file; nothing is lost */
     uint64_t last, end;  /* where the last whole frame begins and ends */
     uint64_t checksum;   /* of that frame; before the first one, of the header */
+    bool keeps_room;     /* append writes zeros after a frame, which the next frames overwrite */
+    uint64_t room_end;   /* of these zeros */
 } thr_journal;
 
 /* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
@@ -58,7 +60,8 @@ void thr_index_journal_close(thr_journal *journal);
 typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, thr_error *err);
 
 /*
- * Visit the calls of all frames after journal->end, and move it on. A torn frame at the end of the file is left.
+ * Visit the calls of all frames after journal->end, and move it on. A torn frame at the end of the file is left, as are
+ * zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
  *
  * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
  * THR_EIO; THR_ENOMEM; and what visit returns.
@@ -68,8 +71,11 @@ thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit
 /* In replay.c: whether the file has no frame, or a first one that is whole and follows a header of this checksum. */
 thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);
 
-/* Cut off what follows the last whole frame, before the first append. THR_EIO. */
+/* Cut off what follows the last whole frame, before the first append, and flush that. THR_EIO. */
 thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err);
+
+/* Cut off the room after the last frame. Errors are ignored: zeros at the end hold nothing. */
+void thr_index_journal_give_back_room(thr_journal *journal);
 
 /* A frame under construction. Begin with zeros and a context; release bytes. */
 typedef struct thr_frame {

@@ -12,14 +12,15 @@
 
 static const uint64_t MOST_BYTES = UINT64_C(1) << 30; /* a writer makes a segment of far fewer */
 
-/* The bytes of the file from `first` on. */
+/* The bytes of the file from `first` on; all: to its end. */
 typedef struct bytes {
     char *data;
     size_t size;
     uint64_t first;
+    bool all;
 } bytes;
 
-static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
+static thr_status read_rest(const thr_journal *j, size_t most, bytes *b, thr_error *err) {
     struct stat st;
     if (fstat(j->fd, &st) != 0)
         return thr_fail(err, THR_EIO, "%s: cannot be measured", j->path);
@@ -28,8 +29,16 @@ static thr_status read_rest(const thr_journal *j, bytes *b, thr_error *err) {
         return thr_fail(err, THR_ECORRUPT, "%s: is shorter than it was: " REMEDY, j->path);
     if ((uint64_t)st.st_size > MOST_BYTES)
         return thr_fail(err, THR_ECORRUPT, "%s: is larger than a journal can be: " REMEDY, j->path);
-    THR_TRY(thr_alloc(j->context, (size_t)((uint64_t)st.st_size - j->end), 1, &b->data, "the journal", err));
-    return thr_read_at(j->fd, j->path, j->end, b->data, (size_t)((uint64_t)st.st_size - j->end), &b->size, err);
+    const size_t rest = (size_t)((uint64_t)st.st_size - j->end);
+    b->all = rest <= most;
+    THR_TRY(thr_alloc(j->context, b->all ? rest : most, 1, &b->data, "the journal", err));
+    return thr_read_at(j->fd, j->path, j->end, b->data, b->all ? rest : most, &b->size, err);
+}
+
+/* Whether zeros begin at this offset, as many as a header has; a writer's room for further frames looks so. */
+static bool is_room(const bytes *b, size_t at) {
+    static const char zeros[THR_FRAME_HEADER] = {0};
+    return b->size - at >= sizeof zeros && memcmp(b->data + at, zeros, sizeof zeros) == 0;
 }
 
 /* Whether a frame may begin at this offset of the bytes, by its header. */
@@ -97,8 +106,10 @@ static thr_status visit_frame(const thr_journal *j, const char *at, const thr_fr
  */
 static thr_status check_torn(const thr_journal *j, const bytes *b, size_t at, thr_error *err) {
     thr_frame_header h;
-    uint64_t summed = 0;
-    for (size_t next = at + 8; next < b->size; next += 8)
+    uint64_t summed = 0, end = b->size;
+    while (end > at && b->data[end - 1] == 0) /* room for further frames */
+        end--;
+    for (size_t next = at + 8; next < end; next += 8)
         if (may_be_frame(b, next, &h) && ((summed += h.size) > b->size || is_frame(b, next, &h)))
             return thr_fail(err, THR_ECORRUPT,
                             "%s: damaged at byte %" PRIu64 ", and whole at byte %" PRIu64 " again: " REMEDY, j->path,
@@ -121,28 +132,39 @@ static thr_status check_last(const thr_journal *j, thr_error *err) {
 thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err) {
     bytes b = {.data = NULL};
     thr_frame_header h;
-    const thr_status status = read_rest(journal, &b, err);
+    const thr_status status = read_rest(journal, SIZE_MAX, &b, err);
     *follows = status == THR_OK && (b.size == 0 || (is_frame(&b, 0, &h) && h.previous == checksum));
     thr_release(journal->context, b.data);
     return status;
 }
 
-thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
-    bytes b = {.data = NULL};
+/* Visit the whole frames of the bytes; *at is where they end. */
+static thr_status visit_frames(thr_journal *j, const bytes *b, size_t *at, thr_journal_visit *visit, void *arg,
+                               thr_error *err) {
     thr_frame_header h;
-    size_t at = 0;
-    thr_status status = THR_OK;
-    THR_TRY_OUT(check_last(journal, err));
-    THR_TRY_OUT(read_rest(journal, &b, err));
-    for (; at < b.size && is_frame(&b, at, &h) && h.previous == journal->checksum; at += (size_t)h.size) {
-        THR_TRY_OUT(visit_frame(journal, b.data + at, &h, visit, arg, err));
-        journal->last = h.position;
-        journal->end = h.position + h.size;
-        journal->checksum = h.checksum;
+    for (*at = 0; *at < b->size && is_frame(b, *at, &h) && h.previous == j->checksum; *at += (size_t)h.size) {
+        THR_TRY(visit_frame(j, b->data + *at, &h, visit, arg, err));
+        j->last = h.position;
+        j->end = h.position + h.size;
+        j->checksum = h.checksum;
     }
-    if (at < b.size)
-        status = check_torn(journal, &b, at, err);
-out:
-    thr_release(journal->context, b.data);
+    return THR_OK;
+}
+
+thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
+    enum { FIRST_PIECE = 4096, GROWTH = 16 };
+    size_t most = journal->last == journal->end ? SIZE_MAX : FIRST_PIECE, at;
+    thr_status status = THR_OK;
+    THR_TRY(check_last(journal, err));
+    for (bool more = true; more && status == THR_OK; most *= GROWTH) {
+        bytes b = {.data = NULL};
+        status = read_rest(journal, most, &b, err);
+        if (status == THR_OK)
+            status = visit_frames(journal, &b, &at, visit, arg, err);
+        more = status == THR_OK && !b.all && !is_room(&b, at);
+        if (status == THR_OK && b.all && at < b.size)
+            status = check_torn(journal, &b, at, err);
+        thr_release(journal->context, b.data);
+    }
     return status;
 }

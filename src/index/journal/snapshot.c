@@ -28,8 +28,13 @@ static thr_status apply(void *arg, const thr_journal_call *call, thr_error *err)
 static thr_status read_on(thr_tail *tail, const thr_index *index, thr_error *err) {
     reading r = {tail, index};
     thr_status status = THR_ECORRUPT;
-    for (int i = 0; i < READ_TRIES && status == THR_ECORRUPT && !tail->needs_reopen; i++)
+    uint64_t before = tail->journal.end;
+    for (int i = 0; i < READ_TRIES && status == THR_ECORRUPT && !tail->needs_reopen; i++) {
         status = thr_index_journal_read(&tail->journal, apply, &r, err);
+        if (tail->journal.end > before) /* the writer goes on, so the next damage is not the last one's */
+            i = 0;
+        before = tail->journal.end;
+    }
     return tail->needs_reopen && status == THR_OK
                ? thr_fail(err, THR_ECORRUPT, "%s: was read in part", tail->journal.path)
                : status;
