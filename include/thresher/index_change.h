@@ -60,7 +60,8 @@ typedef struct thr_index_change {
 } thr_index_change;
 
 /*
- * Add all rows of vectors to the index in dir. options and *change may be NULL.
+ * Add all rows of vectors to the index in dir. options and *change may be NULL. A matrix or file without rows is no
+ * error, and makes no commit.
  *
  * Each call writes a segment, so add many rows at once (index_writer.h is for few). An index that has no quantiser yet
  * and fewer than 256 items writes a journal instead. When small segments have become many, or a
@@ -68,7 +69,8 @@ typedef struct thr_index_change {
  * items stay.
  *
  * Returns THR_OK, or
- *   THR_EDIM          no rows; other dimensions than the index has; the number of ids or names is not that of rows
+ *   THR_EDIM          a stream without rows; other dimensions than the index has; the number of ids or names is not
+ *                     that of rows
  *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
  *   THR_ERANGE        a row has NaN or infinity or is too long (err names it); no ids are left
  *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names; the
@@ -116,8 +118,8 @@ THR_API thr_status thr_index_code_error(const thr_index *index, float *now, floa
 
 /*
  * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat, and with a
- * journal one fstat and reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search has
- * ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Returns as
+ * journal one fstat and reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search
+ * has ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Returns as
  * thr_index_open.
  */
 THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);

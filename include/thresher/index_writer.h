@@ -104,6 +104,10 @@ THR_API thr_status thr_index_writer_upsert(thr_index_writer *writer, const thr_m
 THR_API thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids, uint64_t n_ids,
                                            thr_index_change *change, thr_error *err);
 
+/* The same by names; those that no item has are skipped. THR_EINVAL also for an index without names. */
+THR_API thr_status thr_index_writer_remove_names(thr_index_writer *writer, const char *const *names, uint64_t n_names,
+                                                 thr_index_change *change, thr_error *err);
+
 /* Turn the journal into a segment, unless it has too few items to learn a quantiser from. Returns as thr_index_add. */
 THR_API thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err);
 

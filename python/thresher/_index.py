@@ -20,7 +20,7 @@ from ._core.library import lib
 from ._core.readers import Vectors
 from ._core.tables import as_names
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import Filter, filter_of_ids, refuse_rows, roaring_bytes
+from ._filters import Filter, as_filter, filter_of_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_change import IndexChange
@@ -588,15 +588,20 @@ class Index(Opened):
         self.refresh()
         return change
 
-    def remove(self, ids: Any = None, *, names: Any = None, strict: bool = False) -> IndexChange:
+    def remove(self, ids: Any = None, *, names: Any = None, where: Any = None, strict: bool = False) -> IndexChange:
         """
-        Remove items by ids, integers [m], or by names, a sequence of str, in one commit. Unknown items are counted;
-        with strict it raises NotFoundError, and nothing is removed. The bytes come back with compact(), or when files
-        are merged.
+        Remove items by ids, integers [m], by names, a sequence of str, or where a filter holds, as search() takes it,
+        in one commit. Unknown items are counted; with strict it raises NotFoundError, and nothing is removed. The bytes
+        come back with compact(), or when files are merged.
 
         Raises ValueError or TypeError; BusyError (another writer is at work); FileError.
         """
         with self._changing:
+            if where is not None and (ids is not None or names is not None):
+                raise ValueError("remove: give one of ids, names and where")
+            if where is not None:
+                handle = self.handle()
+                ids = all_ids(handle, as_filter(handle.n_rows, self._allow(handle, where)))
             change = change_remove(self.handle(), self.path, self._path, ids, names, strict)
         self.refresh()
         return change

@@ -80,11 +80,15 @@ def vectors_of(handle: IndexHandle, path: str, n_dims: int, items: Any) -> npt.N
     return out
 
 
-def all_ids(handle: IndexHandle) -> IdArray:
-    """The ids of all items, in the order of their rows."""
+def all_ids(handle: IndexHandle, allowed: Any = None) -> IdArray:
+    """The ids of all items, or of those in a Filter, in the order of their rows."""
     pieces = []
     for first in range(0, handle.n_rows, _AT_ONCE):
         piece = np.empty(min(_AT_ONCE, handle.n_rows - first), np.uint64)
         _errors.call(lib.thr_index_row_ids, handle.pointer, first, len(piece), arrays.address(piece))
-        pieces.append(piece[piece != abi.NO_ID])
+        there = piece != abi.NO_ID
+        if allowed is not None:
+            words = allowed.words[first // 64 : -(-(first + len(piece)) // 64)]
+            there &= np.unpackbits(words.view(np.uint8), bitorder="little")[: len(piece)].astype(bool)
+        pieces.append(piece[there])
     return np.concatenate(pieces) if pieces else np.empty(0, np.uint64)

@@ -60,6 +60,15 @@ class _WriterHandle(Handle):
         self._hold(made.value)
 
 
+def _name_pointers(names: Any) -> Any:
+    """An array of C strings."""
+    words = as_names([names] if isinstance(names, str) else names)
+    if words is None and len(names) > 0:
+        raise TypeError("names: expected a sequence of str")
+    words = words or []
+    return (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
+
+
 class IndexWriter:
     """
     Changes an index item by item, and holds the lock of its directory until close() or the end of a with statement.
@@ -103,10 +112,7 @@ class IndexWriter:
         if ids is not None:
             numbers = np.atleast_1d(as_ids(ids, "ids"))
         elif names is not None:
-            words = as_names([names] if isinstance(names, str) else names)
-            if words is None:
-                raise TypeError("names: expected a sequence of str")
-            pointers = (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
+            pointers = _name_pointers(names)
         given = numbers if numbers is not None else pointers
         if given is not None and len(given) != len(rows):
             what = "ids" if numbers is not None else "names"
@@ -116,13 +122,22 @@ class IndexWriter:
         _errors.call(function, handle.pointer, byref(matrix), address, pointers, byref(change), files=True)
         return changed(change, chosen=given is None)
 
-    def remove(self, ids: Any) -> IndexChange:
-        """Remove items by ids, an integer or integers [m]; ids that no item has are skipped."""
-        numbers, change, handle = np.atleast_1d(as_ids(ids, "ids")).reshape(-1), abi.IndexChange(), self._pointer()
-        _errors.call(
-            lib.thr_index_writer_remove, handle.pointer, arrays.address(numbers), numbers.size, byref(change), files=True
-        )
-        return IndexChange(0, 0, change.n_removed, numbers.size - change.n_removed, None, change.n_items, change.n_commits)
+    def remove(self, ids: Any = None, *, names: Sequence[str] | None = None) -> IndexChange:
+        """
+        Remove items by ids, an integer or integers [m], or by names, a str or a sequence of str. Those that no item has
+        are skipped and counted.
+        """
+        if (ids is None) == (names is None):
+            raise ValueError("remove: give ids or names")
+        change, handle = abi.IndexChange(), self._pointer()
+        if names is not None:
+            pointers = _name_pointers(names)
+            n, function, address = len(pointers), lib.thr_index_writer_remove_names, pointers
+        else:
+            numbers = np.atleast_1d(as_ids(ids, "ids")).reshape(-1)
+            n, function, address = numbers.size, lib.thr_index_writer_remove, arrays.address(numbers)
+        _errors.call(function, handle.pointer, address, n, byref(change), files=True)
+        return IndexChange(0, 0, change.n_removed, n - change.n_removed, None, change.n_items, change.n_commits)
 
     def flush(self) -> None:
         """Turn the journal into a segment, so that its items are searched by codes. The writer does so now and then."""

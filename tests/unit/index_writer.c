@@ -405,7 +405,7 @@ static void wrong_writes_are_refused(void **state) {
     const thr_matrix two = thr_matrix_f32(wide, 2, DIMS), broad = thr_matrix_f32(wide, 1, 2 * DIMS);
     const thr_matrix bad = thr_matrix_f32(nan, 1, DIMS), no = thr_matrix_f32(wide, 0, DIMS);
     expect_status(thr_index_writer_add(writer, &broad, NULL, NULL, NULL, &error), THR_EDIM);
-    expect_status(thr_index_writer_add(writer, &no, NULL, NULL, NULL, &error), THR_EDIM);
+    expect_ok(thr_index_writer_add(writer, &no, NULL, NULL, NULL, &error)); /* nothing to do */
     expect_status(thr_index_writer_add(writer, &bad, NULL, NULL, NULL, &error), THR_ERANGE);
     expect_status(thr_index_writer_add(writer, &two, twice, NULL, NULL, &error), THR_EDUPLICATE);
     expect_status(thr_index_writer_add(writer, &bad, none, NULL, NULL, &error), THR_ERANGE);
@@ -595,6 +595,32 @@ static void headers_without_frames_are_damage(void **state) {
     free(old);
 }
 
+static void items_are_removed_by_name(void **state) {
+    float vectors[3 * DIMS] = {1};
+    const char *const names[] = {"a", "b", "c"}, *const gone[] = {"c", "nobody", "a", "c"}, *const empty[] = {""};
+    const thr_matrix all = thr_matrix_f32(vectors, 3, DIMS), one = thr_matrix_f32(vectors, 1, DIMS),
+                     none = thr_matrix_f32(vectors, 0, DIMS);
+    thr_index_change change;
+    create(*state, THR_METRIC_L2, THR_DTYPE_F32, true);
+    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &all, NULL, names, NULL, &error));
+    expect_ok(thr_index_writer_remove_names(writer, gone, 4, &change, &error));
+    assert_int_equal(change.n_removed, 2);
+    assert_int_equal(change.n_items, 1);
+    expect_ok(thr_index_writer_remove_names(writer, NULL, 0, &change, &error));
+    assert_int_equal(change.n_removed, 0);
+    expect_status(thr_index_writer_add(writer, &one, NULL, empty, NULL, &error), THR_EINVAL);
+    const uint64_t n_commits = change.n_commits;
+    expect_ok(thr_index_writer_add(writer, &none, NULL, names, &change, &error)); /* no rows: no commit */
+    assert_int_equal(change.n_commits, n_commits);
+    assert_int_equal(change.n_items, 1);
+    thr_index_writer_free(writer);
+    create(*state, THR_METRIC_L2, THR_DTYPE_F32, false);
+    writer = open_writer(*state, JOURNAL);
+    expect_status(thr_index_writer_remove_names(writer, gone, 4, &change, &error), THR_EINVAL);
+    thr_index_writer_free(writer);
+}
+
 static size_t size_of_journal(void) {
     struct stat st;
     assert_int_equal(stat(journal_of(DIR_A), &st), 0);
@@ -731,6 +757,7 @@ int main(void) {
         cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
         cmocka_unit_test(a_journals_header_may_be_damaged),
         cmocka_unit_test(headers_without_frames_are_damage),
+        cmocka_unit_test(items_are_removed_by_name),
         cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),

@@ -71,9 +71,37 @@ class Writers(VectorCase):
                 self.assertEqual(writer.upsert(self.vectors[4], names=["two"]).n_replaced, 1)
                 with self.assertRaisesRegex(ValueError, "names"):
                     writer.add(self.vectors[0])
+                with self.assertRaisesRegex(ValueError, "empty"):
+                    writer.add(self.vectors[0], names=[""])
+                writer.add(self.vectors[5:7], names=["four", "five"])
+                change = writer.remove(names=["four", "nobody"])
+                self.assertEqual((change.n_removed, change.n_missing), (1, 1))
+                self.assertEqual(writer.remove(names="five").n_removed, 1)
+                self.assertEqual(writer.add(self.vectors[:0], names=[]).n_added, 0)
+                with self.assertRaisesRegex(ValueError, "ids or names"):
+                    writer.remove()
             self.assertTrue(index.refresh())
             self.assertIn("three", index)
             np.testing.assert_array_equal(index.vectors(["two"]), self.vectors[4:5])
+
+    def test_adding_nothing_does_nothing(self) -> None:
+        self.index.add(self.vectors)
+        n_commits = self.index.info.n_commits
+        for known_by in ({}, {"ids": []}, {"ids": np.zeros(0, np.uint64)}):
+            self.assertEqual(self.index.add(self.vectors[:0], **known_by).n_added, 0)
+        self.assertEqual(self.index.upsert(self.vectors[:0], ids=[]).n_items, N)
+        self.assertEqual(self.index.info.n_commits, n_commits)
+
+    def test_items_are_removed_where_a_filter_holds(self) -> None:
+        self.index.add(self.vectors)
+        self.index.remove([5])
+        change = self.index.remove(where=self.index.filter_ids([3, 7, 599]))
+        self.assertEqual((change.n_removed, change.n_missing, change.n_items), (3, 0, N - 4))
+        self.assertNotIn(3, self.index)
+        with self.assertRaisesRegex(ValueError, "one of"):
+            self.index.remove([1], where=self.index.filter_ids([2]))
+        with self.assertRaisesRegex(ValueError, "filter_ids"):
+            self.index.remove(where=[1, 2])
 
     def test_threads_share_a_writer(self) -> None:
         with self.index.writer() as writer:

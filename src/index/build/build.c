@@ -196,6 +196,10 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
                              "thr_index_build_options", err));
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &b.source, err));
+    if (b.source.shape.n_rows == 0) {
+        status = thr_fail(err, THR_EDIM, "%s: holds no rows: an index needs at least one", b.source.name);
+        goto out;
+    }
     THR_TRY_OUT(take_model(&b, &complete, err));
     THR_TRY_OUT(take_quantiser(&b, &complete, err));
     THR_TRY_OUT(take_names(&b, &complete, err));

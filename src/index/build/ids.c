@@ -162,6 +162,10 @@ thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
         if (ids->ids[i] == THR_NO_ID)
             return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 ": the id %" PRIu64 " means 'none': choose another",
                             ids->name, i, THR_NO_ID);
+    for (uint64_t i = 0; ids->offsets != NULL && i < ids->n; i++)
+        if (ids->names[ids->offsets[i]] == '\0')
+            return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name is empty: give every item its own",
+                            ids->name, i);
     return ids->n < 2 ? THR_OK : check_unique(ids, err);
 }
 

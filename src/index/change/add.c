@@ -27,7 +27,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
     if (a->source->shape.n_dims != index->info.n_dims)
         return thr_fail(err, THR_EDIM, "%s: rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
                         a->source->name, a->source->shape.n_dims, index->info.n_dims, index->dir);
-    if (index->manifest.has_names && !names)
+    if (index->manifest.has_names && !names && a->source->shape.n_rows > 0)
         return thr_fail(err, THR_EINVAL, "%s: its items have names: give a name for each new one", index->dir);
     if (!index->manifest.has_names && names)
         return thr_fail(err, THR_EINVAL, "%s: its items have no names: give ids, or nothing", index->dir);
@@ -113,6 +113,11 @@ out:
 static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     thr_appended added;
     THR_TRY(check_kind(a, err));
+    if (a->source->shape.n_rows == 0) {
+        a->commit.manifest.n_commits--;
+        thr_index_commit_report(&a->commit, change);
+        return THR_OK;
+    }
     THR_TRY(thr_index_commit_read_features(&a->commit, a->features, a->source, a->ids, &a->added_features, err));
     THR_TRY(find_replaced(a, err));
     const uint64_t tail = thr_index_commit_tail_items(&a->commit), n = a->source->shape.n_rows;

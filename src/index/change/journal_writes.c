@@ -145,14 +145,26 @@ static thr_status leave_distinct(thr_context *context, uint64_t *ids, uint32_t *
     return status;
 }
 
+static thr_status note_removed(void *arg, uint64_t item, uint64_t row, thr_error *err) {
+    resolving *r = arg;
+    (void)item;
+    (void)err;
+    r->writer->removed[r->n_removed++] = thr_index_id_of(r->writer->index, row);
+    return THR_OK;
+}
+
 static thr_status resolve_removed(resolving *r, thr_error *err) {
     thr_index_writer *w = r->writer;
+    const thr_write *write = r->write;
+    const thr_name_list names = {.offsets = write->ids.offsets, .bytes = write->ids.names, .n = (size_t)write->ids.n};
     uint64_t row;
-    THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)r->write->n_removed, sizeof *w->removed,
-                     "ids", err));
-    for (uint64_t i = 0; i < r->write->n_removed; i++)
-        if (thr_index_row(w->index, r->write->removed[i], &row))
-            w->removed[r->n_removed++] = r->write->removed[i];
+    THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)write->n_removed, sizeof *w->removed, "ids",
+                     err));
+    if (names.offsets != NULL)
+        THR_TRY(thr_index_find_names(w->index, &names, note_removed, r, err));
+    for (uint64_t i = 0; write->removed != NULL && i < write->n_removed; i++)
+        if (thr_index_row(w->index, write->removed[i], &row))
+            w->removed[r->n_removed++] = write->removed[i];
     return leave_distinct(w->context, w->removed, &r->n_removed, err);
 }
 
@@ -164,7 +176,7 @@ static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
         THR_TRY(thr_index_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n,
                                              "vectors", err));
     THR_TRY(write->kind == THR_WRITE_ADD ? resolve_added(&r, err) : resolve_removed(&r, err));
-    const bool names = write->ids.offsets != NULL;
+    const bool names = write->kind == THR_WRITE_ADD && write->ids.offsets != NULL;
     const thr_journal_call call = {.n_removed = r.n_removed,
                                    .n_added = (uint32_t)write->n,
                                    .removed = w->removed,
@@ -206,13 +218,23 @@ out:
     return status;
 }
 
+/* A commit of its own for a removal, of items by id or name. */
+static thr_status remove_alone(thr_index_writer *w, const thr_write *write, thr_index_change *change, thr_error *err) {
+    resolving r = {w, write, 0};
+    THR_TRY(thr_index_open(w->context, w->dir, &w->index, err));
+    thr_status status = resolve_removed(&r, err);
+    thr_index_writer_close_index(w);
+    if (status == THR_OK)
+        status = thr_index_remove_held(w->context, w->dir, &w->lock, w->removed, r.n_removed, change, err);
+    return status;
+}
+
 static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error *err) {
     switch (write->kind) {
     case THR_WRITE_ADD:
         return add_segment(w, write, err);
     case THR_WRITE_REMOVE:
-        return thr_index_remove_held(w->context, w->dir, &w->lock, write->removed, write->n_removed, &write->change,
-                                     err);
+        return remove_alone(w, write, &write->change, err);
     case THR_WRITE_FLUSH:
         return thr_index_flush(w->context, w->dir, &w->lock, !w->codes_only, err);
     default:

@@ -88,8 +88,6 @@ void thr_index_writer_free(thr_index_writer *writer) {
 static thr_status check_rows(const thr_index_writer *w, const thr_matrix *rows, const thr_write *write,
                              thr_error *err) {
     const bool names = write->ids.offsets != NULL;
-    if (rows->n_rows == 0)
-        return thr_fail(err, THR_EDIM, "no rows: nothing to add to %s", w->dir);
     if (rows->n_dims != w->n_dims)
         return thr_fail(err, THR_EDIM, "rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s", rows->n_dims,
                         w->n_dims, w->dir);
@@ -163,6 +161,20 @@ thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids
         return thr_fail(err, THR_EINVAL, "removing items needs a writer and ids");
     thr_write write = {.kind = THR_WRITE_REMOVE, .removed = ids, .n_removed = n_ids};
     return thr_index_writer_run(writer, &write, change, err);
+}
+
+thr_status thr_index_writer_remove_names(thr_index_writer *writer, const char *const *names, uint64_t n_names,
+                                         thr_index_change *change, thr_error *err) {
+    if (writer == NULL || (names == NULL && n_names > 0))
+        return thr_fail(err, THR_EINVAL, "removing items needs a writer and names");
+    if (!writer->has_names)
+        return thr_fail(err, THR_EINVAL, "%s: its items have no names: give ids", writer->dir);
+    thr_write write = {.kind = THR_WRITE_REMOVE, .n_removed = n_names, .ids = {.context = writer->context}};
+    thr_status status = copy_names(writer->context, names, n_names, &write.ids, err);
+    if (status == THR_OK)
+        status = thr_index_writer_run(writer, &write, change, err);
+    thr_index_ids_close(&write.ids);
+    return status;
 }
 
 thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err) {

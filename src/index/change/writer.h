@@ -31,7 +31,7 @@ typedef struct thr_write {
     const float *vectors; /* of n rows to add */
     uint64_t n;
     thr_ids ids;             /* of these */
-    const uint64_t *removed; /* n_removed ids to remove */
+    const uint64_t *removed; /* n_removed ids to remove; NULL: the items of n_removed names, in ids */
     uint64_t n_removed;
 
     thr_index_change change;
