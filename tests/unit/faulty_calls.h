@@ -2,7 +2,7 @@
 /*
  * faulty_calls.h - a machine that fails, for tests of changes: the functions below replace those of the C library in
  * the process that includes them. They count the calls of a change, let one of them fail or end the process, and note
- * what a power failure at that moment would lose.
+ * what a power failure at that moment would lose. They may be called by several threads, one at a time.
  *
  * The includer defines _GNU_SOURCE, DIR_A, the directory under test, and OLD, a name for the manifest before a rename.
  */
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,7 +28,9 @@ static struct {
     outcome at; /* what happens at call number `call` */
     int why;    /* FAIL: errno */
     uint64_t call, n_calls, rng;
+    uint64_t n_merger_calls, n_merger_faults; /* of these, by a thread that is not the process's first one */
 } faults;
+static pthread_mutex_t faulty_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* What was written and not flushed: a file, by a descriptor of our own; and renames in a directory not flushed. */
 enum { MOST = 64 };
@@ -69,10 +72,13 @@ static void lose(void) {
         }
 }
 
-/* Whether this call fails; it may end the process. */
-static bool fails(void) {
+/* Whether this call fails; it may end the process. The mutex is held. */
+static bool fails_now(void) {
+    const bool merger = syscall(SYS_gettid) != getpid();
+    faults.n_merger_calls += merger;
     if (faults.at == NOTHING || ++faults.n_calls != faults.call)
         return false;
+    faults.n_merger_faults += merger;
     if (faults.at == LOSE) {
         faults.at = NOTHING;
         lose();
@@ -82,6 +88,13 @@ static bool fails(void) {
         _exit(0);
     errno = faults.why;
     return true;
+}
+
+static bool fails(void) {
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const bool failed = fails_now();
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return failed;
 }
 
 static bool is_index(const char *path) {
@@ -110,8 +123,8 @@ static ino_t inode_of(int fd) {
     return st.st_ino;
 }
 
-ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
-    if (fails()) {
+static ssize_t write_at(int fd, const void *data, size_t size, off_t offset) {
+    if (fails_now()) {
         if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
             (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
         return -1;
@@ -135,9 +148,16 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
     return (ssize_t)syscall(SYS_pwrite64, fd, data, size, offset);
 }
 
-int fsync(int fd) {
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const ssize_t n = write_at(fd, data, size, offset);
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return n;
+}
+
+static int flush_now(int fd) {
     struct stat st;
-    if (fails())
+    if (fails_now())
         return -1;
     if (faults.at != LOSE)
         return 0;
@@ -149,6 +169,13 @@ int fsync(int fd) {
             dirty[i] = dirty[--n_dirty];
         }
     return 0; /* what the disk does is played here */
+}
+
+int fsync(int fd) {
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const int result = flush_now(fd);
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return result;
 }
 
 int fdatasync(int fd) {
@@ -163,8 +190,8 @@ ssize_t pread(int fd, void *data, size_t size, off_t offset) {
     return fails() ? -1 : (ssize_t)syscall(SYS_pread64, fd, data, size, offset);
 }
 
-int renameat(int from_dir, const char *from, int to_dir, const char *to) {
-    if (fails())
+static int rename_now(int from_dir, const char *from, int to_dir, const char *to) {
+    if (fails_now())
         return -1;
     if (faults.at == LOSE) {
         assert_true(n_renamed < MOST);
@@ -174,6 +201,13 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to) {
         n_renamed++;
     }
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to) {
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const int result = rename_now(from_dir, from, to_dir, to);
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return result;
 }
 
 int unlinkat(int dir, const char *path, int flags) {

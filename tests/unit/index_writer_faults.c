@@ -197,6 +197,7 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
         for (int i = 0; i < OPERATIONS; i++)
             if (operate(context, DIR_A, i) != THR_OK || write(fds[1], "x", 1) != 1)
                 _exit(1);
+        close_writer(); /* when merges that are due have ended */
         _exit(2);
     }
     (void)close(fds[1]);
@@ -210,17 +211,24 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
 
 /* End at many calls: what was acknowledged is there, and of the operation in progress all or nothing. */
 static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
-    uint64_t seed = 7, n = 0;
+    uint64_t seed = 7, n = 0, n_ended = 0;
     run_through(context);
     for (; n < most; n++) {
-        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, 700), thr_rng_next(&seed));
+        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, merger ? 1000 : 700), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
+        n_ended++;
+        if (done == OPERATIONS) { /* in a merge after them */
+            assert_true(holds(context, done));
+            continue;
+        }
         if (!holds(context, done) && !holds(context, done + 1))
             fail_msg("after %d operations the index holds something else", done);
         expect_ok(operate(context, DIR_A, done)); /* the next writer cleans up and goes on */
         assert_true(holds(context, done + 1));
     }
+    print_message("%llu of %llu runs ended at a call%s: nothing lost\n", (unsigned long long)n_ended,
+                  (unsigned long long)most, merger ? ", with a merger" : "");
 }
 
 static uint64_t rounds(void) {
@@ -234,6 +242,57 @@ static void a_killed_writer_loses_nothing(void **state) {
 
 static void a_power_failure_loses_nothing(void **state) {
     end_at_calls(*state, LOSE, rounds());
+}
+
+/* ------------------------------------------------------------------------------------------------ with a merger */
+
+/*
+ * Run all operations with a merger thread, and let a call fail: an operation's own failure is its error alone, and a
+ * failure of the merger is none. false if there are fewer calls.
+ */
+static bool fail_call_beside_merger(thr_context *context, uint64_t call, int why) {
+    start_again();
+    faults.call = call;
+    faults.n_calls = 0;
+    faults.why = why;
+    faults.at = FAIL;
+    for (int i = 0; i < OPERATIONS; i++)
+        if (operate(context, DIR_A, i) != THR_OK) {
+            faults.at = NOTHING;
+            assert_true(holds(context, i) || holds(context, i + 1));
+            expect_ok(operate(context, DIR_A, i));
+        }
+    close_writer();
+    const bool failed = faults.at == NOTHING || faults.n_calls >= call;
+    faults.at = NOTHING;
+    assert_true(holds(context, OPERATIONS));
+    return failed;
+}
+
+static void every_system_call_may_fail_beside_a_merger(void **state) {
+    static const int WHYS[] = {EIO, ENOSPC};
+    const uint64_t step = getenv("THR_TEST_ROUNDS") != NULL ? 1 : 29;
+    uint64_t n = 0;
+    run_through(*state);
+    faults.n_merger_calls = faults.n_merger_faults = 0;
+    for (size_t w = 0; w < 2; w++)
+        for (uint64_t call = 1 + w; fail_call_beside_merger(*state, call, WHYS[w]); call += step)
+            n++;
+    print_message("%llu calls failed, %llu of them in the merger: nothing lost\n", (unsigned long long)n,
+                  (unsigned long long)faults.n_merger_faults);
+    assert_true(faults.n_merger_calls > 0);
+}
+
+static int begin_merger(void **state) {
+    (void)state;
+    merger = true;
+    return 0;
+}
+
+static int end_merger(void **state) {
+    (void)state;
+    merger = false;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ random times */
@@ -379,7 +438,8 @@ static void a_writer_killed_at_any_time_loses_nothing(void **state) {
         assert_int_equal(count_files(DIR_A, ".tmp", NULL), 0);
     }
     merger = false;
-    print_message("%llu runs, %llu operations acknowledged\n", (unsigned long long)runs, (unsigned long long)total);
+    print_message("%llu runs killed, with a merger and a reader, %llu operations acknowledged: nothing lost\n",
+                  (unsigned long long)runs, (unsigned long long)total);
     assert_true(total > 0);
 }
 
@@ -403,6 +463,9 @@ int main(void) {
         cmocka_unit_test(every_system_call_may_fail),
         cmocka_unit_test(a_killed_writer_loses_nothing),
         cmocka_unit_test(a_power_failure_loses_nothing),
+        cmocka_unit_test_setup_teardown(every_system_call_may_fail_beside_a_merger, begin_merger, end_merger),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_merger, end_merger),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_merger, end_merger),
         cmocka_unit_test(a_writer_killed_at_any_time_loses_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
