@@ -42,9 +42,21 @@ ask 0
 works "$THRESHER" index compact a.index -q
 ask 3
 best 303
+{
+    printf '\020\000\000\000\000\000\300\177' # 16 dimensions, the first of them NaN
+    dd if=/dev/zero bs=60 count=1 2>dd.err
+} >nan.fvecs
+mv more.fvecs good.fvecs
+mv nan.fvecs more.fvecs
+ask 0
+best ''
+says 'it gets an empty answer' err
+mv good.fvecs more.fvecs
+ask 3
+best 303
 exec 3>&-
 wait $follower || die "the follower failed"
-[ "$(wc -l <answers)" -eq 4 ] || die "not one answer a query"
+[ "$(wc -l <answers)" -eq 6 ] || die "not one answer a query"
 
 # more items than the index held when it was opened
 works "$THRESHER" index create empty.index --dims 16

@@ -32,7 +32,11 @@ static sentence sentence_of(const prog_change *c) {
                        c->n_missing > 0 ? " were not there)" : "");
         break;
     case PROG_COMPACTED:
-        if (c->file_bytes_before == c->file_bytes)
+        if (c->recoded)
+            (void)snprintf(s.text, sizeof s.text, "compacted %.1000s and learned its codes anew, %s before and %s now",
+                           c->dir, prog_bytes((double)c->file_bytes_before).text,
+                           prog_bytes((double)c->file_bytes).text);
+        else if (c->file_bytes_before == c->file_bytes)
             (void)snprintf(s.text, sizeof s.text, "compacted %.1000s: no bytes to give back", c->dir);
         else
             (void)snprintf(s.text, sizeof s.text, "compacted %.1000s from %s to %s", c->dir,

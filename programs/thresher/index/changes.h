@@ -14,6 +14,7 @@ typedef struct prog_change {
     bool ids_chosen;                        /* the index chose the ids of the added items */
     uint64_t n_missing;                     /* ids and names to remove that no item has */
     uint64_t file_bytes_before, file_bytes; /* of a compaction */
+    bool recoded;
     double seconds;
 } prog_change;
 

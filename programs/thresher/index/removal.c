@@ -215,8 +215,10 @@ int prog_removal_names(prog_removal *removal, const prog_list *names) {
 }
 
 int prog_removal_filter(prog_removal *removal, thr_context *context, const char *path) {
-    prog_filter filter;
+    prog_filter filter = {.skip_missing = !removal->strict};
     int rc = prog_filter_read(&filter, context, path, removal->index);
+
+    removal->n_missing += filter.n_missing;
 
     for (uint64_t row = 0; rc == PROG_DONE && row < filter.n_bits; row++) {
         thr_error err = {.status = THR_OK};

@@ -83,7 +83,7 @@ const prog_command prog_index_remove = {
     .summary = "remove items from an index",
     .text =
         "Removes items in one commit, which is on the disk when the command ends. Ids and names that no item has are "
-        "counted and skipped, but a filter must hold no others. Ids are never used again by thresher index add.\n\nThe "
+        "counted and skipped, except those of a Roaring bitmap. Ids are never used again by thresher index add.\n\nThe "
         "bytes of removed items stay in "
         "the files until thresher index compact, or until a later change merges the files: a file of which more "
         "than a sixth was removed is written again.",
@@ -122,7 +122,7 @@ static thr_status read_size(const program *run, const char *dir, uint64_t *bytes
 
 static int run_compact(program *run, const void *values) {
     const compact_values *v = values;
-    prog_change change = {.kind = PROG_COMPACTED, .dir = v->dir};
+    prog_change change = {.kind = PROG_COMPACTED, .dir = v->dir, .recoded = v->recode};
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
 

@@ -34,6 +34,8 @@ static const prog_option options[] = {
     {PROG_FILE_OPTION("filter", offsetof(prog_index_values, filter),
                       "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "
                       "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},
+    {PROG_FLAG_OPTION("skip-missing", offsetof(prog_index_values, skip_missing),
+                      "ids and names of --filter that no item has are counted (default: they are an error)")},
     {PROG_FILE_OPTION("features", offsetof(prog_index_values, features),
                       "a line a query, as 'category=12:1.5 brand=7': features with a weight after the last "
                       "colon, or 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "
@@ -54,9 +56,11 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("rank-depth", "N", offsetof(prog_index_values, rerank.depth),
                        "find N items, sort them by the model, and show the best -k (default: -k)"),
      .least = 1},
-    {PROG_FLAG_OPTION("follow", offsetof(prog_index_values, follow),
-                      "search every query in the newest commit of an index that changes, and write its answer before "
-                      "the next query is read, from a pipe for example; not with --filter or features")},
+    {PROG_FLAG_OPTION(
+        "follow", offsetof(prog_index_values, follow),
+        "search every query in the newest commit of an index that changes, and write its answer before "
+        "the next query is read, from a pipe for example; a query with NaN gets an empty answer; not with --filter "
+        "or features")},
     {PROG_RESULTS_OPTION(offsetof(prog_index_values, common.output),
                          "; with --rank-columns also .svm, the features of what is found, with labels of 0, for "
                          "thresher rank train")},
@@ -132,6 +136,8 @@ static int check_words(const program *run, const prog_index_values *values) {
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
                    prog_see_help(run));
+    else if (values->skip_missing && values->filter == NULL)
+        prog_error("--skip-missing needs --filter; %s", prog_see_help(run));
     else if (values->follow && (!queries || values->filter != NULL || values->features != NULL ||
                                 with->target != NULL || values->rerank.features != NULL))
         prog_error("--follow needs QUERIES, and excludes --filter, --features, --target and --rank-features; %s",

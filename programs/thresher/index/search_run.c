@@ -67,9 +67,13 @@ static int set_options(prog_vector_search *s) {
     s->options.value = (thr_hits_value)values->with.value;
     if (values->filter == NULL)
         return PROG_DONE;
+    s->filter.skip_missing = values->skip_missing;
     const int rc = prog_filter_read(&s->filter, s->search.run->context, values->filter, s->index);
     s->options.filter = s->filter.words;
     s->options.filter_bits = s->filter.n_bits;
+    if (s->filter.n_missing > 0)
+        prog_note("%s: the index does not have %s of it", values->filter,
+                  prog_counted(s->filter.n_missing, "item").text);
     return rc;
 }
 
@@ -184,6 +188,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     if (values->follow) {
         search->batch = 1; /* every query sees the newest commit, and is answered before the next one is read */
         search->flush = true;
+        search->skips_wrong = !search->by_radius;
     }
     if (rc == PROG_DONE)
         rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, s->index, search->depth);

@@ -14,6 +14,7 @@ typedef struct prog_index_values {
     prog_list like;
     prog_list text;
     const char *filter;
+    bool skip_missing;
     const char *features;
     prog_features_values with; /* values, target and explanations of features */
     prog_rerank_values rerank;

@@ -35,6 +35,10 @@ bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id) 
 static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
     uint64_t row;
 
+    if (!thr_index_row(filter->index, id, &row) && filter->skip_missing) {
+        filter->n_missing++;
+        return PROG_DONE;
+    }
     if (!thr_index_row(filter->index, id, &row)) {
         prog_error("%s: the index has no item with the id %" PRIu64, path, id);
         return PROG_FAILED;
@@ -158,7 +162,7 @@ static int read_rows(prog_filter *filter, thr_context *context, const char *path
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index) {
     int rc;
 
-    *filter = (prog_filter){.index = index, .n_bits = thr_index_n_rows(index)};
+    *filter = (prog_filter){.index = index, .n_bits = thr_index_n_rows(index), .skip_missing = filter->skip_missing};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();

@@ -19,9 +19,14 @@ typedef struct prog_filter {
     uint64_t *words; /* bit (row % 64) of word row / 64 */
     uint64_t n_bits;
     uint64_t n_allowed;
+    bool skip_missing; /* ids and names that no item has are counted; else they are an error */
+    uint64_t n_missing;
 } prog_filter;
 
-/* Returns PROG_DONE, or an exit code after printing an error. */
+/*
+ * Set skip_missing before; the other fields are filled. Ids of a Roaring bitmap must all be there. Returns PROG_DONE,
+ * or an exit code after printing an error.
+ */
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index);
 void prog_filter_free(prog_filter *filter);
 

@@ -106,11 +106,14 @@ int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *p
 
         if (l->used)
             continue;
-        if (!prog_read_count(l->text, &id) || !thr_index_row(filter->index, id, &row)) {
+        const bool number = prog_read_count(l->text, &id);
+        if (number && thr_index_row(filter->index, id, &row)) {
+            prog_filter_allow(filter, row);
+        } else if (filter->skip_missing && (number || has_names)) {
+            filter->n_missing++;
+        } else {
             prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
             rc = PROG_FAILED;
-        } else {
-            prog_filter_allow(filter, row);
         }
     }
     lines_free(&all);

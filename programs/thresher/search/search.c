@@ -73,7 +73,11 @@ static int search_batch(prog_search *s, const thr_matrix *queries) {
             (void)snprintf(where, sizeof where, "%.200s", s->queries);
         else
             (void)snprintf(where, sizeof where, "%.200s, counted from row %" PRIu64, s->queries, s->results.n_queries);
-        return prog_failed_at(where, &err);
+        if (!s->skips_wrong || err.status != THR_ERANGE)
+            return prog_failed_at(where, &err);
+        prog_note("%s: %s: it gets an empty answer", where, err.text);
+        for (uint64_t i = 0; i < s->k; i++)
+            s->ids[i] = THR_NO_ID;
     }
     s->search_s += prog_seconds() - start;
     return PROG_DONE;

@@ -31,6 +31,7 @@ struct prog_search {
     uint64_t n_certified; /* so far, and */
     uint64_t n_found;     /* items */
     bool flush;           /* write every answer at once */
+    bool skips_wrong;     /* a query with NaN or infinity gets an empty answer and a note; needs batches of 1 */
     double open_s;        /* seconds until the first search, */
     double search_s;      /* in searches, */
     double started_s;     /* and the clock at the start */
