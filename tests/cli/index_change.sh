@@ -80,7 +80,7 @@ counts a.index 394
 fails 1 'the index has no item "5"' "$THRESHER" index remove a.index --where-filter seven.txt --strict
 works "$THRESHER" index remove a.index --where-filter seven.txt
 says 'removed 0 items from a.index (2 were not there)' err
-printf '5\n8\n' >some_there.txt
+printf '5\n5060\n' >some_there.txt
 fails 1 'the index has no item "5"' "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt
 works "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt --skip-missing
 says 'the index does not have 1 item of it' err

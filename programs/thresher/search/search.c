@@ -75,7 +75,9 @@ static int search_batch(prog_search *s, const thr_matrix *queries) {
             (void)snprintf(where, sizeof where, "%.200s, counted from row %" PRIu64, s->queries, s->results.n_queries);
         if (!s->skips_wrong || err.status != THR_ERANGE)
             return prog_failed_at(where, &err);
-        prog_note("%s: %s: it gets an empty answer", where, err.text);
+        prog_error("%s: %s: it gets an empty answer", where, err.text);
+        if (s->certified != NULL)
+            s->certified[0] = 0;
         for (uint64_t i = 0; i < s->k; i++)
             s->ids[i] = THR_NO_ID;
     }
