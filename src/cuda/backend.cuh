@@ -61,6 +61,8 @@ thr_status thr_cuda_lstm(thr_stream *stream, const thr_lstm_op *op, thr_error *e
 thr_status thr_cuda_attend(thr_stream *stream, const thr_attend_op *op, thr_error *err);
 thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err);
 thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
+thr_status thr_cuda_ftrl_rows(thr_stream *stream, const thr_ftrl_rows_op *op, thr_error *err);
+thr_status thr_cuda_requests(thr_stream *stream, const thr_requests_op *op, thr_error *err);
 thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_error *err);
 thr_status thr_cuda_windows_back(thr_stream *stream, const thr_windows_back_op *op, thr_error *err);
 thr_status thr_cuda_product(thr_stream *stream, const thr_product_op *op, thr_error *err);

@@ -30,7 +30,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 7 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
+enum { THR_BACKEND_VERSION = 8 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -90,6 +90,8 @@ typedef struct thr_backend {
     thr_status (*attend)(thr_stream *stream, const thr_attend_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);
     thr_status (*adam_rows)(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
+    thr_status (*ftrl_rows)(thr_stream *stream, const thr_ftrl_rows_op *op, thr_error *err);
+    thr_status (*requests)(thr_stream *stream, const thr_requests_op *op, thr_error *err);
     thr_status (*windows)(thr_stream *stream, const thr_windows_op *op, thr_error *err);
     thr_status (*windows_back)(thr_stream *stream, const thr_windows_back_op *op, thr_error *err);
     thr_status (*product)(thr_stream *stream, const thr_product_op *op, thr_error *err);

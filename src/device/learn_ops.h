@@ -60,9 +60,16 @@ typedef struct thr_adam_rows_op {
     float *table, *m, *v;
     const float *d_out;
     const uint32_t *rows, *offsets, *bags; /* n_rows, n_rows + 1 */
+    const float *bag_weights;              /* of each bag's entry; NULL: 1 */
     uint32_t n_rows, n_columns;
     thr_device_adam adam;
 } thr_adam_rows_op;
+
+/* The same by FTRL-Proximal, with the parameters of thr_ftrl_step; m is its z, v its n, and adam is not read. */
+typedef struct thr_ftrl_rows_op {
+    thr_adam_rows_op rows;
+    float scale, alpha, beta, l1, l2;
+} thr_ftrl_rows_op;
 
 /* Texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], indices of word vectors of 3 * n_columns floats. */
 typedef struct thr_device_texts {
@@ -172,5 +179,33 @@ typedef struct thr_match_op {
     float *d_queries, *d_items;
     float *scratch;
 } thr_match_op;
+
+#define THR_NO_HIT_ROW UINT32_MAX
+
+/*
+ * The ads of requests: their scores (dual_tower/scores.h), the loss over each request (nn/rank_loss.h), the gradient of
+ * the mean loss by the scores, and by the weights of the histories' words. Request r has ads ad_offsets[r] to
+ * ad_offsets[r + 1] - 1, the best first. An ad's product with its user is added to the weights of its hits: *slots*, a
+ * feature of a request each, listed for ads and for words of histories, and the other way round. Losses may differ from
+ * the CPU's in the last bits of a double; nothing else does.
+ */
+typedef struct thr_requests_op {
+    const float *users, *items; /* n_vector floats a request, an item */
+    uint32_t n_requests, n_vector;
+    const uint32_t *ad_offsets, *ads, *levels;
+    const double *gains, *values, *discounts; /* of ads, as thr_nn_rank_loss_terms; of ranks */
+    bool with_values, product, swap;          /* thr_dual_loss, thr_dual_value */
+
+    uint32_t n_history, n_slots;
+    const float *hits, *history_x;                                            /* weights of rows; of words */
+    const uint32_t *history_rows, *history_fields, *history_slots;            /* rows: THR_NO_HIT_ROW: none */
+    const uint32_t *slot_offsets, *slot_history, *slot_ad_offsets, *slot_ads; /* n_slots + 1 offsets */
+    const uint32_t *ad_slot_offsets, *ad_slots;
+
+    float *slots; /* scratch, and two numbers an ad */
+    double *ad_discounts, *ad_losses;
+    float *scores, *d_scores, *d_history;
+    double *losses;
+} thr_requests_op;
 
 #endif

@@ -212,7 +212,7 @@ static thr_status step_hits(thr_dual_trainer *t, thr_error *err) {
     return thr_nn_bags_backward(t->context, &t->back.words, t->back.ones, &optimiser, &hits, err);
 }
 
-thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+thr_status thr_dual_step_on_cpu(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     const thr_optimiser adam = thr_dual_dense_optimiser(trainer);
     THR_TRY(thr_dual_gradient(trainer, numbers, trainer->options.batch, loss, err));
     if (!isfinite(*loss))
@@ -220,10 +220,7 @@ thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, dou
     thr_nn_optimiser_step(trainer->context->kernels, &adam, trainer->dense.values, trainer->dense.gradients,
                           trainer->dense.slots, trainer->dense.n);
     THR_TRY(step_tables(trainer, err));
-    if (trainer->model.config.hits)
-        THR_TRY(step_hits(trainer, err));
-    trainer->state.step++;
-    return THR_OK;
+    return trainer->model.config.hits ? step_hits(trainer, err) : THR_OK;
 }
 
 thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err) {

@@ -74,6 +74,10 @@ static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_er
     return thr_dual_step(user, numbers, loss, err);
 }
 
+static thr_status fetch(void *user, thr_error *err) {
+    return thr_dual_fetch(user, err);
+}
+
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_quality, err);
 }
@@ -93,6 +97,7 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                     .on_epoch_user = options->on_epoch_user,
                                     .user = trainer,
                                     .step = step,
+                                    .fetch = fetch,
                                     .validate = validate,
                                     .describe = thr_dual_checkpoint_describe};
     return thr_training_run(&loop, err);
@@ -132,6 +137,8 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
         status = thr_dual_checkpoint_read(trainer, err);
+    if (status == THR_OK)
+        status = thr_dual_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
     if (report != NULL)

@@ -123,6 +123,16 @@ static double sum_pairs(const thr_kernels *kernels, const thr_rank_loss *loss, c
     return sum;
 }
 
+void thr_nn_rank_loss_terms(const thr_rank_loss *loss, const thr_rank_list *list, double *gains, double *values) {
+    const bool pairs = list->n > 1 && list->levels[list->n - 1] != 0;
+    for (size_t i = 0; i < list->n; i++)
+        gains[i] = values[i] = 0;
+    if (pairs)
+        find_gains(list, loss->discounts, gains);
+    if (pairs && loss->loss != THR_DUAL_LOSS_NDCG)
+        find_values(list, values);
+}
+
 double thr_nn_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
                             const float *scores, float *d_scores, double *scratch) {
     const size_t n = list->n;

@@ -39,6 +39,9 @@ typedef struct thr_rank_list {
 /* out[r] = 1 / log2(r + 2) for n ranks, the same bits everywhere. */
 void thr_nn_rank_discounts(double *out, size_t n);
 
+/* The terms of the weights that do not depend on scores: gain_i / maxDCG and v_i, 0 if there is no pair. */
+void thr_nn_rank_loss_terms(const thr_rank_loss *loss, const thr_rank_list *list, double *gains, double *values);
+
 /*
  * Return the loss: pair losses are floats, summed in double by i, then by j. d_scores receives its gradient; NULL:
  * not computed. scratch: thr_nn_rank_loss_scratch doubles. A score that is not finite and occurs in a pair makes the

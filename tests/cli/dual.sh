@@ -40,6 +40,17 @@ says '"n_requests":700,"n_valid":100,"n_items":40,' out
 [ "$(wc -l <curve.csv)" -eq 5 ] || die "not a line an epoch"
 says '<svg ' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
+# on a GPU, emulated where that was built: the same model
+if [ -n "${EMULATED_GPUS:-}" ]; then
+    train --epochs 1 -o cpu.safetensors --valid valid.tsv -q >out 2>err || die "training on the CPU"
+    (
+        export THR_CUDA_LIBRARY="$EMULATED_GPUS"
+        train --epochs 1 -o gpu.safetensors --valid valid.tsv -v --device cuda >out 2>err || die "training on a GPU"
+    )
+    says 'steps were made by cuda:0 (' err
+    same cpu.safetensors gpu.safetensors
+fi
+
 works train --epochs 4 -o again.safetensors --valid valid.tsv -q --threads 1
 [ ! -s err ] && [ ! -s out ] || die "-q prints something"
 same m.safetensors again.safetensors

@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "nn/bags.h"
-#include "nn/dense.h"
+#include "nn/dense_op.h"
+#include "nn/lstm.h"
 #include "nn/match_loss.h"
 #include "nn/windows.h"
 #include "support.h"
@@ -325,11 +326,36 @@ static void check_layer(batch *b) {
     DO(b, fill_rows, fill);
     compare(b, "rows of a bias", fill.x, y, n_rows * n_out, 0);
     TIME(b, fill_rows, fill);
+    thr_nn_dense_forward(b->g->context, &(thr_dense){weights, bias, n_in, n_out}, b->pooled, n_rows, y);
+    const thr_layer_op ordered = thr_nn_dense_op(&(thr_dense){op.b, fill.row, n_in, n_out}, op.a, n_in, n_rows,
+                                                 device_floats(b, NULL, n_rows * n_out));
+    DO(b, layer, ordered);
+    compare(b, "a layer in the CPU's order", ordered.c, y, n_rows * n_out, 0);
+    TIME(b, layer, ordered);
     if (!has_cublas(b, &op))
         return;
-    thr_nn_dense_forward(b->g->context, &(thr_dense){weights, bias, n_in, n_out}, b->pooled, n_rows, y);
     compare(b, "a layer", op.c, y, n_rows * n_out, (double)n_in * 0x1p-23 * (double)n_in);
     TIME(b, product, op);
+}
+
+/* Cells of a decoder's rows. Weights of the own state are 0, so that the gates are those given. */
+static void check_cells(batch *b) {
+    const size_t n_rows = b->n.n_texts, n = b->n.n_dims;
+    float *gates = numbers(b, n_rows * THR_LSTM_GATES * n), *h = numbers(b, n_rows * n), *c = numbers(b, n_rows * n);
+    const thr_lstm lstm = {.n_units = n, .own = host(b, n * THR_LSTM_GATES * n, sizeof(float))};
+    const thr_lstm_op op = {.gates = device_floats(b, gates, n_rows * THR_LSTM_GATES * n),
+                            .h = device_floats(b, h, n_rows * n),
+                            .c = device_floats(b, c, n_rows * n),
+                            .n_rows = b->n.n_texts,
+                            .n_old = b->n.n_texts,
+                            .n_units = b->n.n_dims,
+                            .h_row = b->n.n_dims,
+                            .c_row = b->n.n_dims};
+    thr_nn_lstm_step(b->g->context, &lstm, gates, n_rows, h, c);
+    DO(b, lstm, op);
+    compare(b, "cells", op.c, c, n_rows * n, 0);
+    compare(b, "outputs of cells", op.h, h, n_rows * n, 0);
+    TIME(b, lstm, op);
 }
 
 static void check_planes(batch *b) {
@@ -437,6 +463,7 @@ void gcheck_learn(gcheck *g, bool timed) {
     check_adam(&b);
     check_windows(&b);
     check_layer(&b);
+    check_cells(&b);
     check_planes(&b);
     check_residual(&b);
     check_match(&b);

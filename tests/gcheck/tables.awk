@@ -348,9 +348,10 @@ function training(    i, n, names, words, name, text) {
     }
     print "| operation | measured |"
     print "|---|---|"
-    n = split("gather windows fill_rows product plane residual match plane_back residual_back sum_rows windows_back " \
+    n = split("gather windows fill_rows product layer lstm plane residual match plane_back residual_back sum_rows windows_back " \
               "adam_rows adam", names, " ")
     split("words, sums of the table's rows|windows, their maximum and tanh|a layer's bias|a layer's product, by cuBLAS|" \
+          "a layer, sums in the CPU's order|LSTM cells|" \
           "a plane|a residual|the loss and its gradients|back through a plane|back through a residual|" \
           "a bias's gradient|back to the words|a step of the table's rows|a step of a layer", words, "|")
     for (i = 1; i <= n; i++) {

@@ -7,6 +7,7 @@
 
 #include "tower/curve.h"
 #include "cli/json.h"
+#include "info/gpus.h"
 #include "output/plain.h"
 #include "cli/messages.h"
 
@@ -18,7 +19,7 @@ int prog_probe_dual(program *run, const char *path, bool *is_dual) {
 
 /* ------------------------------------------------------------------------------------------------ train */
 
-static void print_report(const prog_dual_files *files, const thr_dual_report *report) {
+static void print_report(const prog_dual_files *files, const thr_dual_report *report, const char *device) {
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", files->output);
@@ -33,6 +34,7 @@ static void print_report(const prog_dual_files *files, const thr_dual_report *re
     prog_json_key_real(&json, "valid_loss", report->valid_loss);
     prog_json_key_real(&json, "valid_gauc", report->valid_gauc);
     prog_json_key_real(&json, "requests_per_s", report->requests_per_second);
+    prog_json_key_text(&json, "device", device);
     prog_json_end_object(&json);
 }
 
@@ -56,8 +58,10 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
               files->output, prog_counted(report.n_requests, "request").text,
               prog_counted(report.n_epochs, "epoch").text, report.best_epoch, report.valid_loss, report.valid_gauc,
               prog_short(report.requests_per_second).text);
+    const prog_device device = prog_first_device(run);
+    prog_print_device("steps were made", device.text);
     if (run->globals.json)
-        print_report(files, &report);
+        print_report(files, &report, device.text);
     return rc;
 }
 

@@ -5,19 +5,10 @@
  * itself, and of the memory its own columns.
  */
 #include "cuda/backend.cuh"
+#include "cuda/dot.cuh"
 #include "kernel/elementwise.h"
 
-static const uint32_t ATTEND_THREADS = 256, ATTEND_LANES = 16;
-
-/* Product of a key and an output; lane 0 of the 16 has it. */
-__device__ __forceinline__ float score_of(const float *key, const float *output, uint32_t n, uint32_t lane) {
-    float sum = 0;
-    for (uint32_t d = lane; d < n; d += ATTEND_LANES)
-        sum = __fadd_rn(sum, __fmul_rn(output[d], key[d]));
-    for (uint32_t half = ATTEND_LANES / 2; half > 0; half /= 2)
-        sum = __fadd_rn(sum, __shfl_down_sync(THR_ALL_LANES, sum, half, (int)ATTEND_LANES));
-    return sum;
-}
+static const uint32_t ATTEND_THREADS = 256;
 
 /* Softmax in place. All threads of the block must call it. */
 __device__ __forceinline__ void soft_max(float *shares, uint32_t n) {
@@ -42,10 +33,10 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend(const thr_attend
     const uint32_t first = op.places[sentence], n = op.places[sentence + 1] - first;
     const float *output = op.outputs + (size_t)row * op.output_row, *memory = op.memory + (size_t)first * n_units;
     float *shares = op.shares + (size_t)row * op.most_places, *out = op.combined + (size_t)row * 2 * n_units;
-    const uint32_t half = threadIdx.x / ATTEND_LANES, lane = threadIdx.x % ATTEND_LANES;
-    for (uint32_t j = 0; j < n; j += ATTEND_THREADS / ATTEND_LANES) {
+    const uint32_t half = threadIdx.x / DOT_LANES, lane = threadIdx.x % DOT_LANES;
+    for (uint32_t j = 0; j < n; j += ATTEND_THREADS / DOT_LANES) {
         const uint32_t place = min(j + half, n - 1); /* whole warps take part in shuffles */
-        const float score = score_of(op.keys + (size_t)(first + place) * n_units, output, n_units, lane);
+        const float score = dot_of(output, op.keys + (size_t)(first + place) * n_units, n_units, lane);
         if (lane == 0 && j + half < n)
             shares[place] = score;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "nn/adam_op.h"
 
 static thr_status forward(const thr_device_learner *learner, const thr_text_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
@@ -56,16 +57,8 @@ static thr_status backward(const thr_device_learner *learner, const thr_text_tra
 }
 
 static thr_device_adam find_adam(const thr_text_trainer *trainer, const thr_optimiser *optimiser) {
-    const thr_adam_step adam = thr_nn_optimiser_start(trainer->context->kernels, optimiser).adam;
-    return (thr_device_adam){.scale = adam.scale,
-                             .beta1 = adam.beta1,
-                             .rest1 = adam.rest1,
-                             .beta2 = adam.beta2,
-                             .rest2 = adam.rest2,
-                             .rate = adam.rate,
-                             .root = adam.root,
-                             .epsilon = adam.epsilon,
-                             .decay = adam.decay};
+    const thr_optimiser_pass pass = thr_nn_optimiser_start(trainer->context->kernels, optimiser);
+    return thr_nn_adam_op(&pass.adam);
 }
 
 static thr_status learn(const thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {

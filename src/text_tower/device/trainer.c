@@ -3,6 +3,7 @@
 #include "text_tower/device/impl.h"
 
 #include "base/error.h"
+#include "device/layout.h"
 
 /* Weights and two moments of two tables and of the dense parameters. */
 enum { ARRAYS_MAX = (1 + THR_WEIGHTS_SLOTS) * (THR_N_SIDES + 1) };
@@ -23,78 +24,61 @@ thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size
 
 /* --------------------------------------------------------------------------------------------- layout */
 
-/* A layout of arrays within one allocation; while there is no memory it only adds up the size. */
-typedef struct layout {
-    char *memory;
-    size_t used;
-    bool too_large; /* for size_t */
-} layout;
-
-static void *place(layout *at, size_t count, size_t size) {
-    enum { ALIGN = 256 };
-    void *here = at->memory == NULL ? NULL : at->memory + at->used;
-    size_t bytes = 0;
-    at->too_large =
-        at->too_large || !thr_mul_size(count, size, &bytes) || bytes > SIZE_MAX / 4 || at->used > SIZE_MAX / 2;
-    if (!at->too_large)
-        at->used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    return here;
-}
-
-static void lay_out_weights(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
+static void lay_out_weights(const thr_text_trainer *trainer, thr_device_learner *learner, thr_device_layout *at) {
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++) {
         thr_device_table *table = &learner->tables[i];
-        table->weights = place(at, trainer->tables[0].n, sizeof(float));
+        table->weights = thr_device_place(at, trainer->tables[0].n, sizeof(float));
         for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
-            table->slots[s] = place(at, trainer->tables[0].n, sizeof(float));
+            table->slots[s] = thr_device_place(at, trainer->tables[0].n, sizeof(float));
     }
-    learner->dense = place(at, trainer->dense.n, sizeof(float));
-    learner->d_dense = place(at, trainer->dense.n, sizeof(float));
+    learner->dense = thr_device_place(at, trainer->dense.n, sizeof(float));
+    learner->d_dense = thr_device_place(at, trainer->dense.n, sizeof(float));
     for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
-        learner->dense_slots[s] = place(at, trainer->dense.n, sizeof(float));
+        learner->dense_slots[s] = thr_device_place(at, trainer->dense.n, sizeof(float));
 }
 
-static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n, thr_device_side *to, layout *at) {
+static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n, thr_device_side *to,
+                         thr_device_layout *at) {
     const size_t pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
     const size_t n_steps = thr_side_steps(config, side);
-    to->where = place(at, n, config->n_pooled * sizeof *to->where);
-    to->pooled = place(at, n, pooled);
+    to->where = thr_device_place(at, n, config->n_pooled * sizeof *to->where);
+    to->pooled = thr_device_place(at, n, pooled);
     for (size_t t = 0; t <= n_steps; t++) {
-        to->before[t] = place(at, n, dims);
-        to->sums[t] = place(at, n, dims);
+        to->before[t] = thr_device_place(at, n, dims);
+        to->sums[t] = thr_device_place(at, n, dims);
     }
     for (size_t t = 0; t < n_steps; t++) {
-        to->rebuilt[t] = place(at, n, pooled);
-        to->residual[t] = place(at, n, pooled);
+        to->rebuilt[t] = thr_device_place(at, n, pooled);
+        to->residual[t] = thr_device_place(at, n, pooled);
     }
-    to->d_embedding = place(at, n, dims);
+    to->d_embedding = thr_device_place(at, n, dims);
 }
 
 /* The binary model has all the tensors of the model of floats, and more, so its shapes determine the memory. */
-static void lay_out_workspace(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
+static void lay_out_workspace(const thr_text_trainer *trainer, thr_device_learner *learner, thr_device_layout *at) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = learner->n, pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         lay_out_side(config, side, n, &learner->sides[side], at);
-    learner->d_pooled = place(at, n, pooled);
-    learner->d_rebuilt = place(at, n, pooled);
-    learner->d_before = place(at, n, dims);
+    learner->d_pooled = thr_device_place(at, n, pooled);
+    learner->d_rebuilt = thr_device_place(at, n, pooled);
+    learner->d_before = thr_device_place(at, n, dims);
     learner->match_scratch =
-        place(at, n, (2 * (size_t)config->n_dims + trainer->options.n_negatives + 3) * sizeof(float));
-    learner->losses = place(at, n + 1, sizeof(double));
+        thr_device_place(at, n, (2 * (size_t)config->n_dims + trainer->options.n_negatives + 3) * sizeof(float));
+    learner->losses = thr_device_place(at, n + 1, sizeof(double));
     learner->broken = at->memory == NULL ? NULL : (uint32_t *)(learner->losses + n);
 }
 
-typedef void (*lay_out_fn)(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at);
+typedef void (*lay_out_fn)(const thr_text_trainer *trainer, thr_device_learner *learner, thr_device_layout *at);
 
 static thr_status make_room(const thr_text_trainer *trainer, thr_device_learner *learner, lay_out_fn lay_out,
                             void **memory, const char *what, thr_error *err) {
-    layout at = {0};
+    thr_device_layout at = {0};
     lay_out(trainer, learner, &at);
     if (at.too_large)
         return thr_fail(err, THR_ENOMEM, "%s of %u pairs: more bytes than there can be", what, learner->n);
     THR_TRY(thr_text_device_learner_alloc(learner, at.used, memory, what, err));
-    at = (layout){.memory = *memory};
+    at = (thr_device_layout){.memory = *memory};
     lay_out(trainer, learner, &at);
     return THR_OK;
 }

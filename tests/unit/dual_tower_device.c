@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dual_tower_device.c - dual towers trained in contexts that use GPUs, which are emulated: the CPU's models to the bit,
+ * by every loss and optimiser, stopped and resumed on either, and what is done where a GPU fails.
+ */
+#define TOWER_TEST "dual_device"
+#include "dual_tower_support.h"
+
+#include <math.h>
+
+#include "device/gpus.h"
+#include "emulator.h"
+
+static const char requests[] = NAME("requests.tsv"), items[] = NAME("items.tsv"), model[] = NAME("model"),
+                  other[] = NAME("other"), checkpoint[] = NAME("other.checkpoint");
+static test_emulator emulator;
+static thr_error error;
+
+/* "auto" finds every training worth a GPU in these. */
+static thr_context *make(const char *device, tower_stopper *s) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.device = device;
+    options.progress = s == NULL ? NULL : tower_stop;
+    options.progress_user = s;
+    assert_ok(thr_context_create(&options, &context, &error), &error);
+    if (context->gpus != NULL)
+        context->gpus->wake_up = -1;
+    return context;
+}
+
+static void end(thr_context *context) {
+    thr_context_free(context);
+    emulator.let_fail("none");
+    assert_int_equal(emulator.allocated(), 0);
+    assert_int_equal(emulator.pinned(), 0);
+}
+
+static void small(thr_dual_train_options *options) {
+    dual_small(options);
+    options->n_epochs = 2;
+    (void)unlink(other);
+    (void)unlink(checkpoint);
+}
+
+static void a_model_is_the_cpus(void **state) {
+    for (unsigned i = 0; i < 6; i++) {
+        thr_dual_train_options options;
+        small(&options);
+        options.optimiser = i % 2 == 0 ? THR_DUAL_ADAM : THR_DUAL_FTRL;
+        options.loss = i < 2 ? THR_DUAL_LOSS_NDCG : i < 4 ? THR_DUAL_LOSS_PRODUCT : THR_DUAL_LOSS_SUM;
+        options.value = i == 3 ? THR_DUAL_VALUE_SWAP : options.value;
+        options.config.n_products = i == 2 ? 0 : options.config.n_products;
+        options.config.hits = i != 4;
+        options.config.n_hidden = i == 5 ? 70 : options.config.n_hidden;
+        const thr_dual_report right = dual_train(*state, requests, items, model, &options);
+        thr_context *context = make(i % 3 == 0 ? "auto" : "cuda", NULL);
+        const uint64_t before = emulator.launches();
+        const thr_dual_report got = dual_train(context, requests, items, other, &options);
+        assert_true(emulator.launches() > before);
+        assert_true(strncmp(thr_context_device(context), "cuda:0", 6) == 0);
+        assert_case(tower_same_files(model, other), "options %u: another model", i);
+        assert_true(got.valid_loss == right.valid_loss && got.valid_gauc == right.valid_gauc);
+        assert_case(fabs(got.loss - right.loss) <= 1e-12 * right.loss, "loss %.17g, not %.17g", got.loss, right.loss);
+        end(context);
+    }
+}
+
+static void a_training_goes_on_where_it_was_stopped_on_either(void **state) {
+    static const char *const devices[][2] = {{"cuda", "cuda"}, {"cuda", "cpu"}, {"cpu", "cuda"}};
+    thr_dual_train_options options;
+    small(&options);
+    (void)dual_train(*state, requests, items, model, &options);
+    for (size_t i = 0; i < 3; i++) {
+        tower_stopper s = {.stop_at = 3 + (unsigned)i};
+        small(&options);
+        thr_context *context = make(devices[i][0], &s);
+        assert_error(thr_dual_train(context, requests, items, other, &options, NULL, &error), THR_ECANCELED, &error,
+                     "a checkpoint was written");
+        end(context);
+        options.resume = true;
+        context = make(devices[i][1], NULL);
+        (void)dual_train(context, requests, items, other, &options);
+        assert_case(tower_same_files(model, other), "stopped on %s: another model", devices[i][0]);
+        end(context);
+    }
+}
+
+/* "cuda" fails, and "auto" has the CPU's model, unless the device is lost after its first step. */
+static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
+    static const char *const failures[] = {"alloc 1", "alloc 2",  "alloc 4", "copy 2",
+                                           "copy 15", "launch 1", "launch 9"};
+    thr_dual_train_options options;
+    small(&options);
+    (void)dual_train(*state, requests, items, model, &options);
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        for (int automatic = 0; automatic < 2; automatic++) {
+            small(&options);
+            thr_context *context = make(automatic ? "auto" : "cuda", NULL);
+            emulator.let_fail(failures[i]);
+            const thr_status status = thr_dual_train(context, requests, items, other, &options, NULL, &error);
+            if (automatic)
+                assert_ok(status, &error);
+            else
+                assert_true(status == THR_EDEVICE || status == THR_ENOMEM);
+            assert_case(status != THR_OK || tower_same_files(model, other), "%s: another model", failures[i]);
+            end(context);
+        }
+}
+
+static int open_group(void **state) {
+    (void)test_say_seed(state);
+    dual_write_items(items);
+    dual_write_requests(requests, 1, DUAL_REQUESTS);
+    *state = test_context(1, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int close_group(void **state) {
+    const char *const files[] = {requests, items, model, other, checkpoint};
+    thr_context_free(*state);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        (void)unlink(files[i]);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_is_the_cpus),
+        cmocka_unit_test(a_training_goes_on_where_it_was_stopped_on_either),
+        cmocka_unit_test(a_failing_gpu_is_an_error_or_the_cpus_work),
+    };
+    return test_emulator_take(&emulator, 1) ? cmocka_run_group_tests(tests, open_group, close_group) : 77;
+}
