@@ -410,7 +410,7 @@ function heads(    i, j, n, m, screens, parts, name, text) {
         name = "heads." screens[i]
         printf "| `%s` | %s |", screens[i], has(name ".candidates") ? thousands(v[name ".candidates"]) : ""
         for (j = 1; j <= m; j++)
-            printf " %s |", micros(name "." tensors[j] "_s")
+            printf " %s |", micros(name "." parts[j] "_s")
         print ""
     }
     print "\nThe steps are of 12 states that share their candidates, each waited for; so together they take longer than a query."
