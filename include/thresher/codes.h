@@ -47,7 +47,7 @@ typedef struct thr_quantiser {
 enum {
     THR_QUANTISER_UNIT = 1,    /* scale vectors to length 1: cosine */
     THR_QUANTISER_CENTRE = 2,  /* subtract the sample's mean if it holds more than 1/50 of the mean square */
-    THR_QUANTISER_ROTATE = 4,  /* rotate residuals if that makes the codes of the sample more accurate */
+    THR_QUANTISER_ROTATE = 4,  /* rotate residuals unless that makes the codes of the sample less accurate */
     THR_QUANTISER_ROTATED = 8, /* rotate residuals */
     /*
      * Rows are already codes of item_bits planes, sums of +-1 +-1/2 +-1/4 ...: training learns nothing from the sample,

@@ -36,9 +36,12 @@ THR_API const char *thr_metric_name(thr_metric metric);
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/* Whether vectors are rotated at random before they are coded. A rotation spreads their energy over all dimensions. */
+/*
+ * Whether vectors are rotated at random before they are coded. A rotation spreads the energy of items and queries over
+ * all dimensions, so that the errors of estimates are alike for every query.
+ */
 typedef enum thr_rotate {
-    THR_ROTATE_AUTO = 0, /* if it makes the codes of a sample more accurate */
+    THR_ROTATE_AUTO = 0, /* unless it makes the codes of a sample less accurate */
     THR_ROTATE_ON = 1,
     THR_ROTATE_OFF = 2
 } thr_rotate;

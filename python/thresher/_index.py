@@ -151,7 +151,7 @@ class Index(Opened):
                       then in the order of cells; the id of an item without one is still its row in vectors. None or 1:
                       no cells
         lead_bits     planes of the first stage, 1 to bits (bits: codes are not nested); None: chosen
-        rotate        rotate vectors before coding; None: if the codes of a sample get more accurate
+        rotate        rotate vectors before coding; None: unless the codes of a sample get less accurate
         calibration_queries   items used as queries to calibrate recall; 0: no calibration
         model         a Tower, a Dual or the file of one, whose item side encodes the texts, or produced the vectors.
                       The index stores a copy, and queries may be texts. If the item side is binary, its codes are
@@ -280,10 +280,9 @@ class Index(Opened):
 
         queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
                       model also a str or a list of str
-        recall        wanted share of the true best k on average over queries, above 0 and up to 1; None: 0.99. In an
-                      index that is not rotated, queries with few non-zero dimensions find fewer. Above 0.999 every
-                      stored vector is scored. With features, without kept vectors, and for flat cosine codes without a
-                      centre it holds for queries like those of the calibration
+        recall        wanted share of the true best k on average over queries, above 0 and up to 1; None: 0.99. Above
+                      0.999 every stored vector is scored. With features, without kept vectors, and for flat cosine
+                      codes without a centre it holds for queries like those of the calibration
         exact         score every stored vector, without codes
         filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
                       index that was changed or has cells only a Filter: filter_ids() makes one

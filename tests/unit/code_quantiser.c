@@ -191,8 +191,16 @@ static void rows_with_a_common_part_get_a_centre_and_others_do_not(void **state)
     thr_context_free(context);
 }
 
-/* Few components hold most of the rows: the rotation is chosen, and one-bit codes keep more. */
-static void uneven_components_are_rotated_and_a_cube_is_not(void **state) {
+static void assert_rotated(thr_context *context, const thr_matrix *sample, uint32_t bits) {
+    thr_quantiser quantiser;
+    thr_error err;
+    assert_ok(thr_quantiser_train(context, sample, bits, THR_QUANTISER_ROTATE, &quantiser, &err), &err);
+    assert_non_null(quantiser.rotation);
+    thr_quantiser_free(context, &quantiser);
+}
+
+/* Rows are rotated; where few components hold most of them, one-bit codes then keep more. A cube's corners are not. */
+static void components_are_rotated_and_a_cube_is_not(void **state) {
     (void)state;
     enum { MANY = 6000 };
     uint64_t rng = test_seed();
@@ -211,6 +219,7 @@ static void uneven_components_are_rotated_and_a_cube_is_not(void **state) {
         assert_true(quantiser.rotation_seed == 0);
         assert_memory_equal(quantiser.ranges, plain.ranges, sizeof plain.ranges);
         test_gaussian(&rng, rows, (size_t)MANY * DIMS);
+        assert_rotated(context, &sample, (uint32_t)bits);
         for (size_t i = 0; i < (size_t)MANY * DIMS; i++)
             rows[i] *= 1 / (1 + (float)(i % DIMS) / 4);
         assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, THR_QUANTISER_ROTATE, &quantiser, &err), &err);
@@ -298,7 +307,7 @@ int main(void) {
         cmocka_unit_test(a_sample_without_direction_gets_ranges_of_one),
         cmocka_unit_test(bad_bits_dimensions_and_rows_are_refused),
         cmocka_unit_test(rows_with_a_common_part_get_a_centre_and_others_do_not),
-        cmocka_unit_test(uneven_components_are_rotated_and_a_cube_is_not),
+        cmocka_unit_test(components_are_rotated_and_a_cube_is_not),
         cmocka_unit_test(rotated_means_always_and_a_seed_brings_a_rotation_back),
         cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
     };

@@ -84,7 +84,7 @@ static const prog_option options[] = {
                        "(default: chosen by dimensions; equal to --bits: all are scanned)"),
      .least = 1, .most = 8},
     {PROG_FLAG_OPTION("rotate", offsetof(build_values, rotate),
-                      "rotate vectors at random before coding (default: if the codes of a sample get more "
+                      "rotate vectors at random before coding (default: unless the codes of a sample get less "
                       "accurate)"),
      .group = GROUP_ROTATE},
     {PROG_FLAG_OPTION("no-rotate", offsetof(build_values, no_rotate), "do not rotate"), .group = GROUP_ROTATE},
