@@ -4,7 +4,8 @@
 
 Real vectors: books100d, and the 30,000 words of data/words by three metrics. A kind of query is unlike the items in its
 own way; the calibration has seen items only. The truth is the exact scan's; a row counts as found if it scores as much as
-the k-th best.
+the k-th best. Each set is measured again without rotation, and after a third of its items was added, shifted by one
+standard deviation in each dimension; with --cells N, indexes have N cells.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from bench.search.datasets import BOOKS_FILES, read_fvecs_xz
 
 RECALLS = (0.9, 0.95, 0.99, 0.999)
 KS = (1, 10, 100, 1000)
+SPARSE = (1, 2, 4, 8, 16, 32)
 FILTERS = {"no filter": 1.0, "10 % pass": 0.1, "1 % pass": 0.01}
 SHORT = 0.005  # the most that a measured recall may be less than the promise
 CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
@@ -34,6 +36,13 @@ def kinds_of(base, held_out, other, n, rng):
 
     one, two, three = np.moveaxis(draw(3), 1, 0)
     length = np.linalg.norm(base[:1000], axis=1).mean()
+
+    def sparse(n_large):
+        rows = np.zeros((n, base.shape[1]))
+        for row in rows:
+            row[rng.permutation(base.shape[1])[:n_large]] = rng.standard_normal(n_large)
+        return rows * (length / np.linalg.norm(rows, axis=1, keepdims=True))
+
     kinds = {
         "held-out items": held_out[:n],
         "means of 2 items": draw(2).mean(1),
@@ -42,7 +51,9 @@ def kinds_of(base, held_out, other, n, rng):
         "a - b + c": one - two + three,
         "negated items": -held_out[:n],
         "random directions": rng.standard_normal((n, base.shape[1])) * length / np.sqrt(base.shape[1]),
-        "items of another set": other[rng.permutation(len(other))[:n]],
+        "items of another set": other[rng.permutation(len(other))[:n], : base.shape[1]],
+        **{f"{m} non-zero dimension{'s' * (m > 1)}": sparse(m) for m in SPARSE},
+        "heavy tails (Student, 1 degree)": rng.standard_t(1, (n, base.shape[1])),
     }
     return {name: np.ascontiguousarray(rows, dtype=np.float32) for name, rows in kinds.items()}
 
@@ -56,7 +67,7 @@ def measure(index, queries, rng):
     """{(kind, filter, k, recall): measured recall}"""
     found = {}
     for filter_name, share in FILTERS.items():
-        passes = None if share == 1 else rng.random(len(index)) < share
+        passes = None if share == 1 else index.filter_ids(np.flatnonzero(rng.random(len(index)) < share))
         for k in KS:
             if k > share * len(index) / 4:
                 continue
@@ -108,7 +119,7 @@ def sets(n, rng):
         yield "data/words", metric, base, held_out, other
 
 
-def report(title, metric, index, queries, found):
+def report(title, index, queries, found):
     rows = []
     for kind in queries:
         least = [min(v for (name, _, _, r), v in found.items() if name == kind and r == recall) for recall in RECALLS]
@@ -116,15 +127,39 @@ def report(title, metric, index, queries, found):
     short = sum(value < recall - SHORT for (_, _, _, recall), value in found.items())
     worst = min(found, key=lambda key: found[key] - key[3])
     return [
-        f"### {title}, {metric}: {len(index):,} x {next(iter(queries.values())).shape[1]}, {len(next(iter(queries.values())))} queries of each kind\n",
+        f"### {title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
+        f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind\n",
         "The least recall measured over k of 1, 10, 100 and 1000, all rows and filters that let 10 % and 1 % pass:\n",
         common.table(["queries", *(f"promised {recall}" for recall in RECALLS)], rows),
         f"More than {SHORT} short of the promise: {short} of {len(found)} cases. The worst: {worst[0]}, {worst[1]}, "
         f"k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
+    ]
+
+
+def report_speeds(index, rows):
+    return [
         "Held-out items, k = 10, microseconds a query, one thread, all queries in one call: a promised recall, and the "
         "fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
-        common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, queries["held-out items"])),
+        common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
     ]
+
+
+def measure_set(path, base, queries, title, options, rng):
+    """The reports of one set: as built, without rotation, and after a third was added from a shifted distribution."""
+    words = []
+    for kind in ("as built", "--no-rotate", "a third added, shifted"):
+        added = kind.startswith("a third")
+        rotate = False if kind == "--no-rotate" else None
+        n_built = len(base) * 2 // 3 if added else len(base)
+        thresher.Index.build(path, base[:n_built], replace=True, threads=1, rotate=rotate, **options).close()
+        with thresher.Index(path, threads=1) as index:
+            if added:
+                shift = base[:n_built].std(0) * rng.choice([-1, 1], base.shape[1])
+                index.add(np.ascontiguousarray(base[n_built:] + shift.astype(np.float32)))
+            words += report(f"{title}, {kind}", index, queries, measure(index, queries, rng))
+            if kind == "as built":
+                words += report_speeds(index, queries["held-out items"])
+    return words
 
 
 def main():
@@ -132,18 +167,20 @@ def main():
     parser.add_argument("--docs", action="store_true", help="write the result to docs/benchmarks.md")
     parser.add_argument("--queries", type=int, default=400, help="of each kind (default: 400)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
+    parser.add_argument("--cells", type=int, metavar="N", help="of the indexes (default: none)")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="books100d, data/words (default: both)")
     given = parser.parse_args()
     common.need_thresher("bench promise")
     rng = np.random.default_rng(given.seed)
     words = ["## ./run bench promise\n", f"{common.machine()}. Indexes as `index build` makes them; real vectors.\n"]
     with tempfile.TemporaryDirectory() as folder:
         for title, metric, base, held_out, other in sets(given.queries, rng):
+            if given.sets and title not in given.sets:
+                continue
             base = np.ascontiguousarray(base, dtype=np.float32)
-            path = os.path.join(folder, "index")
-            thresher.Index.build(path, base, metric=metric, replace=True, threads=1).close()
-            with thresher.Index(path, threads=1) as index:
-                queries = kinds_of(base, held_out, other, given.queries, rng)
-                words += report(title, metric, index, queries, measure(index, queries, rng))
+            queries = kinds_of(base, held_out, other, given.queries, rng)
+            options = {"metric": metric, "cells": given.cells}
+            words += measure_set(os.path.join(folder, "index"), base, queries, f"{title}, {metric}", options, rng)
     common.publish("\n".join(words), "bench promise", given.docs)
 
 
