@@ -264,13 +264,13 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
 
 /* The name of a file; its build. */
 static bool take_file_name(parser *p, thr_index_file file, uint32_t *build) {
-    char name[THR_INDEX_FILE_NAME_SIZE] = {0};
+    char name[THR_INDEX_FILE_NAME_SIZE];
     const size_t length = strlen(files[file].prefix) + BUILD_DIGITS + strlen(files[file].ending);
     thr_index_file found;
     const char *end;
     if ((size_t)(p->end - p->next) <= length)
         return false;
-    memcpy(name, p->next, length);
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, p->next);
     p->next += length;
     return thr_index_file_name_parse(name, &found, build, &end) && found == file;
 }

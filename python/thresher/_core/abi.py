@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers, structs, callbacks and functions of the public headers, as ctypes; tests compare them with the headers.
 
-tools/declarations reads them from the headers into abi.json. thr_index_info is IndexInfo here, and THR_NO_ID is NO_ID.
+tools/declarations.py reads them from the headers into abi.json.
+thr_index_info is IndexInfo here, and THR_NO_ID is NO_ID.
 """
 
 from __future__ import annotations

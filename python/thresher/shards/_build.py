@@ -154,8 +154,10 @@ def forget(directory: str) -> None:
     """Delete what a failed build has left beside a collection, if there is one."""
     try:
         named = {shard.directory for shard in read(directory).shards}
-    except _errors.FileError:
+    except _errors.FileMissingError:
         named = set()
+    except _errors.FileError:
+        return  # the list is damaged, and may name what would be deleted
     clean(directory, named)
 
 

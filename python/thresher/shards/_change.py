@@ -137,16 +137,27 @@ def add(
         return _publish(directory, [*manifest.shards, made])
 
 
-def _without(directory: str, number: int, shard: Shard, ids: Any) -> Shard:
+def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard:
     """A copy of a shard without some items. Its rows follow each other again."""
     name = new_name(number)
     target = os.path.join(directory, name)
-    shutil.copytree(os.path.join(directory, shard.directory), target)
+    shutil.copytree(os.path.join(directory, manifest.shards[number].directory), target)
     with Index(target) as index:
         index.remove(ids=ids)
         index.compact()
     with Index(target) as index:
-        return described(index, name, 0)  # without ids of its own, ids are its rows
+        if index.handle().n_rows == len(index):
+            return described(index, name, 0)  # without ids of its own, ids are its rows
+        # Compacting leaves rows of removed items where ids for the others would take more bytes.
+        if manifest.keep not in ("float32", "float16") or index.hits is not None:
+            raise _errors.UnsupportedError(
+                f"{directory}: shard {number} is written again only from float32 or float16 vectors without features: "
+                "build the collection again without these items",
+                "EUNSUPPORTED",
+            )
+        own = index.ids()
+        vectors = index.vectors(own)
+    return _part_like(directory, manifest, number, vectors, first_row=0, ids=own)
 
 
 def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") -> Manifest:
@@ -176,7 +187,7 @@ def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") ->
             if len(here) == 0:
                 kept.append(shard)
             elif len(here) < shard.n_items:
-                kept.append(_without(directory, number, shard, here))
+                kept.append(_without(directory, manifest, number, here))
         if len(unknown) and missing == "error":
             raise _errors.NotFoundError(f"{directory}: holds no item with the id {unknown[0]}", "ENOTFOUND")
         if not kept:

@@ -19,9 +19,11 @@ def _copy(fs: Any, source: str, directory: str, name: str) -> None:
     """Copy the files of a shard into a directory of another name, and rename it."""
     place = os.path.join(directory, f"parts-{secrets.token_hex(4)}")
     for file in fs.find(f"{source}/{name}"):
-        target = os.path.join(place, file.split(f"/{name}/", 1)[1])
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        fs.get_file(file, target)
+        own = os.path.basename(file)
+        if own in ("", ".", "..") or not file.endswith(f"/{name}/{own}"):
+            raise _errors.FormatError(f"{file}: is in a folder of shard {name}: a shard has none", "ECORRUPT")
+        os.makedirs(place, exist_ok=True)
+        fs.get_file(file, os.path.join(place, own))
     if os.path.isdir(place):
         os.rename(place, os.path.join(directory, name))
 

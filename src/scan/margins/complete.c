@@ -113,6 +113,8 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, t
      * factor. Factors are read again only for the few rows that reach the larger margin.
      */
     const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
+    if (!margin->noise.known && lane->most_left_out == (double)-INFINITY)
+        kept = n; /* no search of all rows follows, since the screen left none out */
     for (size_t i = first; i < n && margin->noise.known; i++)
         if ((double)items[i].score >= least &&
             (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->corpus, items[i].row) >= least))
