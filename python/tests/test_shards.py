@@ -606,6 +606,15 @@ class Changes(Case):
             self.assertEqual(len(shards.compact(self.path("many")).shards), 1)
             self.same(x[left], ids[left], metric=metric, keep=keep)
 
+    def test_ids_in_a_row_are_removed_again_and_again(self) -> None:
+        x, ids = shifted(300), np.arange(300)
+        shards.build(self.path("many"), [(x, ids)], metric="l2").close()
+        left = ids
+        for gone in ([0], [3, 5, 9], [299], [100, 7]):
+            shards.remove(self.path("many"), gone)
+            left = np.setdiff1d(left, gone)
+            self.same(x[left], left, metric="l2")
+
     def test_rows_and_names(self) -> None:
         x = shifted(500)
         shards.build(self.path("many"), [x[:200], x[200:400]]).close()

@@ -148,5 +148,21 @@ class Filters(VectorCase):
             thresher.Filter.from_words(N, self.words.astype(np.int64))
 
 
+class QueriesOfOneComponent(VectorCase):
+    """Queries without margins: an index that is not rotated takes their errors as unknown."""
+
+    shape, options = (3000, 200, 1), {"metric": "ip", "rotate": False}
+
+    def test_few_rows_allowed_keep_the_recall(self) -> None:
+        units = np.eye(200, dtype=np.float32)
+        for n_allowed in (106, 606, 1482):
+            rows = np.sort(np.random.default_rng(1).choice(3000, n_allowed, False))
+            truth = self.index.search(units, 10, exact=True, filter=rows)[0]
+            for recall in (0.9, 0.99, 0.999):
+                found = self.index.search(units, 10, recall=recall, filter=rows)[0]
+                hits = sum(len(np.intersect1d(a, b)) for a, b in zip(found, truth))
+                self.assertGreaterEqual(hits / truth.size, recall, (n_allowed, recall))
+
+
 if __name__ == "__main__":
     unittest.main()

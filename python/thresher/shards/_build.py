@@ -17,7 +17,7 @@ from .._core.jobs import Progress
 from .._dual import Dual
 from .._tower import Tower
 from ._collection import Shards
-from ._manifest import Shard, read
+from ._manifest import NAME, Shard, read
 from ._shard import build_shard
 from ._parts import load, spooled
 from ._publish import build_directory, clean, publish
@@ -154,10 +154,10 @@ def forget(directory: str) -> None:
     """Delete what a failed build has left beside a collection, if there is one."""
     try:
         named = {shard.directory for shard in read(directory).shards}
-    except _errors.FileMissingError:
-        named = set()
     except _errors.FileError:
-        return  # the list is damaged, and may name what would be deleted
+        if os.path.exists(os.path.join(directory, NAME)):
+            return  # a damaged list may name what would be deleted
+        named = set()
     clean(directory, named)
 
 
