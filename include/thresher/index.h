@@ -268,7 +268,8 @@ typedef struct thr_search_options {
      * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
      * Otherwise the search measures the errors of each query's estimates, and drops an item only if it is unlikely
      * enough to be among the best k. So the recall holds for queries unlike the items, too, and the calibration affects
-     * only the time. Queries of few large components, in an index that is not rotated, are compared with all vectors.
+     * only the time. Queries of few effective dimensions, such as unit vectors, are compared with all vectors;
+     * rotation spreads a query over its dimensions, so there it hardly ever happens.
      *
      * The recall depends on the numbers of survivors and candidates with features, without kept vectors, for flat
      * cosine codes without a centre, and for codes of a model of vectors. The calibrated numbers reach it for queries

@@ -7,9 +7,8 @@
  * journal of thr_index_writer_options.journal_rows items, or of 64 MiB, becomes a segment. Searches find the journal's
  * items like all others, and score them exactly.
  *
- * Every call is one commit: all of it survives a crash, or nothing of it. A call that fails leaves the index as it was.
- * Readers see newer commits by thr_index_refresh (index_change.h), which reads only what was appended if no segment was
- * written.
+ * All of a call survives a crash, or nothing of it. A call that fails leaves the index as it was. Readers see later
+ * calls by thr_index_refresh (index_change.h), which reads only what was appended if no segment was written.
  *
  * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
  *
@@ -42,9 +41,10 @@ typedef struct thr_index_create_options {
 THR_API void thr_index_create_options_init(thr_index_create_options *options);
 
 /*
- * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned at the
- * first commit with at least 256 items, or when a writer's journal is full. Until then all items are in the journal and
- * are scored exactly.
+ * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned
+ * when the journal becomes a segment, if the index then has 256 live items: by a call of index_change.h, or by a writer
+ * whose journal is full or that is given many rows at once, is flushed or compacted. Until then all items are in the
+ * journal and are scored exactly.
  *
  * Returns THR_OK; THR_EINVAL for options out of range; THR_EEXIST, THR_EBUSY, THR_ENOSPACE, THR_EIO and THR_ENOMEM as
  * thr_index_build.

@@ -3,7 +3,8 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
- * other cells (score_model.h), and visits the likeliest of them, until no more are expected than the recall allows.
+ * other cells (score_model.h), and visits the likeliest of them, until no more are expected there than half of the
+ * misses that the recall allows. The margins of the screen may use the other half.
  *
  * Threads: one search at a time may use a workspace.
  */

@@ -2,9 +2,9 @@
 /*
  * kernel.h - the table of leaf kernels: all hot functions and no others.
  *
- * scalar.c fills every slot and is the specification; files of x86/ and arm/ overwrite slots with faster versions. A
- * slot gives the same bits at every level: integers are exact; floats are added in the order stated here, each
- * operation correctly rounded, nothing contracted. kcheck tests every slot for that.
+ * scalar.c and scalar_*.c fill every slot and are the specification; files of x86/ and arm/ overwrite slots with
+ * faster versions. A slot gives the same bits at every level: integers are exact; floats are added in the order stated
+ * here, each operation correctly rounded, nothing contracted. kcheck tests every slot for that.
  *
  * Kernels take whole blocks of 64 items (codes.h) and may read all of them; they write exactly the stated output.
  */

@@ -266,7 +266,7 @@ static bool are_consecutive(const thr_postings *sorted) {
     return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
 }
 
-/* Allocate one container of memory for all arrays, and place the arrays of wide numbers first. */
+/* Allocate one block of memory for all arrays, and place the arrays of wide numbers first. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
     thr_lists *l = w->lists;
     const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;

@@ -128,7 +128,7 @@ typedef struct thr_lane {
     uint32_t window;
     thr_found part;       /* rows that a search by radius found on this lane so far */
     thr_found found;      /* rows of both passes (complete.c) */
-    double most_left_out; /* the largest overestimate of a row that the screen left out (margin.h) */
+    double most_left_out; /* the largest overestimate of a row that the screen left out (complete.c) */
     float floor;          /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
     uint64_t n_read;      /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;

@@ -23,9 +23,10 @@ typedef struct thr_margin {
 
 /*
  * Measure the margins of a query that thr_scan_query_prepare made with job->bounded. Return false, with noise.known
- * false, if they are unknown: the codes have no factors, the query has too few large components or its code is too
- * inaccurate, or too few sampled rows have a residual that is not 0. A search then scores all vectors. lane's collector
- * needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has no threshold.
+ * false, if they are unknown: the codes have no factors, the query has too few effective dimensions
+ * (thr_query_errors.dims) or its code is too inaccurate, or too few sampled rows have a residual that is not 0. A
+ * search then scores all vectors. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty
+ * and has no threshold.
  */
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
@@ -72,8 +73,8 @@ static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_quer
 double thr_scan_margin_threshold(const thr_scan_query *query, float least_score);
 
 /*
- * Reduce the radius's margins, given the best rows of the job's corpus so far: rows far above the least score are
- * hardly ever dropped. On entry radius has the job's margins.
+ * In complete.c: reduce the radius's margins, given the best rows of the job's corpus so far: rows far above the least
+ * score are hardly ever dropped. On entry radius has the job's margins.
  */
 void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
                             const thr_reach *reach, struct thr_radius *radius);
