@@ -281,8 +281,9 @@ class Index(Opened):
         queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
                       model also a str or a list of str
         recall        wanted share of the true best k on average over queries, above 0 and up to 1; None: 0.99. Above
-                      0.999 every stored vector is scored. With features, without kept vectors, and for flat cosine
-                      codes without a centre it holds for queries like those of the calibration
+                      0.999 every stored vector is scored. With features, without kept vectors, for flat cosine codes
+                      without a centre, and for codes of a model of vectors it holds for queries like those of the
+                      calibration
         exact         score every stored vector, without codes
         filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
                       index that was changed or has cells only a Filter: filter_ids() makes one

@@ -14,14 +14,14 @@
 static const uint32_t HIT_CONTAINER = 256; /* places of a bitmap */
 static const uint32_t HIT_QUARTERS = 4;    /* of a bitmap: the unit that a warp adds at once */
 
-/* A range of elements of one form. */
-struct hit_segment {
+/* The elements of one form that an entry has in a tile: a part of a stretch. */
+struct hit_range {
     uint32_t first, n;
 };
 
-/* Elements, and the weight that they add to their places. */
-struct weighted_segment {
-    hit_segment elements;
+/* A range, and the weight that it adds to its places. */
+struct weighted_range {
+    hit_range elements;
     uint32_t form, weight;
 };
 
@@ -54,8 +54,8 @@ __device__ __forceinline__ uint32_t stretch_of(const thr_device_hits &hits, cons
 }
 
 /* Return the elements of an entry that overlap a tile, as indices into the arrays of its form. */
-__device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits, const thr_hit_entry &entry,
-                                                    uint32_t tile) {
+__device__ __forceinline__ hit_range find_range(const thr_device_hits &hits, const thr_hit_entry &entry,
+                                                uint32_t tile) {
     if (entry.form == THR_HIT_ONE)
         return {entry.first_stretch, entry.first_stretch / THR_HIT_TILE == tile ? 1u : 0u};
     const uint32_t tiles_a_window = THR_HIT_WINDOW / THR_HIT_TILE, start = tile % tiles_a_window * THR_HIT_TILE;
@@ -82,23 +82,23 @@ __device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits,
     return {begin + first, end > first ? end - first : 0};
 }
 
-/* Return how many steps of a warp a segment takes. */
-__device__ __forceinline__ uint32_t segment_steps(uint32_t form, uint32_t n) {
+/* Return how many steps of a warp a range takes. */
+__device__ __forceinline__ uint32_t range_steps(uint32_t form, uint32_t n) {
     return form == THR_HIT_BITMAPS ? n * HIT_QUARTERS : (n + THR_WARP - 1) / THR_WARP;
 }
 
 /*
- * Process one step of a segment with all lanes: 32 ids; 32 runs, as changes at their first places and after their
+ * Process one step of a range with all lanes: 32 ids; 32 runs, as changes at their first places and after their
  * last ones; or a quarter of a bitmap, adjacent lanes handling adjacent places. start: the tile's first place in its
  * window.
  */
 template <typename Places>
-__device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, const weighted_segment &what,
-                                                 uint32_t step, uint32_t start, uint32_t lane, Places &places) {
-    const hit_segment segment = what.elements;
+__device__ __forceinline__ void add_range_step(const thr_device_hits &hits, const weighted_range &what, uint32_t step,
+                                               uint32_t start, uint32_t lane, Places &places) {
+    const hit_range range = what.elements;
     const uint32_t form = what.form, weight = what.weight;
     if (form == THR_HIT_BITMAPS) {
-        const uint32_t element = segment.first + step / HIT_QUARTERS, quarter = step % HIT_QUARTERS;
+        const uint32_t element = range.first + step / HIT_QUARTERS, quarter = step % HIT_QUARTERS;
         const uint32_t *words = hits.bitmaps + (size_t)element * THR_HIT_BITMAP_WORDS + 2 * quarter;
         const uint32_t at = hits.bitmap_containers[element] * HIT_CONTAINER - start + 64 * quarter;
         if (at >= THR_HIT_TILE)
@@ -109,19 +109,19 @@ __device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, co
         return;
     }
     const uint32_t i = step * THR_WARP + lane;
-    if (i >= segment.n)
+    if (i >= range.n)
         return;
     if (form == THR_HIT_ONE) {
-        atomicAdd(&places[segment.first % THR_HIT_TILE], weight);
+        atomicAdd(&places[range.first % THR_HIT_TILE], weight);
         return;
     }
     if (form == THR_HIT_IDS) {
-        const uint32_t at = (uint32_t)hits.ids[segment.first + i] - start;
+        const uint32_t at = (uint32_t)hits.ids[range.first + i] - start;
         if (at < THR_HIT_TILE)
             atomicAdd(&places[at], weight);
         return;
     }
-    const uint16_t *run = hits.runs + 2 * ((size_t)segment.first + i);
+    const uint16_t *run = hits.runs + 2 * ((size_t)range.first + i);
     const uint32_t from = run[0] > start ? run[0] - start : 0, to = run[0] + run[1] + 1u - start;
     if (from >= THR_HIT_TILE)
         return;

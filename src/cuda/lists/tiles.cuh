@@ -3,14 +3,14 @@
  * tiles.cuh - process a tile of places with one block: sums in shared memory, values, and selection of the tile's
  * best. Nothing proportional to the catalogue is written.
  *
- * The lists' elements in a tile are divided evenly: every thread finds one entry's segment there, a prefix sum adds
- * up the steps of all segments, and every warp takes an equal run of steps (stretches.cuh). Runs are processed first,
+ * The lists' elements in a tile are divided evenly: every thread finds one entry's range there, a prefix sum adds
+ * up the steps of all ranges, and every warp takes an equal run of steps (stretches.cuh). Runs are processed first,
  * as changes, which are then summed from the tile's first place to its last; so a run takes the same time whatever
  * its length.
  *
  * Sums are integers: threads may add in any order. Values overwrite the sums, so a tile needs its 32 KiB only once.
  *
- * A tile of places contains 64 tiles of codes (tiles.cuh). The template parameter Dense provides an item's dense
+ * A tile of places contains 64 tiles of codes (cuda/tiles.cuh). The template parameter Dense provides an item's dense
  * score: no_dense has none, dense.cu computes that of codes.
  */
 #ifndef THR_CUDA_LISTS_TILES_CUH
@@ -26,7 +26,7 @@
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
 static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places a thread */
 static const uint32_t GROUP = 4;                         /* of which this many are adjacent */
-static const uint32_t WORK = 3 * TILE_THREADS;           /* ends, firsts and sizes of segments; or the bins of a rank */
+static const uint32_t WORK = 3 * TILE_THREADS;           /* ends, firsts and sizes of ranges; or the bins of a rank */
 static const uint32_t NOBODY = 0xffffffff;               /* marks a filtered place: the bits of a NaN */
 
 static_assert(WORK >= RANK_BINS && OWN % GROUP == 0, "places and bins have room");
@@ -40,11 +40,11 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
                                             uint32_t tile, Places &places, Work &work, Totals &totals) {
     const uint32_t lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP, t = threadIdx.x;
     const uint32_t start = tile % (THR_HIT_WINDOW / THR_HIT_TILE) * THR_HIT_TILE;
-    hit_segment own = {0, 0};
+    hit_range own = {0, 0};
     uint32_t own_steps = 0;
     if (t < n) {
-        own = find_segment(op.hits, entries[t], tile);
-        own_steps = segment_steps(entries[t].form, own.n);
+        own = find_range(op.hits, entries[t], tile);
+        own_steps = range_steps(entries[t].form, own.n);
     }
     work[t] = sum_up(own_steps, totals);
     work[TILE_THREADS + t] = own.first;
@@ -61,12 +61,12 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
             last = middle;
     }
     for (; step < end; e++) {
-        const weighted_segment segment = {
+        const weighted_range range = {
             {work[TILE_THREADS + e], work[2 * TILE_THREADS + e]}, entries[e].form, (uint32_t)entries[e].weight};
         const uint32_t before = e == 0 ? 0u : work[e - 1], entry_end = work[e],
                        stop = entry_end < end ? entry_end : end;
         for (; step < stop; step++)
-            add_segment_step(op.hits, segment, step - before, start, lane, places);
+            add_range_step(op.hits, range, step - before, start, lane, places);
     }
     __syncthreads();
 }
