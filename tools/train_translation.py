@@ -217,7 +217,7 @@ def arguments():
     add = parser.add_argument
     add("data", nargs="+", help="FILE.tsv[.xz|.gz], or SOURCE:TARGET")
     add("--out", required=True, type=pathlib.Path)
-    add("--languages", default="", help="as in en-de: told in the model")
+    add("--languages", default="", help="as in en-de: written into the model's metadata")
     add("--embed", type=int, default=256)
     add("--hidden", type=int, default=512, help="of the decoder; each direction of the encoder has half of it")
     add("--dims", type=int, default=512, help="of the states that the output layer meets")
@@ -299,7 +299,7 @@ def main():
         model.train()
         full = a.negatives == 0 or epoch >= a.epochs - a.full_epochs
         loss = words = done = 0
-        began = told = saved = time.monotonic()
+        began = reported = saved = time.monotonic()
         for i, batch in enumerate(order):
             if i < behind:
                 continue
@@ -314,11 +314,11 @@ def main():
             loss, words, done = loss + this.item(), words + len(right), done + len(right)
             if not math.isfinite(loss):
                 sys.exit("the loss is no number any more: try a smaller --rate")
-            if time.monotonic() - told > 60:
-                told = time.monotonic()
+            if time.monotonic() - reported > 60:
+                reported = time.monotonic()
                 print(
                     f"epoch {epoch + 1}: {i + 1} of {len(order)} batches, loss {loss / words:.3f}, "
-                    f"{done / (told - began):.0f} words/s",
+                    f"{done / (reported - began):.0f} words/s",
                     flush=True,
                 )
                 loss = words = 0

@@ -80,7 +80,9 @@ def vectors_of(column: Any, what: str) -> Any:
         raise ValueError(f"{what}: holds null: drop these rows first")
     lengths = np.diff(column.offsets.to_numpy()) if pyarrow.types.is_list(column.type) else np.array([])
     if len(column) and len(lengths) and (lengths != lengths[0]).any():
-        raise ValueError(f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers")
+        raise ValueError(
+            f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers: give all rows as many, or drop rows"
+        )
     return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
@@ -100,10 +102,10 @@ def _numbers_of(column: Any, what: str, kind: str) -> Any:
         wanted = "numbers" if kind == "numbers" else "whole numbers"
         raise TypeError(f"{what}: {kind if kind == 'ids' else 'values'} of type {column.type}: expected {wanted}")
     if column.null_count:
-        raise ValueError(f"{what}: {'an id' if kind == 'ids' else 'a number'} is null")
+        raise ValueError(f"{what}: {'an id' if kind == 'ids' else 'a number'} is null: drop these rows first")
     values = column.to_numpy(zero_copy_only=False)
     if kind == "ids" and len(values) and values.min() < 0:
-        raise ValueError(f"{what}: the id {values.min()} is below 0")
+        raise ValueError(f"{what}: the id {values.min()} is below 0: ids are whole numbers from 0")
     return np.ascontiguousarray(values, _TYPES[kind])
 
 
@@ -130,7 +132,10 @@ class Spooled(NamedTuple):
 
 def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]) -> Spooled:
     if not os.path.isdir(place):
-        raise _errors.FileMissingError(f"{place}: an executor does not see this directory", "ENOTFOUND")
+        raise _errors.FileMissingError(
+            f"{place}: this directory does not exist on an executor: give one on storage that all machines mount",
+            "ENOTFOUND",
+        )
     attempt = os.path.join(place, f"{number:06d}-{secrets.token_hex(4)}")  # every attempt has its own files
     names = [f"{attempt}.{column}" for column in range(len(kinds))]
     files: list[Any] = []

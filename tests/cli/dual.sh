@@ -188,7 +188,7 @@ fails 2 'the vectors of --model m.safetensors need ip' \
     "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
 fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
 works "$THRESHER" index search model.index --text 'nobodyknows' -k 5
-says 'query 0: the model knows no word of the text' err
+says 'query 0: no word of the text is in the model' err
 fails 1 "has no name before '='" "$THRESHER" index search model.index --text "=x" -k 5
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs

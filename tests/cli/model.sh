@@ -77,8 +77,8 @@ says '"names":\["package' out
 
 # texts without a word of the model
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'ωω' --text '' -k 5
-says '^thresher: query 1: the model knows no word of the text, so its answer is meaningless$' err
-[ "$(grep -c 'knows no word' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
+says '^thresher: query 1: no word of the text is in the model, so its answer is meaningless$' err
+[ "$(grep -c 'no word of the text' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
 works "$THRESHER" index search codes.index --text 'ωω' -k 5 -q
 [ ! -s err ] || die "-q prints something"
 

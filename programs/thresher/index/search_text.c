@@ -45,7 +45,7 @@ static int note_unknown(const prog_vector_search *s, size_t n) {
     const thr_status status = encode(s, empty, 1, nothing, NULL);
     for (size_t i = 0; status == THR_OK && i < n; i++)
         if (memcmp(nothing, s->vectors + i * s->info.n_dims, size) == 0)
-            prog_note("query %zu: the model knows no word of the text, so its answer is meaningless", i);
+            prog_note("query %zu: no word of the text is in the model, so its answer is meaningless", i);
     free(nothing);
     return PROG_DONE;
 }

@@ -73,8 +73,8 @@ def _queries(plan: _Plan) -> Any:
 
 def _run(plan: _Plan, request: Request, state: Any, last: Request | None, number: int) -> Any:
     """
-    The answer of a part to a request that is the training's number-th evaluation, or follows it. last: that evaluation,
-    for another request.
+    What a part computes for a request. number: of the training's latest evaluation, which the request is or follows;
+    last: that evaluation, if the request follows it. A part that has not evaluated it in this process does so first.
     """
     kept = _part(plan)
     if last is not None and kept.evaluated != number:
@@ -134,7 +134,7 @@ class RankSVM(_RankSVM):
         with spooled(df.select(*(F.col(name).alias(str(i)) for i, name in enumerate(names))), place, kinds) as found:
             calls = [(rows, number) for number, rows in enumerate(found) if rows.n_rows]
             if not calls:
-                raise ValueError("the DataFrame has no rows")
+                raise ValueError("the DataFrame has no rows: give labelled rows")
             sizes = run_tasks(df.sparkSession, _sizes, calls)
             filled = [rows for rows, _ in calls]
             self._lead(df.sparkSession, filled, sizes, divide(sizes, parts or min(len(found), 16)), progress, on_step)

@@ -81,7 +81,8 @@ def _shape(part: Any, number: int, path: str) -> tuple[PartShape, str]:
 
     if not os.path.isdir(path):
         raise _errors.FileMissingError(
-            f"{path}: a worker on {socket.gethostname()} does not see this directory", "ENOTFOUND"
+            f"{path}: this directory does not exist on {socket.gethostname()}: give one on storage that all workers mount",
+            "ENOTFOUND",
         )
     return shape_of(part, number), __version__
 
