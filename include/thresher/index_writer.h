@@ -57,9 +57,9 @@ typedef struct thr_index_writer thr_index_writer;
 typedef struct thr_index_writer_options {
     size_t size; /* sizeof(thr_index_writer_options), set by _init */
     /*
-     * The journal becomes a segment at this many items, removed ones included. 0: the default, which is also the most:
-     * 4,096, fewer if they exceed 16 MiB of float32, never below 256. Below 4 every add writes a segment. Smaller
-     * journals make searches faster and changes slower.
+     * The journal becomes a segment when it has this many items, removed ones included. The largest value is 4,096, or
+     * what 16 MiB of float32 hold if that is fewer, but at least 256; it is taken for 0 and for all above it. Below 4
+     * every add writes a segment. Smaller journals make searches faster and changes slower.
      */
     uint32_t journal_rows;
     /*

@@ -175,9 +175,9 @@ THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs,
 THR_API void thr_rank_part_free(thr_rank_part *part);
 
 /*
- * What a part computes. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are for its w. EVALUATE and PRODUCT
- * write a few sums, each over some of the part's chunks. SCALES and MATRIX sum over a sample of rows, for the
- * preconditioner: their numbers pass through the parts in order, and each part adds to them.
+ * What a part computes. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are computed at the w of the latest
+ * EVALUATE. EVALUATE and PRODUCT write a few sums, each over some of the part's chunks. SCALES and MATRIX sum over a
+ * sample of rows, for the preconditioner: their numbers pass through the parts in order, and each part adds to them.
  */
 typedef enum thr_rank_task {
     THR_RANK_EVALUATE = 0, /* loss, gradient and, if wanted, the approximate diagonal of the Hessian, at w */

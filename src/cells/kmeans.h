@@ -2,8 +2,9 @@
 /*
  * kmeans.h - centroids of a sample (Lloyd's algorithm), and the nearest centroid of every row.
  *
- * A row x belongs to its nearest centroid c, the first of several: the one with the largest <x, c> - |c|^2 / 2,
- * computed by the kernel matmul. Sums are in double and in row order, so the bits do not depend on CPU or threads.
+ * A row x belongs to its nearest centroid c, the one with the largest <x, c> - |c|^2 / 2, computed by the kernel
+ * matmul; if several are as near, to the first of them. Sums are in double and in row order, so the bits do not depend
+ * on CPU or threads.
  */
 #ifndef THR_CELLS_KMEANS_H
 #define THR_CELLS_KMEANS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unroll.h - unroll loops over arrays that must live in registers, which cannot be indexed. THR_KEEP_LOOP goes before a
- * loop around one whose body ends with it: gcc would apply the inner loop's pragma to both.
+ * unroll.h - unroll loops over arrays that must stay in registers: registers have no index, so every index must become
+ * a constant. THR_UNROLL goes before such a loop. If the body of another loop ends with it, THR_KEEP_LOOP goes before
+ * that other loop; without it gcc applies the inner loop's pragma to both.
  */
 #ifndef THR_KERNEL_UNROLL_H
 #define THR_KERNEL_UNROLL_H

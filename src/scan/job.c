@@ -8,7 +8,10 @@ uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *f
     return filter == NULL ? corpus->n_rows : thr_select_bitmap_count_range(filter, 0, corpus->n_rows);
 }
 
-/* A code's error is measured in units of its factor, and only the errors of codes are measured, not of added sums. */
+/*
+ * Margins need factors, the unit of an estimate's error, and vectors, to measure that error with. They hold for scores
+ * of codes alone, without sums of posting lists.
+ */
 bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options) {
     return thr_has_factors(corpus) && corpus->keep != THR_DTYPE_NONE && corpus->hits == NULL && !(options->extra >= 0);
 }

@@ -20,8 +20,9 @@ typedef struct thr_store thr_store;
 
 /*
  * Copy a corpus's codes to devices, and its records and vectors as far as they fit. corpus and devices must outlive
- * the store. Takes the size of codes and their numbers on disk, padded to tiles, and some MiB during the copy: memory
- * of the devices, as long as some stays free for searches, then pinned memory of the host.
+ * the store. Codes, factors and offsets take as many bytes as on disk, padded to tiles. They are in the memory of the
+ * devices, as far as that leaves room for searches; the rest is in pinned memory of the host. The copy takes some MiB
+ * more until it is done.
  *
  * Returns THR_OK; THR_ENOMEM where neither suffices (err names the device and the allocation); THR_EUNSUPPORTED for
  * 2^32 items or more per device; THR_ECANCELED; THR_EDEVICE.

@@ -145,7 +145,7 @@ def search_shard(
 
 
 def _few_of(k: int, n_shards: int) -> int:
-    """The most of the best k items that one of n_shards shards of like rows hardly ever exceeds."""
+    """A number of items, at most k: if rows are spread at random, a shard rarely holds more of the best k."""
     mean = k / n_shards
     return min(k, math.ceil(mean + 3 * math.sqrt(mean)) + 1) if n_shards > 1 else k
 

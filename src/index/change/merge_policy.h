@@ -2,11 +2,12 @@
 /*
  * merge_policy.h - decides which segments are written again.
  *
- * 1. A segment more than a sixth of whose items are removed: so an index takes at most 1.2 times the space of its
+ * 1. A segment, if more than a sixth of its items are removed. So an index takes at most 1.2 times the space of its
  *    items.
- * 2. Eight or more neighbouring segments that are smaller than the end of the last one's level, a power of eight: so an
- *    item is written at most once per level, log8 of the number of items, and a level has at most seven segments. Later
- *    runs are chosen first. A run that would not become half as many segments, because they are nearly full, stays.
+ * 2. A run of eight or more neighbouring segments, each smaller than the end of the last one's level. Levels end at
+ *    512, 8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
+ *    segments. Later runs are chosen first. A run stays if merging would not halve its number of segments, because
+ *    they are nearly full.
  */
 #ifndef THR_INDEX_CHANGE_MERGE_POLICY_H
 #define THR_INDEX_CHANGE_MERGE_POLICY_H
