@@ -16,7 +16,7 @@
  * Compute a first threshold for each query from the scores of evenly spaced blocks. With hits there is no sample: each
  * block would be in another window, and the sums of a whole window are computed at once.
  */
-static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
+static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *extras,
                              float *thresholds) {
     const uint64_t n_sampled = job->corpus->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
@@ -34,7 +34,7 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
     }
     for (uint32_t q = 0; q < group->n; q++)
         thresholds[q] =
-            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q],
+            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - extras[q],
                   lanes[q].floor);
 }
 
@@ -69,9 +69,9 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
 
 /* Run a group of one query over all blocks; the merged and finished result is in the first lane's collector. */
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
-                           float margin, float threshold, thr_error *err) {
+                           float extra, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, margin, threshold, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extra, threshold, err));
     block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
@@ -82,22 +82,22 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
         thr_select_collector_merge(&lanes[0].collector, &lanes[i].collector);
     thr_select_collector_finish(&lanes[0].collector);
     if (lanes[0].collector.status != THR_OK)
-        return thr_fail(err, lanes[0].collector.status, "no memory for all rows within the margin: lower extra");
+        return thr_fail(err, lanes[0].collector.status,
+                        "no memory for all rows within extra of the k-th best estimate: lower extra");
     return THR_OK;
 }
 
 /*
- * Whether enough rows reach a sampled threshold, margin added; if not, the threshold was too high, unless it is the
- * lane's floor, below which no row is wanted. The expression is
- * the collector's own, score - margin, so that rounding cannot put the wanted-th best score less the margin below the
- * threshold.
+ * Whether enough rows reach a sampled threshold plus extra. If not, the threshold was too high, unless it is the lane's
+ * floor, below which no row is wanted. The expression score - extra is the collector's own, so that rounding cannot put
+ * the wanted-th best score less extra below the threshold.
  */
-static bool enough(const thr_collector *collector, float margin, float threshold, float floor) {
+static bool enough(const thr_collector *collector, float extra, float threshold, float floor) {
     if (threshold <= floor)
         return true;
     size_t n = 0;
     for (size_t i = 0; i < collector->n; i++)
-        n += collector->items[i].score - margin >= threshold;
+        n += collector->items[i].score - extra >= threshold;
     return n >= collector->wanted;
 }
 
@@ -111,7 +111,7 @@ thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *quer
     return THR_OK;
 }
 
-float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query) {
+float thr_scan_collector_extra(const thr_job *job, const thr_scan_query *query) {
     if (job->exact || job->corpus->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
@@ -133,20 +133,21 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
 }
 
 /* Finish the collector of one query of a group. If its threshold was too high, repeat the pass for this query alone. */
-static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin, float threshold,
+static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float extra, float threshold,
                          thr_error *err) {
     thr_select_collector_finish(&lane->collector);
     if (lane->collector.status != THR_OK)
-        return thr_fail(err, lane->collector.status, "no memory for all rows within the margin: lower extra");
-    if (enough(&lane->collector, margin, threshold, lane->floor))
+        return thr_fail(err, lane->collector.status,
+                        "no memory for all rows within extra of the k-th best estimate: lower extra");
+    if (enough(&lane->collector, extra, threshold, lane->floor))
         return THR_OK;
     const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
-    return pass_one(job, &alone, lane, 1, margin, lane->floor, err);
+    return pass_one(job, &alone, lane, 1, extra, lane->floor, err);
 }
 
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                             thr_error *err) {
-    float margins[THR_GROUP] = {0}, thresholds[THR_GROUP];
+    float extras[THR_GROUP] = {0}, thresholds[THR_GROUP];
     bool all_collected = true;
     for (size_t i = 0; i < n; i++) {
         queries[i].collected =
@@ -156,26 +157,26 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
         if (queries[i].collected)
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         else
-            margins[i] = thr_scan_collector_margin(job, &queries[i]);
+            extras[i] = thr_scan_collector_extra(job, &queries[i]);
     }
     if (all_collected)
         return THR_OK;
     const thr_scan_group group = thr_scan_group_make(job, queries, (uint32_t)n, lanes);
     if (!job->exact)
-        first_thresholds(job, &group, lanes, margins, thresholds);
+        first_thresholds(job, &group, lanes, extras, thresholds);
     if (n == 1) {
-        THR_TRY(pass_one(job, &group, lanes, n_lanes, margins[0], thresholds[0], err));
-        if (enough(&lanes->collector, margins[0], thresholds[0], lanes->floor))
+        THR_TRY(pass_one(job, &group, lanes, n_lanes, extras[0], thresholds[0], err));
+        if (enough(&lanes->collector, extras[0], thresholds[0], lanes->floor))
             return THR_OK;
-        return pass_one(job, &group, lanes, n_lanes, margins[0], lanes->floor, err);
+        return pass_one(job, &group, lanes, n_lanes, extras[0], lanes->floor, err);
     }
     for (size_t i = 0; i < n; i++)
         if (!queries[i].collected)
-            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i],
+            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extras[i],
                                                thresholds[i], err));
     pass_blocks(job, &group, lanes, (thr_block_range){0, job->n_blocks});
     for (size_t i = 0; i < n; i++)
         if (!queries[i].collected)
-            THR_TRY(finish(job, &queries[i], &lanes[i], margins[i], thresholds[i], err));
+            THR_TRY(finish(job, &queries[i], &lanes[i], extras[i], thresholds[i], err));
     return THR_OK;
 }

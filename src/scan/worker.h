@@ -213,9 +213,9 @@ thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *quer
 
 /*
  * options->extra in the collector's units: the collector keeps rows whose estimate is within it of the k-th best one. 0
- * without vectors, since no row is refined then. This is not a margin of margin.h.
+ * without vectors, since no row is refined then.
  */
-float thr_scan_collector_margin(const thr_job *job, const thr_scan_query *query);
+float thr_scan_collector_extra(const thr_job *job, const thr_scan_query *query);
 
 /* Offer all rows of the blocks to each query's lane; its collector keeps those whose estimate reaches the threshold. */
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);

@@ -172,12 +172,12 @@ void thr_select_collector_free(thr_collector *collector) {
     *collector = (thr_collector){0};
 }
 
-thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float extra,
                                       float threshold, thr_error *err) {
     collector->context = context;
     collector->n = 0;
     collector->wanted = wanted;
-    collector->margin = margin;
+    collector->extra = extra;
     collector->threshold = threshold;
     collector->status = THR_OK;
     if (collector->capacity / 2 >= wanted && collector->capacity >= 4 * BLOCK)
@@ -192,18 +192,18 @@ thr_status thr_select_collector_start(thr_collector *collector, thr_context *con
 static void prune(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
-    if (collector->margin == 0)
+    if (collector->extra == 0)
         collector->n = thr_select_candidates_keep(collector->items, collector->n, collector->wanted);
     else
         thr_select_candidates_split(collector->items, collector->n, collector->wanted);
     float worst = collector->items[0].score;
     for (size_t i = 1; i < collector->wanted; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
-    if (collector->margin == 0) {
+    if (collector->extra == 0) {
         collector->threshold = worst > collector->threshold ? worst : collector->threshold;
         return;
     }
-    const float threshold = worst - collector->margin;
+    const float threshold = worst - collector->extra;
     collector->threshold = threshold > collector->threshold ? threshold : collector->threshold;
     size_t n = 0;
     for (size_t i = 0; i < collector->n; i++)
@@ -216,8 +216,8 @@ void thr_select_collector_reserve(thr_collector *collector) {
     if (collector->n + BLOCK <= collector->capacity)
         return;
     prune(collector);
-    /* With a margin, most items may stay. Double the capacity then, so that the amortised cost stays linear. */
-    if (collector->margin > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
+    /* If extra is not 0, most items may stay. Double the capacity then, so that the amortised cost stays linear. */
+    if (collector->extra > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
         collector->status = thr_grow(collector->context, &collector->items, &collector->capacity,
                                      2 * collector->n + 4 * BLOCK, sizeof *collector->items, "candidates", NULL);
     if (collector->n + BLOCK > collector->capacity)

@@ -3,7 +3,7 @@
  * candidates.h - keep the top k of a stream of scored rows.
  *
  * There is one order everywhere: descending score, and ascending row among equal scores. A collector keeps the best
- * `wanted` rows or, with a margin, all rows that score at least (the wanted-th best score) - margin (XFBQ 3.6). It
+ * `wanted` rows or, if extra is not 0, all rows that score at least (the wanted-th best score) - extra (XFBQ 3.6). It
  * collects into a buffer a few times larger, and prunes the buffer whenever it is full, which raises the threshold
  * for new rows.
  */
@@ -40,7 +40,7 @@ typedef struct thr_collector {
     thr_candidate *items;
     size_t capacity, n;
     size_t wanted;
-    float margin;      /* 0: exactly the best `wanted` */
+    float extra;       /* 0: exactly the best `wanted` */
     float threshold;   /* rows that score below it need not be pushed */
     thr_status status; /* THR_ENOMEM after a buffer could not grow */
 } thr_collector;
@@ -48,8 +48,8 @@ typedef struct thr_collector {
 /* Free the buffers, which are reused between streams. Initialise a collector with zeros. */
 void thr_select_collector_free(thr_collector *collector);
 
-/* Begin a stream with an initial threshold (-INFINITY: none). wanted >= 1, margin >= 0. THR_OK; THR_ENOMEM. */
-thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
+/* Begin a stream with an initial threshold (-INFINITY: none). wanted >= 1, extra >= 0. THR_OK; THR_ENOMEM. */
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float extra,
                                       float threshold, thr_error *err);
 
 /* Make room for 64 more rows, pruning and raising the threshold if necessary. */

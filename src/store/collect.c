@@ -2,7 +2,7 @@
 /*
  * collect.c - the screen on devices. A sample of tiles gives every query a threshold; one pass over all codes emits the
  * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
- * yield the threshold that exactly the wanted rows reach. A margin needs another pass (margin.h).
+ * yield the threshold that exactly the wanted rows reach. options->extra needs another pass (extra.h).
  *
  * Each device returns the best rows of its slice; merging them gives the overall best. The steps of slices whose codes
  * come in chunks are enqueued in turn over all slices, so that no device waits while another's queue is full.
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "scan/worker.h"
 #include "store/chunks.h"
-#include "store/margin.h"
+#include "store/extra.h"
 #include "store/screen_slice.h"
 #include "store/workspace.h"
 #include "select/bitmap.h"
@@ -216,15 +216,15 @@ static thr_status collect(void *arg, thr_error *err) {
         if (plans[i].wanted > 0)
             THR_TRY(thr_store_send_filter(&c, &store->slices[i], err));
     }
-    const bool margins = thr_scan_collector_margin(job, queries[0]) > 0;
-    const uint32_t size = margins ? 1 : batch_size(store, plans);
+    const bool has_extra = thr_scan_collector_extra(job, queries[0]) > 0;
+    const uint32_t size = has_extra ? 1 : batch_size(store, plans);
     for (uint32_t first = 0; first < n; first += size) {
         c.queries = queries + first;
         c.lanes = lanes + first;
         c.n = n - first < size ? n - first : size;
         THR_TRY(collect_batch(&c, plans, err));
-        if (margins)
-            THR_TRY(thr_store_widen(&c, plans, thr_scan_collector_margin(job, queries[first]), err));
+        if (has_extra)
+            THR_TRY(thr_store_widen(&c, plans, thr_scan_collector_extra(job, queries[first]), err));
     }
     return THR_OK;
 }

@@ -12,7 +12,7 @@ typedef struct thr_collecting {
     const thr_job *job;
     thr_scan_query *const *queries; /* only queries that have a direction */
     thr_lane *const *lanes;
-    uint32_t n; /* queries in the batch; 1 where there are margins */
+    uint32_t n; /* queries in the batch; 1 with options->extra */
 } thr_collecting;
 
 /*

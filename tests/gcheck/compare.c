@@ -121,7 +121,7 @@ static uint64_t draw_k(uint64_t *rng, uint64_t most) {
 }
 
 /*
- * One query, batches, a margin, a filter; on devices by each of the ways to distances, or by the one they choose.
+ * One query, batches, extra, a filter; on devices by each of the ways to distances, or by the one they choose.
  */
 static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpus *corpus, uint64_t *rng,
                             const char *what) {

@@ -455,7 +455,7 @@ static void contexts_of_different_levels_search_at_once(void **state) {
 
 enum { AGAIN_DIMS = 33, AGAIN_QUERIES = 7, AGAIN_K = 10 };
 
-/* Once one query and a group were searched, further searches allocate nothing; with a margin, a few times at most. */
+/* Once one query and a group were searched, further searches allocate nothing; with extra, a few times at most. */
 static void check_second_searches(const test_corpus *corpus, const float *queries, uint32_t n_threads) {
     test_memory memory = {0};
     thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
@@ -475,7 +475,7 @@ static void check_second_searches(const test_corpus *corpus, const float *querie
         options.exact = round == 0 && corpus->shape.keep != THR_DTYPE_NONE;
     }
     assert_int_equal(memory.calls, calls);
-    /* The number of rows within a margin is known only after the screen, but buffers do not grow without end. */
+    /* The number of rows within extra of the k-th best is known only after the screen, but buffers do not grow without end. */
     options.extra = 0.5f;
     options.exact = false;
     for (int round = 0; round < 20; round++)

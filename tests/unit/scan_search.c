@@ -203,7 +203,7 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
     thr_context_free(context);
 }
 
-/* The naive answers to different margins differ, so the searches above do depend on the set that is refined. */
+/* The naive answers to different values of extra differ, so the searches above do depend on the set that is refined. */
 static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **state) {
     (void)state;
     enum { ITEMS = 2000, DIMS = 24, K = 10 };

@@ -126,8 +126,8 @@ static void large_hostile_inputs_stay_fast(void **state) {
 /* ---------------------------------------------------------------------------------------- collector */
 
 /* What a collector must hold at the end: of all rows that reach the first threshold, the wanted best, or all within the
- * margin of the wanted-th. */
-static size_t model(thr_candidate *items, size_t n, size_t wanted, float margin, float threshold) {
+ * extra of the wanted-th. */
+static size_t model(thr_candidate *items, size_t n, size_t wanted, float extra, float threshold) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
         if (items[i].score >= threshold)
@@ -135,9 +135,9 @@ static size_t model(thr_candidate *items, size_t n, size_t wanted, float margin,
     qsort(items, kept, sizeof *items, test_candidate_order);
     if (kept <= wanted)
         return kept;
-    const float least = items[wanted - 1].score - margin;
+    const float least = items[wanted - 1].score - extra;
     size_t end = wanted;
-    while (margin > 0 && end < kept && items[end].score >= least)
+    while (extra > 0 && end < kept && items[end].score >= least)
         end++;
     return end;
 }
@@ -182,12 +182,12 @@ static size_t stream_rows(const stream *s, thr_candidate *items) {
 
 /* Blocks are dealt to several collectors, which are merged: one of them is an ordinary stream. */
 static void check_collector(thr_context *context, thr_collector collectors[], size_t n_collectors, const stream *s,
-                            size_t wanted, float margin, float threshold, uint64_t *rng) {
+                            size_t wanted, float extra, float threshold, uint64_t *rng) {
     thr_candidate *items = test_array(s->n_blocks * 64, sizeof *items);
     thr_error err;
-    const size_t n = model(items, stream_rows(s, items), wanted, margin, threshold);
+    const size_t n = model(items, stream_rows(s, items), wanted, extra, threshold);
     for (size_t c = 0; c < n_collectors; c++)
-        assert_ok(thr_select_collector_start(&collectors[c], context, wanted, margin, threshold, &err), &err);
+        assert_ok(thr_select_collector_start(&collectors[c], context, wanted, extra, threshold, &err), &err);
     for (size_t i = 0; i < s->n_blocks; i++) {
         const size_t block = s->order[i];
         thr_collector *collector = &collectors[thr_rng_below(rng, n_collectors)];
@@ -197,13 +197,13 @@ static void check_collector(thr_context *context, thr_collector collectors[], si
         thr_select_collector_merge(&collectors[0], &collectors[c]);
     thr_select_collector_finish(&collectors[0]);
     assert_int_equal(collectors[0].status, THR_OK);
-    assert_case(collectors[0].n == n, "seed %llu: %zu blocks, wanted %zu, margin %g, threshold %g: %zu, not %zu",
-                seed(), s->n_blocks, wanted, (double)margin, (double)threshold, collectors[0].n, n);
+    assert_case(collectors[0].n == n, "seed %llu: %zu blocks, wanted %zu, extra %g, threshold %g: %zu, not %zu", seed(),
+                s->n_blocks, wanted, (double)extra, (double)threshold, collectors[0].n, n);
     qsort(collectors[0].items, n, sizeof *items, test_candidate_order);
     for (size_t i = 0; i < n; i++)
         assert_case(collectors[0].items[i].row == items[i].row && collectors[0].items[i].score == items[i].score,
-                    "seed %llu: %zu blocks, wanted %zu, margin %g, threshold %g: place %zu is row %llu, not %llu",
-                    seed(), s->n_blocks, wanted, (double)margin, (double)threshold, i,
+                    "seed %llu: %zu blocks, wanted %zu, extra %g, threshold %g: place %zu is row %llu, not %llu",
+                    seed(), s->n_blocks, wanted, (double)extra, (double)threshold, i,
                     (unsigned long long)collectors[0].items[i].row, (unsigned long long)items[i].row);
     free(items);
 }
@@ -215,7 +215,7 @@ static void a_collector_keeps_what_the_model_keeps(void **state) {
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
     const size_t live = memory.live;
     const size_t sizes[] = {1, 2, 5, 40};
-    const float margins[] = {0, 0.25f, 1, 1e9f, INFINITY};
+    const float extras[] = {0, 0.25f, 1, 1e9f, INFINITY};
     thr_collector collectors[3] = {{0}};
     for (size_t pattern = 0; pattern < N_SCORES; pattern++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -224,10 +224,10 @@ static void a_collector_keeps_what_the_model_keeps(void **state) {
             for (size_t w = 0; w < sizeof wanteds / sizeof *wanteds; w++) {
                 stream s = make_stream(&rng, sizes[i], pattern);
                 const bool infinite = scores[pattern] == infinite_score;
-                for (size_t m = 0; m < (infinite ? 1 : sizeof margins / sizeof *margins); m++)
+                for (size_t m = 0; m < (infinite ? 1 : sizeof extras / sizeof *extras); m++)
                     for (size_t n_collectors = 1; n_collectors <= 3; n_collectors += 2) {
-                        check_collector(context, collectors, n_collectors, &s, wanteds[w], margins[m], -INFINITY, &rng);
-                        check_collector(context, collectors, n_collectors, &s, wanteds[w], margins[m], 1, &rng);
+                        check_collector(context, collectors, n_collectors, &s, wanteds[w], extras[m], -INFINITY, &rng);
+                        check_collector(context, collectors, n_collectors, &s, wanteds[w], extras[m], 1, &rng);
                     }
                 free_stream(&s);
             }
@@ -283,12 +283,12 @@ static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
     thr_collector collector = {0};
     stream s = make_stream(&rng, 50, 0);
-    const float margins[] = {0, 0.5f};
+    const float extras[] = {0, 0.5f};
     for (size_t m = 0; m < 2; m++) {
-        check_collector(context, &collector, 1, &s, 100, margins[m], -INFINITY, &rng);
+        check_collector(context, &collector, 1, &s, 100, extras[m], -INFINITY, &rng);
         const size_t calls = memory.calls;
-        check_collector(context, &collector, 1, &s, 100, margins[m], -INFINITY, &rng);
-        check_collector(context, &collector, 1, &s, 7, margins[m], -INFINITY, &rng);
+        check_collector(context, &collector, 1, &s, 100, extras[m], -INFINITY, &rng);
+        check_collector(context, &collector, 1, &s, 7, extras[m], -INFINITY, &rng);
         assert_int_equal(memory.calls, calls);
     }
     free_stream(&s);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extra.h - options->extra on devices: a second pass, with the threshold that the first pass found. */
+#ifndef THR_STORE_EXTRA_H
+#define THR_STORE_EXTRA_H
+
+#include "store/screen_slice.h"
+
+/*
+ * For a batch of one query, whose collector holds the best rows of all slices: collect again, all rows within
+ * extra of the last of these (thr_scan_collector_extra). THR_ENOMEM, also if the host has no memory for all such rows;
+ * THR_EDEVICE.
+ */
+thr_status thr_store_widen(const thr_collecting *c, const thr_slice_plan *plans, float extra, thr_error *err);
+
+#endif
