@@ -20,15 +20,15 @@ size_t thr_code_query_group_size(uint32_t n_dims, uint32_t n_queries) {
     return digits_size(n_dims, n_queries) + n_queries * sizeof(uint32_t);
 }
 
-/* Scatter one query's cells to its slots among the four interleaved queries; return the sum of its cells. */
+/* Scatter one query's levels to its slots among the four interleaved queries; return the sum of its levels. */
 static uint32_t place_digits(int8_t *digits, const thr_query_code *code) {
     const int middle = 1 << (code->query_bits - 1);
     uint32_t sum = 0;
     for (uint32_t d = 0; d < code->n_dims; d++) {
-        const int digit = code->cells[d] - middle;
+        const int digit = code->levels[d] - middle;
         digits[(size_t)d / 8 * DIGITS_A_ROW + d % 8 / 4 * 16 + d % 4] =
             (int8_t)(code->query_bits == 8 ? digit : 2 * digit + 1);
-        sum += code->cells[d];
+        sum += code->levels[d];
     }
     return sum;
 }

@@ -30,7 +30,7 @@ size_t thr_code_query_group_size(uint32_t n_dims, uint32_t n_queries);
 
 /*
  * Make a group of n_queries >= 1 codes in memory (64-byte aligned, thr_code_query_group_size bytes), which must
- * outlive the group. THR_WAY_TILE needs only the codes' cells (thr_code_query_make_cells) and does not keep them.
+ * outlive the group. THR_WAY_TILE needs only the codes' levels (thr_code_query_make_levels) and does not keep them.
  */
 void thr_code_query_group_make(thr_query_group *group, thr_way way, const thr_query_code *const *codes,
                                uint32_t n_queries, void *memory);

@@ -26,10 +26,10 @@ static size_t sextets_size(uint32_t n_rows) {
 
 size_t thr_code_query_size(uint32_t n_dims) {
     uint32_t n_rows = thr_code_rows(n_dims);
-    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + thr_code_query_cells_size(n_dims);
+    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + thr_code_query_levels_size(n_dims);
 }
 
-size_t thr_code_query_cells_size(uint32_t n_dims) {
+size_t thr_code_query_levels_size(uint32_t n_dims) {
     return 8 * (size_t)thr_code_rows(n_dims);
 }
 
@@ -92,18 +92,18 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
                              .sextets = sextets};
 }
 
-void thr_code_query_make_cells(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
-                               const float *query, double norm, uint32_t query_bits, uint8_t *cells) {
+void thr_code_query_make_levels(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
+                                const float *query, double norm, uint32_t query_bits, uint8_t *levels) {
     const uint32_t n_dims = quantiser->n_dims;
     const uint32_t item_top = (1u << item_bits) - 1, query_top = (1u << query_bits) - 1;
     const int half = 1 << (query_bits - 1);
     const float scale = (float)(half / (norm * (double)quantiser->ranges[query_bits - 1]));
-    memset(cells, 0, thr_code_query_cells_size(n_dims));
+    memset(levels, 0, thr_code_query_levels_size(n_dims));
     uint64_t square = 0;
     for (uint32_t d = 0; d < n_dims; d++) {
         float cell = floorf(query[d] * scale);
         int u = cell < (float)-half ? 0 : cell > (float)(half - 1) ? 2 * half - 1 : (int)cell + half;
-        cells[d] = (uint8_t)u;
+        levels[d] = (uint8_t)u;
         int v = 2 * u + 1 - 2 * half;
         square += (uint64_t)(v * v);
     }
@@ -111,7 +111,7 @@ void thr_code_query_make_cells(thr_query_code *code, const thr_quantiser *quanti
                              .n_dims = n_dims,
                              .item_bits = item_bits,
                              .query_bits = query_bits,
-                             .cells = cells,
+                             .levels = levels,
                              .total = (int32_t)(n_dims * item_top * query_top),
                              .gain = (float)(1.0 / sqrt((double)square))};
 }
@@ -120,12 +120,12 @@ void thr_code_query_make(thr_query_code *code, const thr_quantiser *quantiser, u
                          double norm, uint32_t query_bits, void *memory) {
     const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
     const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
-    uint8_t *cells = (uint8_t *)memory + 2 * part_size;
-    thr_code_query_make_cells(code, quantiser, item_bits, query, norm, query_bits, cells);
+    uint8_t *levels = (uint8_t *)memory + 2 * part_size;
+    thr_code_query_make_levels(code, quantiser, item_bits, query, norm, query_bits, levels);
     code->n_parts = query_bits > PART_BITS ? 2 : 1;
     for (uint32_t p = 0; p < code->n_parts; p++) {
         uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
-        make_part(&code->parts[p], cells, n_dims, bits, code->shifts[p], item_bits, (uint8_t *)memory + p * part_size);
+        make_part(&code->parts[p], levels, n_dims, bits, code->shifts[p], item_bits, (uint8_t *)memory + p * part_size);
     }
 }
 

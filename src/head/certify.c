@@ -165,12 +165,12 @@ static double distance_to_code(const thr_query_code *code, const float *part, do
     const int middle = 1 << code->query_bits;
     double square = 0, sum = 0;
     for (uint32_t d = 0; d < code->n_dims; d++) {
-        const int c = 2 * code->cells[d] + 1 - middle;
+        const int c = 2 * code->levels[d] + 1 - middle;
         square += (double)(c * c);
     }
     const double scale = length / sqrt(square);
     for (uint32_t d = 0; d < code->n_dims; d++) {
-        const double off = (double)part[d] - scale * (2 * code->cells[d] + 1 - middle);
+        const double off = (double)part[d] - scale * (2 * code->levels[d] + 1 - middle);
         sum += off * off;
     }
     return sqrt(sum) * UP;
@@ -196,8 +196,8 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
         return s;
     if (corpus->quantiser->rotation != NULL)
         thr_code_rotation_apply(corpus->quantiser->rotation, part);
-    thr_code_query_make_cells(&code, corpus->quantiser, corpus->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
-                              workspace->cells);
+    thr_code_query_make_levels(&code, corpus->quantiser, corpus->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
+                               workspace->levels);
     s.error = distance_to_code(&code, part, s.length);
     return s;
 }
@@ -242,8 +242,8 @@ thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const
     const uint32_t n_dims = thr_head_coded_dims(c);
     THR_TRY(thr_grow(workspace->context, &workspace->part, &workspace->part_capacity, n_dims, sizeof *workspace->part,
                      "a state", err));
-    THR_TRY(thr_grow(workspace->context, &workspace->cells, &workspace->cells_capacity,
-                     thr_code_query_cells_size(n_dims), sizeof *workspace->cells, "a state", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->levels, &workspace->levels_capacity,
+                     thr_code_query_levels_size(n_dims), sizeof *workspace->levels, "a state", err));
     THR_TRY(get_bounds(head, &bounds, err));
     for (size_t i = 0; i < plan->n_states; i++)
         certified[i] = is_certain(head, workspace, plan, bounds, i, (double)logits[i * plan->k + plan->k - 1]);

@@ -53,10 +53,10 @@ struct thr_head_workspace {
     float *estimates; /* of found; this and the next three for certified answers */
     float *logits;    /* of the answer, if the caller does not take them */
     float *part;      /* a state as it is coded */
-    uint8_t *cells;   /* its code */
+    uint8_t *levels;  /* its code */
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
         sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity,
-        estimates_capacity, logits_capacity, part_capacity, cells_capacity, sampled_capacity;
+        estimates_capacity, logits_capacity, part_capacity, levels_capacity, sampled_capacity;
     uint32_t n_counted; /* number of words that counter was made for */
 };
 

@@ -20,12 +20,12 @@ static uint32_t count_words(const thr_query_code *code) {
     return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
 }
 
-/* Pack the bits of the cells: 32 dimensions of a plane per word, the most significant plane first. */
+/* Pack the bits of the levels: 32 dimensions of a plane per word, the most significant plane first. */
 static void fill_words(const thr_query_code *code, uint32_t *words) {
     memset(words, 0, count_words(code) * sizeof *words);
     for (uint32_t d = 0; d < code->n_dims; d++)
         for (uint32_t j = 0; j < code->query_bits; j++)
-            words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->cells[d] >> (code->query_bits - 1 - j) & 1)
+            words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->levels[d] >> (code->query_bits - 1 - j) & 1)
                                                            << d % WORD_DIMS;
 }
 
@@ -88,7 +88,7 @@ static thr_device_query device_query(const thr_scan_query *query) {
     int32_t sum =
         code->total - (int32_t)(code->n_dims * ((1u << code->item_bits) - 1) * ((1u << code->query_bits) - 1));
     for (uint32_t d = 0; d < code->n_dims; d++)
-        sum += 2 * code->cells[d] + 1 - (1 << code->query_bits);
+        sum += 2 * code->levels[d] + 1 - (1 << code->query_bits);
     return (thr_device_query){code->total, sum, query->gain, query->weight};
 }
 
@@ -127,7 +127,7 @@ static void fill_digits(const thr_query_code *code, uint32_t q, uint32_t n_colum
     for (uint32_t d = 0; d < code->n_dims; d++) {
         const uint32_t step = d / 32, i = d % 32 / 8, h = d % 8 / 4, t = d % 4;
         const size_t lane = (step * n_columns + q / COLUMN) * (size_t)32 + q % COLUMN * 4 + t;
-        digits[(2 * lane + h) * 4 + i] = (int8_t)(2 * code->cells[d] + 1 - (1 << code->query_bits));
+        digits[(2 * lane + h) * 4 + i] = (int8_t)(2 * code->levels[d] + 1 - (1 << code->query_bits));
     }
 }
 

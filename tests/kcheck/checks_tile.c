@@ -31,15 +31,17 @@ typedef struct tile_shape {
 
 /* The largest products of both signs, or anything. */
 static void fill_tile(kcheck *check, const tile_shape *shape, thr_query_tile *tile) {
-    uint8_t cells[MOST_QUERIES][300 + 5000 + 8];
+    uint8_t levels[MOST_QUERIES][300 + 5000 + 8];
     thr_query_code codes[MOST_QUERIES];
     const thr_query_code *pointers[MOST_QUERIES];
     const uint32_t extreme = kcheck_below(check, 8), top = (1u << shape->query_bits) - 1;
     for (uint32_t q = 0; q < shape->n_queries; q++) {
         for (uint32_t d = 0; d < shape->n_dims; d++)
-            cells[q][d] = (uint8_t)(extreme == 0 ? 0 : extreme == 1 ? top : kcheck_below(check, top + 1));
-        codes[q] = (thr_query_code){
-            .n_dims = shape->n_dims, .item_bits = shape->item_bits, .query_bits = shape->query_bits, .cells = cells[q]};
+            levels[q][d] = (uint8_t)(extreme == 0 ? 0 : extreme == 1 ? top : kcheck_below(check, top + 1));
+        codes[q] = (thr_query_code){.n_dims = shape->n_dims,
+                                    .item_bits = shape->item_bits,
+                                    .query_bits = shape->query_bits,
+                                    .levels = levels[q]};
         pointers[q] = &codes[q];
     }
     thr_query_group group;

@@ -160,7 +160,7 @@ static void other_queries_are_coded_by_their_own_largest_component(void **state)
         assert_true(thr_code_fixed_query_length(query, DIMS, 8) == (double)largest / 2);
         thr_code_query_make(&code, &quantiser, 2, query, thr_code_fixed_query_length(query, DIMS, 8), 8, memory);
         for (size_t d = 0; d < DIMS; d++) {
-            const double v = 2 * code.cells[d] + 1 - 256, q = (double)query[d];
+            const double v = 2 * code.levels[d] + 1 - 256, q = (double)query[d];
             product += q * v;
             q_square += q * q;
             v_square += v * v;

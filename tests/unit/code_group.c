@@ -58,7 +58,7 @@ static void free_batch(batch *b) {
 static int32_t product(const batch *b, uint32_t q, uint64_t item) {
     int32_t sum = 0;
     for (uint32_t d = 0; d < b->n_dims; d++) {
-        const int value = 2 * b->codes[q].cells[d] + 1 - (1 << b->query_bits);
+        const int value = 2 * b->codes[q].levels[d] + 1 - (1 << b->query_bits);
         sum += value * test_code_value(b->blocks, b->n_dims, b->item_bits, item, d);
     }
     return sum;
@@ -116,9 +116,9 @@ static void all_ways_give_the_integer_product_of_every_query_and_item(void **sta
 /* 32,768 dimensions of 8 x 8 bits: the largest distance and the largest product there are, by codes all 0 and all 1. */
 static void the_largest_codes_do_not_overflow(void **state) {
     (void)state;
-    uint8_t *cells = test_array(thr_code_query_cells_size(THR_MAX_DIMS), 1);
-    memset(cells, 0xff, THR_MAX_DIMS);
-    const thr_query_code code = {.n_dims = THR_MAX_DIMS, .item_bits = 8, .query_bits = 8, .cells = cells};
+    uint8_t *levels = test_array(thr_code_query_levels_size(THR_MAX_DIMS), 1);
+    memset(levels, 0xff, THR_MAX_DIMS);
+    const thr_query_code code = {.n_dims = THR_MAX_DIMS, .item_bits = 8, .query_bits = 8, .levels = levels};
     const thr_query_code *pointers[4] = {&code, &code, &code, &code};
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
     uint8_t *blocks = test_array(2 * size, 1);
@@ -136,11 +136,11 @@ static void the_largest_codes_do_not_overflow(void **state) {
     }
     free(memory);
     free(blocks);
-    free(cells);
+    free(levels);
 }
 
 /* What a tile is made of is the same with and without the tables for the other ways. */
-static void cells_alone_make_the_same_code(void **state) {
+static void levels_alone_make_the_same_code(void **state) {
     (void)state;
     enum { DIMS = 45 };
     uint64_t rng = test_seed();
@@ -150,15 +150,15 @@ static void cells_alone_make_the_same_code(void **state) {
     test_gaussian(&rng, query, DIMS);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         thr_query_code whole, part;
-        uint8_t *cells = aligned(thr_code_query_cells_size(DIMS));
+        uint8_t *levels = aligned(thr_code_query_levels_size(DIMS));
         void *memory = aligned(thr_code_query_size(DIMS));
         thr_code_query_make(&whole, &quantiser, 3, query, 6, bits, memory);
-        thr_code_query_make_cells(&part, &quantiser, 3, query, 6, bits, cells);
-        assert_memory_equal(whole.cells, part.cells, thr_code_query_cells_size(DIMS));
+        thr_code_query_make_levels(&part, &quantiser, 3, query, 6, bits, levels);
+        assert_memory_equal(whole.levels, part.levels, thr_code_query_levels_size(DIMS));
         assert_int_equal(whole.total, part.total);
         assert_true(whole.gain == part.gain);
         free(memory);
-        free(cells);
+        free(levels);
     }
 }
 
@@ -166,7 +166,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_give_the_integer_product_of_every_query_and_item),
         cmocka_unit_test(the_largest_codes_do_not_overflow),
-        cmocka_unit_test(cells_alone_make_the_same_code),
+        cmocka_unit_test(levels_alone_make_the_same_code),
     };
     return test_run_group(tests);
 }

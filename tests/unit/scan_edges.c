@@ -475,7 +475,7 @@ static void check_second_searches(const test_corpus *corpus, const float *querie
         options.exact = round == 0 && corpus->shape.keep != THR_DTYPE_NONE;
     }
     assert_int_equal(memory.calls, calls);
-    /* The number of rows within extra of the k-th best is known only after the screen, but buffers do not grow without end. */
+    /* How many rows are within extra of the k-th best is known only after the screen, but buffers do not grow on. */
     options.extra = 0.5f;
     options.exact = false;
     for (int round = 0; round < 20; round++)

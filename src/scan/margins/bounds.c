@@ -113,7 +113,7 @@ double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *ker
 typedef int integer_at(const thr_scan_query *query, uint32_t dim);
 
 static int code_at(const thr_scan_query *query, uint32_t dim) {
-    return 2 * query->code.cells[dim] + 1 - (1 << query->code.query_bits);
+    return 2 * query->code.levels[dim] + 1 - (1 << query->code.query_bits);
 }
 
 static int rest_at(const thr_scan_query *query, uint32_t dim) {
