@@ -5,8 +5,9 @@
  *
  *   minimise f(w) = 1/2 |w|^2 + C sum over queries, over pairs y_i > y_j of the query, of max(0, 1 - <w, x_i - x_j>)^2
  *
- * With row weights o and query weights c, the term of a pair is multiplied by o_i o_j c: a row or a query of weight 2
- * counts as if it occurred twice.
+ * C is the cost of an error. With row weights o and query weights a, the term of a pair is multiplied by o_i o_j a: a
+ * row of weight 2, or a query, counts as if it occurred twice. The *cost* of a query's pairs is C a, divided by a
+ * number of pairs as thr_rank_scale requires.
  *
  * The solver never enumerates pairs; a step costs a few passes over the features. It stops at
  * |gradient| <= epsilon |gradient at 0|; f is strictly convex, so the minimum is unique. A bias would cancel in every
@@ -58,7 +59,7 @@ typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
 
 typedef struct thr_rank_options {
     size_t size;         /* sizeof(thr_rank_options), set by _init */
-    double c;            /* above 0; 1 */
+    double c;            /* C, above 0; 1 */
     double epsilon;      /* between 0 and 1, both exclusive; 1e-5 */
     uint32_t most_steps; /* most Newton steps; 200 */
     thr_rank_method method;
@@ -94,7 +95,7 @@ typedef struct thr_rank_report {
  * Returns THR_OK, or
  *   THR_EINVAL        options are out of range; the ranking has no pairs (one row a query, or equal labels in each);
  *                     its features do not depend on the labels, so that the minimum is at 0
- *   THR_EDIM          start has another number of features, or a query has 2^32 - 1 rows
+ *   THR_EDIM          start has another number of features, or a query has 2^32 - 1 rows or more
  *   THR_ERANGE        f is not finite, because features or C are too large
  *   THR_ECANCELED     *model is the best so far, or NULL before the first step
  *   THR_EDEVICE       "cuda", and the GPU failed
@@ -103,9 +104,9 @@ typedef struct thr_rank_report {
 THR_API thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
                                   thr_rank_model **model, thr_rank_report *report, thr_error *err);
 
-/* Costs and folds of a cross-validation, and its result. The caller owns both arrays. */
+/* Values of C and folds of a cross-validation, and its result. The caller owns both arrays. */
 typedef struct thr_rank_folds {
-    const double *cs;   /* n_cs costs in ascending order */
+    const double *cs;   /* n_cs values of C in ascending order */
     double *accuracies; /* n_cs places: with C = cs[i], the share of all pairs in the right order, 0 to 1 */
     size_t n_cs;        /* 1 or more */
     uint64_t seed;      /* of the random assignment of queries to folds */
@@ -113,12 +114,12 @@ typedef struct thr_rank_folds {
 } thr_rank_folds;
 
 /*
- * Cross-validate: measure models trained with several costs C on queries that they were not trained on. Queries are
- * assigned to folds; each fold is scored by a model that was trained on the other folds. Training with one cost starts
- * at the solution for the cost before it. options may be NULL; its c is ignored. After an error the content of
+ * Cross-validate: measure models trained with several values of C on queries that they were not trained on. Queries are
+ * assigned to folds; each fold is scored by a model that was trained on the other folds. Training with one C starts at
+ * the solution for the C before it. options may be NULL; its c is ignored. After an error the content of
  * folds->accuracies is undefined.
  *
- * Returns as thr_rank_train; THR_EINVAL also for folds out of range, no costs, or costs that do not ascend.
+ * Returns as thr_rank_train; THR_EINVAL also for folds out of range, no C, or values of C that do not ascend.
  */
 THR_API thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *ranking,
                                            const thr_rank_options *options, const thr_rank_folds *folds,
@@ -163,7 +164,7 @@ typedef struct thr_rank_part thr_rank_part;
  * and must outlive the part. row_weights: as thr_rank_options.row_weights. The caller frees *part.
  *
  * Returns THR_OK; THR_EINVAL when the span is not within the n_all chunks, or a weight is out of range; THR_EDIM when
- * the ranking has another number of queries than the span, or a query has 2^32 - 1 rows; THR_ENOMEM.
+ * the ranking has another number of queries than the span, or a query has 2^32 - 1 rows or more; THR_ENOMEM.
  */
 THR_API thr_status thr_rank_part_create(thr_context *context, const thr_ranking *ranking, const thr_rank_span *span,
                                         const double *row_weights, thr_rank_part **part, thr_error *err);
@@ -192,7 +193,7 @@ typedef struct thr_rank_request {
     bool sweep;          /* EVALUATE: sum over pairs as THR_RANK_SWEEP does */
     bool diagonal;       /* EVALUATE: compute the diagonal, too */
     const double *v;     /* n_features numbers: w of EVALUATE, v of PRODUCT and COUNT; else NULL */
-    const double *costs; /* EVALUATE: for each query, the cost of one of its pairs; else NULL */
+    const double *costs; /* EVALUATE: for each query, the cost of its pairs, without row weights; else NULL */
     uint64_t query_step; /* SCALES and MATRIX: the sample has every query_step-th query, ... */
     uint64_t row_step;   /* ... and every row_step-th of its rows */
 } thr_rank_request;
