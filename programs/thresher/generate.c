@@ -170,6 +170,22 @@ static void roff_command(const prog_command *command) {
     }
 }
 
+/* The environment variables of the library, the programs and the Python package. */
+static const struct {
+    const char *name, *text;
+} environment[] = {
+    {"THR_ISA",
+     "Limits the CPU level: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers are the same at "
+     "every level."},
+    {"THR_KERNEL", "Method to compute distances: xor, table or tile, instead of the fastest for each search. Answers "
+                   "are the same."},
+    {"THR_CUDA_LIBRARY", "The GPU library to load, instead of libthresher_cuda.so beside libthresher.so."},
+    {"THR_CUBLAS_LIBRARY",
+     "The cuBLAS library to load for training on a GPU, instead of the one that the loader finds."},
+    {"THRESHER_LIBRARY", "The libthresher.so that the Python package loads, instead of its own or an installed one."},
+    {"TMPDIR", "Directory of temporary files of the Python package and of thresher-bench; without it /tmp."},
+};
+
 static void manual(void) {
     (void)printf(".\\\" SPDX-License-Identifier: Apache-2.0\n"
                  ".Dd %s\n.Dt THRESHER 1\n.Os\n.Sh NAME\n.Nm thresher\n"
@@ -194,17 +210,11 @@ static void manual(void) {
     (void)printf(".Sh COMMANDS\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         roff_command(*c);
-    (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev THR_ISA\n");
-    roff("Limits the CPU level: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers "
-         "are the same at every level.");
-    (void)printf(".It Ev THR_KERNEL\n");
-    roff("Method to compute distances: xor, table or tile, instead of the fastest for each "
-         "search. Answers are the same.");
-    (void)printf(".It Ev THR_CUDA_LIBRARY\n");
-    roff("The GPU library to load, instead of libthresher_cuda.so beside libthresher.so.");
-    (void)printf(".It Ev THR_CUBLAS_LIBRARY\n");
-    roff("The cuBLAS library to load for training on a GPU, instead of the one that the loader "
-         "finds.");
+    (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n");
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+        (void)printf(".It Ev %s\n", environment[i].name);
+        roff(environment[i].text);
+    }
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");
     roff("The work failed; a line on standard error has the object, the place and the remedy.");
     (void)printf(".It 2\n");
@@ -321,7 +331,11 @@ static void markdown(void) {
         "| `X.tsv:4` | column 4 of a table, as a text, from the first row on; `X.tsv` is column 1 |\n"
         "| `X.tsv:title`, `X.csv:title` | the column that the first row names, from the second row on |\n"
         "| `X.tsv:4,2` | two columns, joined by a tab |\n\n"
-        "## All commands\n\n");
+        "## Environment\n\n"
+        "| variable | meaning |\n|---|---|\n");
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
+        (void)printf("| `%s` | %s |\n", environment[i].name, environment[i].text);
+    (void)printf("\n## All commands\n\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         (void)printf("- `thresher %s%s%s`: %s\n", (*c)->noun, (*c)->verb != NULL ? " " : "",
                      (*c)->verb != NULL ? (*c)->verb : "", (*c)->summary);

@@ -150,7 +150,7 @@ class Index(Opened):
                       read only cells that are likely to hold answers. Needs kept vectors, and no features. Rows are
                       then in the order of cells; the id of an item without one is still its row in vectors. None or 1:
                       no cells
-        lead_bits     planes of the first stage, 1 to bits (bits: codes are not nested); None: chosen
+        lead_bits     planes that the screen reads, 1 to bits (bits: codes are not nested); None: chosen
         rotate        rotate vectors before coding; None: unless the codes of a sample get less accurate
         calibration_queries   items used as queries to calibrate recall; 0: no calibration
         model         a Tower, a Dual or the file of one, whose item side encodes the texts, or produced the vectors.

@@ -80,7 +80,7 @@ static const prog_option options[] = {
                        "bits of code a dimension: more are slower to scan and need fewer candidates"),
      .least = 1, .most = 8, .fallback = "3"},
     {PROG_COUNT_OPTION("lead", "1..8", offsetof(build_values, lead),
-                       "bits that the first stage scans; the others are read only for items that pass it "
+                       "planes that the screen reads; the others are read only for items that pass it "
                        "(default: chosen by dimensions; equal to --bits: all are scanned)"),
      .least = 1, .most = 8},
     {PROG_FLAG_OPTION("rotate", offsetof(build_values, rotate),

@@ -31,7 +31,7 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("bits", "1..8", offsetof(create_values, bits), "bits of code a dimension"), .least = 1,
      .most = 8, .fallback = "3"},
     {PROG_COUNT_OPTION("lead", "1..8", offsetof(create_values, lead),
-                       "bits that the first stage scans (default: chosen by dimensions)"),
+                       "planes that the screen reads (default: chosen by dimensions)"),
      .least = 1, .most = 8},
     {PROG_CHOICE_OPTION("keep", "f32|f16|i8", prog_keeps, offsetof(create_values, keep),
                         "type of the stored vectors, for exact scores"),

@@ -43,7 +43,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
                       "an item just within it" more),                                                                  \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \
         {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
-                           "items" of_one " that pass the first stage and have their remaining bits read (default: "   \
+                           "items" of_one " that pass the screen and have their other planes read (default: "          \
                            "what the recall requires)"),                                                               \
          .least = 1},                                                                                                  \
         {PROG_COUNT_OPTION("candidates", "N", (at) + offsetof(prog_search_values, candidates),                         \
