@@ -14,21 +14,27 @@ static const uint32_t LAYER_EACH = 4;                       /* rows and columns 
 static const uint32_t LAYER_TILE = LAYER_SIDE * LAYER_EACH, LAYER_STEPS = 16;
 static const uint32_t LAYER_ROW = LAYER_TILE + 1; /* of shared memory: steps of a line are in different banks */
 
+/* Rows of a, or columns of b: number `step` of line l is x[l * stride + step * step_stride]. */
+struct LayerLines {
+    const float *x;
+    size_t stride, step_stride;
+    uint32_t n_lines, n_steps;
+};
+
 /*
- * Load a step's numbers of the tile's lines, rows of a or columns of b; 0 outside. Adjacent threads read adjacent
- * numbers, whichever way the matrix is stored.
+ * Load the tile's lines, at the steps after `from`; 0 outside. Adjacent threads read adjacent numbers, whichever way
+ * the matrix is stored.
  */
 template <typename Tile>
-__device__ __forceinline__ void load(Tile &tile, const float *x, uint32_t first_line, uint32_t n_lines, size_t stride,
-                                     uint32_t from, uint32_t n_steps, size_t step_stride) {
-    const bool along = step_stride == 1;
+__device__ __forceinline__ void load(Tile &tile, const LayerLines &lines, uint32_t first_line, uint32_t from) {
+    const bool along = lines.step_stride == 1;
 #pragma unroll
     for (uint32_t i = threadIdx.x; i < LAYER_STEPS * LAYER_TILE; i += LAYER_THREADS) {
         const uint32_t at_line = along ? i / LAYER_STEPS : i % LAYER_TILE;
         const uint32_t at_step = along ? i % LAYER_STEPS : i / LAYER_TILE;
         const uint32_t line = first_line + at_line, step = from + at_step;
-        const bool there = line < n_lines && step < n_steps;
-        tile[at_step * LAYER_ROW + at_line] = there ? x[line * stride + step * step_stride] : 0.0f;
+        const bool there = line < lines.n_lines && step < lines.n_steps;
+        tile[at_step * LAYER_ROW + at_line] = there ? lines.x[line * lines.stride + step * lines.step_stride] : 0.0f;
     }
 }
 
@@ -44,6 +50,8 @@ static __global__ void __launch_bounds__(LAYER_THREADS) multiply(const thr_layer
     THR_SHARED(float, a, LAYER_STEPS *LAYER_ROW);
     THR_SHARED(float, b, LAYER_STEPS *LAYER_ROW);
     const uint32_t first_row = blockIdx.y * LAYER_TILE, first_column = blockIdx.x * LAYER_TILE;
+    const LayerLines rows = {op.a, op.a_row, op.a_step, op.n_rows, op.n_inner};
+    const LayerLines columns = {op.b, op.b_column, op.b_step, op.n_columns, op.n_inner};
     const uint32_t row = threadIdx.x / LAYER_SIDE, column = threadIdx.x % LAYER_SIDE;
     float sums[LAYER_EACH][LAYER_EACH];
 #pragma unroll
@@ -53,8 +61,8 @@ static __global__ void __launch_bounds__(LAYER_THREADS) multiply(const thr_layer
             sums[i][j] = start_of(op, first_row + row + i * LAYER_SIDE, first_column + column + j * LAYER_SIDE);
     for (uint32_t from = 0; from < op.n_inner; from += LAYER_STEPS) {
         __syncthreads();
-        load(a, op.a, first_row, op.n_rows, op.a_row, from, op.n_inner, op.a_step);
-        load(b, op.b, first_column, op.n_columns, op.b_column, from, op.n_inner, op.b_step);
+        load(a, rows, first_row, from);
+        load(b, columns, first_column, from);
         __syncthreads();
         /* a zero beyond the end would make -0 a 0 */
         const uint32_t n_steps = min(op.n_inner - from, LAYER_STEPS);
