@@ -573,6 +573,26 @@ class Fetched(Case):
             shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True)
         self.assertEqual(len(os.listdir(self.path("here"))), 2)
         self.assertEqual(len(shards.verify(self.path("here")).shards), 1)
+        self.store.rm("/bucket/my.shards", recursive=True)
+        self.put([self.x])
+        name = shards.read(self.path("many")).shards[0].directory
+        self.store.pipe_file(f"/bucket/my.shards/{name}/../../../outside", b"")
+        with self.assertRaisesRegex(thresher.FormatError, "a shard has none"):
+            shards.fetch("memory://bucket/my.shards", self.path("other"))
+        self.assertFalse(os.path.exists(self.path("other")))
+
+    def test_a_shard_that_is_damaged_is_copied_again(self) -> None:
+        self.put([self.x[:100], self.x[100:]])
+        for damage in (shutil.rmtree, lambda place: os.remove(os.path.join(place, "MANIFEST")), _put_a_file):
+            first = shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True).shards[0]
+            damage(self.path(f"here/{first.directory}"))
+            shards.fetch("memory://bucket/my.shards", self.path("here"), replace=True)
+            self.assertEqual(shards.verify(self.path("here")).n_items, len(self.x))
+
+
+def _put_a_file(place: str) -> None:
+    shutil.rmtree(place)
+    open(place, "w").close()
 
 
 class Changes(Case):

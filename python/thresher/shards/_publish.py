@@ -19,6 +19,11 @@ from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describ
 _OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json(\.new)?")
 
 
+def is_shard_name(name: str) -> bool:
+    """Whether a shard may have this directory: six decimal and eight hexadecimal digits."""
+    return re.fullmatch(r"\d{6}-[0-9a-f]{8}", name) is not None
+
+
 @contextmanager
 def build_directory(path: str, replace: bool) -> Iterator[None]:
     """Make the directory, and lock it against other builds; remove it again if it was made and nothing is in it."""
