@@ -62,6 +62,10 @@ foreach(pair "man:thresher.1" "bash-completion:thresher.bash" "zsh-completion:_t
     list(APPEND generated ${path})
 endforeach()
 add_custom_target(thresher_generated ALL DEPENDS ${generated})
+add_custom_target(thresher_installed DEPENDS thresher thresher_program thresher_generated) # all that is installed
+if(TARGET thresher_cuda)
+    add_dependencies(thresher_installed thresher_cuda)
+endif()
 set(from ${PROJECT_BINARY_DIR}/generated)
 install(FILES ${from}/thresher.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${from}/thresher.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME thresher)
