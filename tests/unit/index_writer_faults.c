@@ -258,7 +258,7 @@ static bool fail_call_beside_merger(thr_context *context, uint64_t call, int why
     faults.at = FAIL;
     for (int i = 0; i < OPERATIONS; i++)
         if (operate(context, DIR_A, i) != THR_OK) {
-            faults.at = NOTHING;
+            end_faults();
             assert_true(holds(context, i) || holds(context, i + 1));
             expect_ok(operate(context, DIR_A, i));
         }
