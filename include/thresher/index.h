@@ -99,6 +99,12 @@ typedef struct thr_index_build_options {
      * make filters with thr_bitmap_from_ids.
      */
     uint32_t cells;
+    /*
+     * XFBQ's scale (3.5.1), 1 to 1e6: components of unit vectors beyond +-1 / scale are cut off, in codes of any number
+     * of bits. 0: searched, for each number of bits, on the sample. Ignored with quantiser_from and with codes of a
+     * model; thr_index_recode searches again.
+     */
+    float scale;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -273,7 +279,8 @@ typedef struct thr_search_options {
      *
      * The recall depends on the numbers of survivors and candidates with features, without kept vectors, for flat
      * cosine codes without a centre, and for codes of a model of vectors. The calibrated numbers reach it for queries
-     * like those of the calibration. If n_candidates, extra or n_survivors is given, recall only chooses the others.
+     * like those of the calibration. If n_candidates, extra, extra_distance or n_survivors is given, recall only
+     * chooses the others.
      */
     float recall;
     /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */
@@ -305,6 +312,12 @@ typedef struct thr_search_options {
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
     uint64_t *n_read;
+    /*
+     * If not 0, extra in the XFBQ paper's unit, the integer distance of codes (8), for cosine: a distance of 1 is
+     * 2 x range(item bits) x range(query bits) / 2^(item bits + query bits) of a cosine, by (7), where range is 1 /
+     * scale of codes of that many bits. Of an estimate it may be a little more or less, since each item has a factor.
+     */
+    uint64_t extra_distance;
 } thr_search_options;
 
 /* Defaults: query bits chosen, recall 0.99, no filter. */
@@ -329,7 +342,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *   THR_ERANGE        a query has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2; err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite
  *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra where codes are of a model
- *                     of vectors, since they do not estimate scores of these
+ *                     of vectors, since they do not estimate scores of these; extra_distance for ip and l2
  *   THR_EMISMATCH     the feature weights come from another model
  *   THR_ECHANGED      a file was changed or cut after it was opened
  *   THR_ENOMEM

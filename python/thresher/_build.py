@@ -125,6 +125,7 @@ def build(
     segment_rows: int | None,
     cells: int | None,
     lead_bits: int | None,
+    scale: float | None,
     rotate: bool | None,
     calibration_queries: int | None,
     model: Model | None,
@@ -159,6 +160,8 @@ def build(
         options.cells = whole(cells, "cells", 1, 65536)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
+    if scale is not None:
+        options.scale = scale
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)

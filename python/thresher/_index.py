@@ -122,6 +122,7 @@ class Index(Opened):
         segment_rows: int | None = None,
         cells: int | None = None,
         lead_bits: int | None = None,
+        scale: float | None = None,
         rotate: bool | None = None,
         calibration_queries: int | None = None,
         model: Model | None = None,
@@ -151,6 +152,8 @@ class Index(Opened):
                       then in the order of cells; the id of an item without one is still its row in vectors. None or 1:
                       no cells
         lead_bits     planes that the screen reads, 1 to bits (bits: codes are not nested); None: chosen
+        scale         components of unit vectors beyond 1 / scale are cut off in codes; 1 to 1e6; None: what codes the
+                      sample best
         rotate        rotate vectors before coding; None: unless the codes of a sample get less accurate
         calibration_queries   items used as queries to calibrate recall; 0: no calibration
         model         a Tower, a Dual or the file of one, whose item side encodes the texts, or produced the vectors.
@@ -219,6 +222,7 @@ class Index(Opened):
         n_candidates: int | None = ...,
         n_survivors: int | None = ...,
         extra: float | None = ...,
+        extra_distance: int | None = ...,
         query_bits: int | None = ...,
         features: Any = ...,
         value: str = ...,
@@ -242,6 +246,7 @@ class Index(Opened):
         n_candidates: int | None = ...,
         n_survivors: int | None = ...,
         extra: float | None = ...,
+        extra_distance: int | None = ...,
         query_bits: int | None = ...,
         features: Any = ...,
         value: str = ...,
@@ -264,6 +269,7 @@ class Index(Opened):
         n_candidates: int | None = None,
         n_survivors: int | None = None,
         extra: float | None = None,
+        extra_distance: int | None = None,
         query_bits: int | None = None,
         features: Any = None,
         value: str = "sum",
@@ -293,6 +299,7 @@ class Index(Opened):
                       requires
         extra         instead of n_candidates: refine every item whose estimate is within extra of the k-th best
                       estimate
+        extra_distance   extra in the unit of the XFBQ paper, the integer distance of codes; cosine only
         query_bits    bits a dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
         features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
                       Hits.search, or a list of them, one a query. Items are ranked by value. With a Dual model, queries
@@ -318,9 +325,11 @@ class Index(Opened):
         if not (
             recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
             and exact is certified is False
-            and least_scores is n_read_out is None
+            and least_scores is n_read_out is extra_distance is None
         ):
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
+            if extra_distance is not None:
+                options.extra_distance = whole(extra_distance, "extra_distance", 1, 2**48)
         by_model = features is None
         if self._encodes_vectors(handle) and not are_texts(queries):
             queries = self._encoded(handle, queries)

@@ -112,6 +112,11 @@ works "$THRESHER" index search plain.index queries.fvecs -k 10 --candidates 1000
 same all.ivecs truth.ivecs
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --extra 2.5 -o extra.ivecs
 same extra.ivecs truth.ivecs
+works "$THRESHER" index search plain.index queries.fvecs -k 10 --extra-distance 1000000 -o extra.ivecs
+same extra.ivecs truth.ivecs
+works "$THRESHER" index build base.fvecs --scale 3 -o scaled.index
+works "$THRESHER" index search scaled.index queries.fvecs -k 10 --extra-distance 1000000 -o extra.ivecs
+same extra.ivecs truth.ivecs
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --query-bits 8 --candidates 1000 -o bits.ivecs
 same bits.ivecs truth.ivecs
 

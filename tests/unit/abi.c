@@ -131,7 +131,7 @@ PINNED(sizeof(thr_index_info), 80);
 PINNED(sizeof(thr_context_options), 64);
 PINNED(sizeof(thr_plan), 48);
 PINNED(sizeof(thr_index_build_options), 144);
-PINNED(sizeof(thr_search_options), 128);
+PINNED(sizeof(thr_search_options), 136);
 PINNED(sizeof(thr_radius_result), 32);
 PINNED(offsetof(thr_radius_result, ids), 16);
 PINNED(offsetof(thr_radius_result, scores), 24);

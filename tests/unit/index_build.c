@@ -51,6 +51,11 @@ static void wrong_options_are_refused(void **state) {
     bad = good;
     bad.sample_rows = 0;
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    for (size_t i = 0; i < 5; i++) {
+        bad = good;
+        bad.scale = (float[]){NAN, INFINITY, -2, 0.9f, 2e6f}[i];
+        expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    }
     expect_status(build_rows(*state, "", rows, N, DIMS, &good, &error), THR_EINVAL);
     expect_status(build_rows(*state, "no/such/dir", rows, N, DIMS, &good, &error), THR_ENOTFOUND);
     expect_status(thr_index_build(*state, DIR_A, NULL, &good, &error), THR_EINVAL);

@@ -127,7 +127,7 @@ static void missing_arguments_and_wrong_scores_are_refused(void **state) {
     assert_null(result);
     assert_non_null(strstr(error.text, "NaN"));
     expect_status(thr_index_search_radius(index, &matrix, 4, NULL, &result, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "give -4 for all within a distance of 2"));
+    assert_non_null(strstr(error.text, "for all within a distance of 4 give -16"));
     expect_status(thr_index_search_radius(index, &narrow, -1, NULL, &result, &error), THR_EDIM);
     rows[3] = INFINITY;
     expect_status(thr_index_search_radius(index, &matrix, -1, NULL, &result, &error), THR_ERANGE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.c - `index build VECTORS -o DIR`; with --model MODEL also from a text. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ typedef struct build_values {
     size_t metric;
     uint64_t bits;
     uint64_t lead;
+    double scale; /* NaN: searched */
     bool rotate;
     bool no_rotate;
     size_t keep;
@@ -83,6 +85,10 @@ static const prog_option options[] = {
                        "planes that the screen reads; the others are read only for items that pass it "
                        "(default: chosen by dimensions; equal to --bits: all are scanned)"),
      .least = 1, .most = 8},
+    {PROG_REAL_OPTION("scale", "X", offsetof(build_values, scale),
+                      "components of unit vectors beyond 1/X are cut off in codes (default: what codes a sample of the "
+                      "rows best)"),
+     .least_real = 1.0},
     {PROG_FLAG_OPTION("rotate", offsetof(build_values, rotate),
                       "rotate vectors at random before coding (default: unless the codes of a sample get less "
                       "accurate)"),
@@ -110,7 +116,7 @@ static const prog_option options[] = {
 
 /* Refuse options that the quantiser of another index determines. */
 static int check_quantiser_words(const program *run, const build_values *values) {
-    static const char *const decided[] = {"bits", "lead", "rotate", "no-rotate"};
+    static const char *const decided[] = {"bits", "lead", "scale", "rotate", "no-rotate"};
 
     for (size_t i = 0; values->quantiser_from != NULL && i < sizeof decided / sizeof decided[0]; i++)
         if (prog_is_given(run, decided[i])) {
@@ -134,7 +140,7 @@ static int check_words(const program *run, const build_values *values) {
 
 /* Refuse options that a binary model determines. */
 static int check_model_words(const program *run, const build_values *values, const thr_tower_config *config) {
-    static const char *const decided[] = {"bits", "lead", "rotate", "keep"};
+    static const char *const decided[] = {"bits", "lead", "scale", "rotate", "keep"};
     const size_t n = sizeof decided / sizeof decided[0] - (config->n_inputs != 0 ? 1 : 0); /* inputs can be kept */
 
     if (config->item_bits == THR_FLOAT_BITS)
@@ -231,6 +237,7 @@ static int run_build(program *run, const void *all_values) {
     build.metric = source.metric;
     build.item_bits = (uint32_t)values->bits;
     build.lead_bits = (uint32_t)values->lead;
+    build.scale = isnan(values->scale) ? 0 : (float)values->scale;
     build.rotate = values->rotate ? THR_ROTATE_ON : values->no_rotate ? THR_ROTATE_OFF : THR_ROTATE_AUTO;
     build.keep = values->codes_only ? THR_DTYPE_NONE : prog_keep_dtypes[values->keep];
     build.ids_path = values->ids;

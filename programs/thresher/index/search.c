@@ -130,8 +130,9 @@ static int check_words(const program *run, const prog_index_values *values) {
         prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
         prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
-    else if (values->features != NULL && !isnan(values->common.extra))
-        prog_error("--extra does not work with --features: give --recall or --candidates; %s", prog_see_help(run));
+    else if (values->features != NULL && (!isnan(values->common.extra) || values->common.extra_distance != 0))
+        prog_error("--extra and --extra-distance do not work with --features: give --recall or --candidates; %s",
+                   prog_see_help(run));
     else if (values->features == NULL && !text && !queries &&
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",

@@ -9,8 +9,9 @@
 int prog_search_values_check(const program *run, const prog_search_values *values) {
     static const char *const of_codes[] = {"recall", "survivors", "query-bits", NULL};
 
-    if (!isnan(values->radius) && (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra))) {
-        prog_error("--candidates, --survivors and --extra are for the best -k, not for --radius; %s",
+    if (!isnan(values->radius) &&
+        (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0)) {
+        prog_error("--candidates, --survivors, --extra and --extra-distance are for the best -k, not for --radius; %s",
                    prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
@@ -31,6 +32,7 @@ void prog_search_values_set(const prog_search_values *values, uint64_t n_items, 
     options->exact = values->exact;
     if (!isnan(values->extra))
         options->extra = (float)values->extra;
+    options->extra_distance = values->extra_distance;
 }
 
 int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,

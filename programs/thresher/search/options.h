@@ -17,6 +17,7 @@ typedef struct prog_search_values {
     uint64_t survivors;
     uint64_t candidates;
     double extra; /* NaN: not given */
+    uint64_t extra_distance;
     bool exact;
     uint64_t query_bits;
     const char *output;
@@ -31,7 +32,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
     {                                                                                                                  \
         PROG_REAL_OPTION("radius", "S", (at) + offsetof(prog_search_values, radius),                                   \
                          "instead of -k: find all items whose cosine or inner product with the query is at least "     \
-                         "S, or whose distance is at most S in " where " for l2"),                                     \
+                         "S, or whose distance is at most S in " where " for l2 (scores are minus its square)"),       \
             .least_real = -INFINITY, .group = PROG_GROUP_WANTED                                                        \
     }
 
@@ -53,6 +54,9 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
                           "instead of --candidates: every item whose estimated score is within E of the k-th best "    \
                           "estimate" of_its " gets an exact score"),                                                   \
          .group = PROG_GROUP_CANDIDATES},                                                                              \
+        {PROG_COUNT_OPTION("extra-distance", "D", (at) + offsetof(prog_search_values, extra_distance),                 \
+                           "--extra in the unit of the XFBQ paper, the integer distance of codes; cosine only"),       \
+         .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
         {PROG_FLAG_OPTION("exact", (at) + offsetof(prog_search_values, exact),                                         \
                           "score every stored vector exactly, without codes"),                                         \
          .group = PROG_GROUP_CANDIDATES},                                                                              \

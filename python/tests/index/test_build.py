@@ -240,6 +240,17 @@ class Build(VectorCase):
         with Index.build(self.path(), self.vectors, calibration_queries=0, rotate=False, replace=True) as index:
             self.assertEqual((index.info.tuned_queries, index.info.rotated), (0, False))
 
+    def test_a_scale_that_cuts_off_most_components_finds_fewer(self) -> None:
+        found = []
+        for scale in (None, 100):
+            options = {"scale": scale, "calibration_queries": 0, "replace": True}
+            with Index.build(self.path(), self.vectors, metric="cosine", bits=4, **options) as index:  # type: ignore[arg-type]
+                truth, _ = index.search(self.vectors, exact=True)
+                found.append(thresher.recall(truth, index.search(self.vectors, n_candidates=10)[0]))
+        self.assertLess(found[1], found[0] - 0.1)
+        with self.assertRaisesRegex(thresher.ArgumentError, "a scale of 0.5: give 1 to 1e\\+06"):
+            Index.build(self.path(), self.vectors, scale=0.5, replace=True)
+
     def test_options_out_of_range(self) -> None:
         for arguments, kind, message in (
             ({"metric": "euclid"}, ValueError, r"'euclid': expected one of 'cosine', 'ip', 'l2'; did you mean 'l2'\?"),

@@ -94,7 +94,7 @@ class Radius(VectorCase):
         index = self.build("l2", metric="l2")
         with self.assertRaisesRegex(ValueError, "NaN"):
             index.search_radius(self.queries, float("nan"))
-        with self.assertRaisesRegex(thresher.ArgumentError, "give -4 for all within a distance of 2"):
+        with self.assertRaisesRegex(thresher.ArgumentError, "for all within a distance of 4 give -16"):
             index.search_radius(self.queries, 4)
         with self.assertRaises(thresher.ArgumentError):
             index.search_radius(self.queries[:, 1:], -1)

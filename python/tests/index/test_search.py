@@ -83,6 +83,10 @@ class Search(VectorCase):
         coarse = thresher.recall(truth, self.index.search(self.queries, n_candidates=10, query_bits=1)[0])
         self.assertLess(coarse, few)
         self.assertEqual(thresher.recall(truth, self.index.search(self.queries, extra=10.0)[0]), 1.0)
+        near = thresher.recall(truth, self.index.search(self.queries, extra_distance=1, n_survivors=1000)[0])
+        far = thresher.recall(truth, self.index.search(self.queries, extra_distance=10**6)[0])
+        self.assertLess(near, far)
+        self.assertEqual(far, 1.0)
 
     def test_recall_of_1_is_exact(self) -> None:
         truth = self.index.search(self.queries, exact=True)
@@ -123,6 +127,7 @@ class Search(VectorCase):
             ({"recall": float("nan")}, "recall is nan"),
             ({"extra": -1.0}, "extra is -1.0"),
             ({"extra": float("nan")}, "extra is nan"),
+            ({"extra_distance": 0}, "extra_distance is 0"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(ValueError, message):
                 self.index.search(q, **arguments)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EUNSUPPORTED, "cells with features are not supported: leave out one of them");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
-    return THR_OK;
+    return thr_index_check_scale(o->scale, err);
 }
 
 static thr_status train(builder *b, thr_error *err) {

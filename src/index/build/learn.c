@@ -9,6 +9,8 @@
 
 enum { MANY_DIMS = 128 };
 
+static const float MOST_SCALE = 1e6f;
+
 /* Make an error message with the row's number in the file instead of the sample. */
 static thr_status name_bad_row(const thr_row_source *source, const thr_matrix *sample, const thr_error *why,
                                thr_error *err) {
@@ -29,6 +31,13 @@ static thr_status name_bad_row(const thr_row_source *source, const thr_matrix *s
 out:
     thr_release(source->context, row);
     return status;
+}
+
+thr_status thr_index_check_scale(float scale, thr_error *err) {
+    if (scale != 0 && !(scale >= 1 && scale <= MOST_SCALE))
+        return thr_fail(err, THR_EINVAL, "a scale of %g: give 1 to %g, or 0 to search for one", (double)scale,
+                        (double)MOST_SCALE);
+    return THR_OK;
 }
 
 static uint32_t rotation_flag(thr_rotate rotate) {
@@ -54,6 +63,8 @@ thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning,
         if (!isnormal(quantiser->ranges[i]) || quantiser->ranges[i] < 0)
             return thr_fail(err, THR_ERANGE, "%s: the sample of %" PRIu64 " rows gives no scale for codes of %d bits",
                             source->name, sample.n_rows, i + 1);
+    for (int i = 0; i < THR_MAX_BITS && o->scale > 0 && !learning->fixed; i++)
+        quantiser->ranges[i] = 1 / o->scale;
     return THR_OK;
 }
 

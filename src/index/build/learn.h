@@ -9,9 +9,12 @@
 #include <thresher/index.h>
 
 typedef struct thr_learning {
-    const thr_index_build_options *options; /* metric, item_bits, rotate, sample_rows, quantiser_from */
+    const thr_index_build_options *options; /* metric, item_bits, rotate, sample_rows, quantiser_from, scale */
     bool fixed;                             /* the rows are a model's codes */
 } thr_learning;
+
+/* THR_EINVAL: the scale is neither 0 nor possible. */
+thr_status thr_index_check_scale(float scale, thr_error *err);
 
 /*
  * Sample the source, which the calibration needs too, and train the quantiser unless options name another index's. The

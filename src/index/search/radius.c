@@ -35,11 +35,11 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
         return thr_fail(err, THR_EINVAL, "the least score is NaN: give a number");
     if (index->manifest.metric == THR_METRIC_L2 && least_score > 0)
         return thr_fail(err, THR_EINVAL,
-                        "a least score of %g: for l2 scores are minus squared distances, so none is above 0: give %g "
-                        "for all within a distance of %g",
-                        (double)least_score, -(double)least_score, sqrt((double)least_score));
+                        "a least score of %g: for l2 scores are minus squared distances, so none is above 0: for all "
+                        "within a distance of %g give %g",
+                        (double)least_score, (double)least_score, -(double)least_score * (double)least_score);
     THR_TRY(thr_index_check_options(index, options, 1, err));
-    if (options->n_candidates != 0 || options->n_survivors != 0 || options->extra >= 0)
+    if (options->n_candidates != 0 || options->n_survivors != 0 || options->extra >= 0 || options->extra_distance != 0)
         return thr_fail(err, THR_EINVAL,
                         "n_candidates, n_survivors and extra are for the best k, not for all within a radius: leave "
                         "them as thr_search_options_init sets them");

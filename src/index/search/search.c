@@ -45,6 +45,23 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
     return THR_OK;
 }
 
+/* Set extra to the cosine of extra_distance, if that is given. */
+static thr_status resolve_extra_distance(const thr_index *index, thr_search_options *o, thr_error *err) {
+    const thr_quantiser *quantiser = &index->manifest.quantiser;
+    const uint32_t query_bits = o->query_bits != 0 ? o->query_bits : THR_QUERY_BITS;
+    if (o->extra_distance == 0)
+        return THR_OK;
+    if (o->extra >= 0)
+        return thr_fail(err, THR_EINVAL, "extra and extra_distance are given: give one of them");
+    if (index->manifest.metric != THR_METRIC_COSINE)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: extra_distance is of cosines, and its scores depend on lengths: give extra", index->dir);
+    const double ranges =
+        (double)quantiser->ranges[quantiser->item_bits - 1] * (double)quantiser->ranges[query_bits - 1];
+    o->extra = (float)(2 * ranges * ldexp((double)o->extra_distance, -(int)(quantiser->item_bits + query_bits)));
+    return THR_OK;
+}
+
 static thr_status check_least_scores(const thr_search_options *options, uint64_t n_queries, thr_error *err) {
     for (uint64_t q = 0; q < n_queries && options->least_scores != NULL; q++)
         if (!(options->least_scores[q] < INFINITY))
@@ -132,6 +149,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
                              "thr_search_options", err));
     THR_TRY(thr_index_check_options(index, &complete, k, err));
+    THR_TRY(resolve_extra_distance(index, &complete, err));
     THR_TRY(thr_index_check_queries(index, queries, k, err));
     THR_TRY(check_least_scores(&complete, queries->n_rows, err));
     THR_TRY(thr_index_feature_scores_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));
