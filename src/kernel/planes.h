@@ -4,7 +4,6 @@
  * a query, from 1 to 4: its last arguments are constants.
  *
  *     THR_CALL_PLANES(planes, f, a, b);              f(a, b, planes)
- *     THR_CALL_FEW_PLANES(planes, f, a, b);          the same, but compiled once for all numbers from 5 on
  *     THR_CALL_PLANES_BITS(planes, bits, f, a, b);   f(a, b, planes, bits)
  */
 #ifndef THR_KERNEL_PLANES_H
@@ -29,14 +28,6 @@
         THR_CASE_(7, f, __VA_ARGS__, 7)                                                                                \
         THR_CASE_(8, f, __VA_ARGS__, 8)                                                                                \
     default:                                                                                                           \
-        break;                                                                                                         \
-    }
-
-#define THR_CALL_FEW_PLANES(planes, f, ...)                                                                            \
-    switch (planes) {                                                                                                  \
-        THR_FOUR_PLANES_(f, __VA_ARGS__)                                                                               \
-    default:                                                                                                           \
-        f(__VA_ARGS__, planes);                                                                                        \
         break;                                                                                                         \
     }
 

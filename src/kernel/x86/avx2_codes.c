@@ -2,9 +2,8 @@
 /*
  * Plane code kernels with AVX2: half a byte row (32 items) a register, PSHUFB for look-ups and popcounts.
  *
- * A block is traversed once, in memory order, with the sums of both halves in registers.
+ * Loads go through a block plane by plane; requests ahead go through memory in order.
  */
-#include "kernel/planes.h"
 #include "kernel/x86/avx2_words.h"
 
 INLINE __m256i popcount_bytes(__m256i x) {
@@ -13,81 +12,118 @@ INLINE __m256i popcount_bytes(__m256i x) {
     return look_up(x, counts, counts);
 }
 
-/* Add to distances the sum over planes of 2^(planes - 1 - p) times the plane's sums. */
-INLINE void store_planes(uint32_t *distances, word_sums sums[][2], uint32_t planes, int add) {
-    uint32_t total[ITEMS];
-    for (uint32_t p = 0; p < planes; p++)
-        for (int half = 0; half < 2; half++)
-            fold_words(total + HALF * half, &sums[p][half], p == 0);
-    for (int i = 0; i < ITEMS; i++)
-        distances[i] = total[i] + (add ? distances[i] : 0);
+/* Sums of a block's halves, and the next line to request from memory. No array: gcc 12 keeps those in memory. */
+typedef struct block_sums {
+    word_sums first, second;
+    const uint8_t *ahead;
+} block_sums;
+
+/* Request the line after the last requested one: in the order of memory, whatever the order of loads. */
+INLINE void request_next(block_sums *sums) {
+    thr_kernel_request(sums->ahead);
+    sums->ahead += ITEMS;
+}
+
+INLINE void put_block(uint32_t *distances, const block_sums *sums, uint32_t shift, bool first) {
+    if (first && shift == 0) { /* constants, for the shapes of most scans */
+        put_words(distances, &sums->first, 0, 1);
+        put_words(distances + HALF, &sums->second, 0, 1);
+    } else {
+        put_words(distances, &sums->first, shift, first);
+        put_words(distances + HALF, &sums->second, shift, first);
+    }
+}
+
+/* Add rows [first, end) of a plane, `stride` bytes apart. */
+typedef void add_rows(block_sums *sums, const uint8_t *codes, size_t stride, const thr_query_part *part, uint32_t first,
+                      uint32_t end);
+
+/*
+ * Plane by plane, because the sums of one plane and the tables of two rows fill the registers. The sums of a plane are
+ * doubled before the next one of half its weight is added, and become distances once a round.
+ */
+INLINE void sum_blocks(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
+                       add_rows *add) {
+    const uint32_t planes = part->item_bits;
+    const size_t stride = (size_t)ITEMS * planes;
+    block_sums sums = {.ahead = thr_kernel_ahead_of(blocks, THR_READ_AHEAD)};
+    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS, blocks += stride * part->n_rows)
+        for (uint32_t p = 0; p < planes; p += PLANES_A_ROUND) {
+            const uint32_t n_planes = at_most(planes - p, PLANES_A_ROUND);
+            for (uint32_t r = 0, end; r < part->n_rows; r = end) {
+                end = r + at_most(part->n_rows - r, rows_a_round(n_planes));
+                sums.first = sums.second = no_words();
+                for (uint32_t i = 0; i < n_planes; i++) {
+                    double_words(&sums.first);
+                    double_words(&sums.second);
+                    add(&sums, blocks + stride * r + ITEMS * (p + i), stride, part, r, end);
+                }
+                put_block(distances, &sums, planes - p - n_planes, p == 0 && r == 0);
+            }
+        }
+}
+
+/* The tables of a row. */
+typedef struct row_tables {
+    __m256i low, high;
+} row_tables;
+
+INLINE row_tables load_tables(const uint8_t *nibbles) {
+    return (row_tables){table(nibbles), table(nibbles + 16)};
 }
 
 /* The sums of two rows, at most 240, fit a byte and are widened together. */
-INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
-                           const uint32_t planes) {
-    const size_t row = (size_t)ITEMS * planes;
-    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
-        for (uint32_t r = 0; r < part->n_rows;) {
-            const uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
-            word_sums sums[MAX_PLANES][2];
-            for (uint32_t p = 0; p < planes; p++)
-                for (int half = 0; half < 2; half++)
-                    sums[p][half] = no_words();
-            for (; r + 2 <= end; r += 2, blocks += 2 * row) {
-                const uint8_t *nibbles = part->nibbles + (size_t)32 * r;
-                const __m256i low = table(nibbles), high = table(nibbles + 16);
-                const __m256i next_low = table(nibbles + 32), next_high = table(nibbles + 48);
-                for (uint32_t p = 0; p < planes; p++)
-                    for (int half = 0; half < 2; half++) {
-                        const uint8_t *at = blocks + ITEMS * p;
-                        add_bytes(&sums[p][half],
-                                  _mm256_add_epi8(look_up(load_half(at, half), low, high),
-                                                  look_up(load_half(at + row, half), next_low, next_high)));
-                    }
-            }
-            for (; r < end; r++, blocks += row) {
-                const uint8_t *nibbles = part->nibbles + (size_t)32 * r;
-                for (uint32_t p = 0; p < planes; p++)
-                    for (int half = 0; half < 2; half++)
-                        add_bytes(&sums[p][half],
-                                  look_up(load_half(blocks + ITEMS * p, half), table(nibbles), table(nibbles + 16)));
-            }
-            store_planes(distances, sums, planes, start > 0);
-        }
+INLINE void look_up_two(word_sums *sums, const uint8_t *codes, size_t stride, row_tables x, row_tables y) {
+    add_bytes(sums, _mm256_add_epi8(look_up(load(codes), x.low, x.high), look_up(load(codes + stride), y.low, y.high)));
 }
 
-/*
- * The weighted XORs of a plane with all query planes are at most 8 * 15 a row, so they are summed like look-ups, which
- * are faster for every number of bits.
- */
+INLINE void look_up_rows(block_sums *sums, const uint8_t *codes, size_t stride, const thr_query_part *part,
+                         uint32_t first, uint32_t end) {
+    const uint8_t *nibbles = part->nibbles + (size_t)32 * first;
+    uint32_t r = first;
+    for (; r + 2 <= end; r += 2, codes += 2 * stride, nibbles += 64) {
+        const row_tables x = load_tables(nibbles), y = load_tables(nibbles + 32);
+        request_next(sums);
+        request_next(sums);
+        look_up_two(&sums->first, codes, stride, x, y);
+        look_up_two(&sums->second, codes + HALF, stride, x, y);
+    }
+    if (r < end) {
+        const row_tables x = load_tables(nibbles);
+        request_next(sums);
+        add_bytes(&sums->first, look_up(load(codes), x.low, x.high));
+        add_bytes(&sums->second, look_up(load(codes + HALF), x.low, x.high));
+    }
+}
+
+/* At most 8 * 15. */
+INLINE __m256i weighted_counts(__m256i x, const uint32_t *planes, uint32_t bits) {
+    __m256i sum = _mm256_setzero_si256();
+    for (uint32_t j = 0; j < bits; j++)
+        sum = _mm256_add_epi8(_mm256_add_epi8(sum, sum),
+                              popcount_bytes(_mm256_xor_si256(x, _mm256_set1_epi32((int)planes[j]))));
+    return sum;
+}
+
+/* The weighted XORs of a plane with all query planes, summed like look-ups, which are faster for any number of bits. */
+INLINE void count_rows(block_sums *sums, const uint8_t *codes, size_t stride, const thr_query_part *part,
+                       uint32_t first, uint32_t end) {
+    for (uint32_t r = first; r < end; r++, codes += stride) {
+        const uint32_t *planes = part->planes + (size_t)r * part->bits;
+        request_next(sums);
+        add_bytes(&sums->first, weighted_counts(load(codes), planes, part->bits));
+        add_bytes(&sums->second, weighted_counts(load(codes + HALF), planes, part->bits));
+    }
+}
+
 void thr_kernel_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                   const thr_query_part *part) {
-    const uint32_t planes = part->item_bits;
-    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
-        for (uint32_t r = 0; r < part->n_rows;) {
-            uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
-            word_sums sums[MAX_PLANES][2];
-            for (uint32_t p = 0; p < planes; p++)
-                for (int half = 0; half < 2; half++)
-                    sums[p][half] = no_words();
-            for (; r < end; r++, blocks += (size_t)ITEMS * planes)
-                for (uint32_t p = 0; p < planes; p++)
-                    for (int half = 0; half < 2; half++) {
-                        __m256i x = load(blocks + ITEMS * p + HALF * half), sum = _mm256_setzero_si256();
-                        for (uint32_t j = 0; j < part->bits; j++) {
-                            __m256i q = _mm256_set1_epi32((int)part->planes[r * part->bits + j]);
-                            sum = _mm256_add_epi8(_mm256_add_epi8(sum, sum), popcount_bytes(_mm256_xor_si256(x, q)));
-                        }
-                        add_bytes(&sums[p][half], sum);
-                    }
-            store_planes(distances, sums, planes, start > 0);
-        }
+    sum_blocks(distances, blocks, n_blocks, part, count_rows);
 }
 
 void thr_kernel_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part) {
-    THR_CALL_FEW_PLANES(part->item_bits, distance_table, distances, blocks, n_blocks, part)
+    sum_blocks(distances, blocks, n_blocks, part, look_up_rows);
 }
 
 /*
@@ -104,7 +140,7 @@ void thr_kernel_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size
             for (uint32_t j = i + 1; j < bits; j++)
                 for (int half = 0; half < 2; half++)
                     for (uint32_t r = 0; r < n_rows;) {
-                        uint32_t end = n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : n_rows;
+                        uint32_t end = r + at_most(n_rows - r, ROWS_OF_ONE_PLANE);
                         word_sums sum = no_words();
                         for (; r < end; r++) {
                             const uint8_t *row = blocks + (size_t)ITEMS * bits * r + HALF * half;
@@ -112,7 +148,7 @@ void thr_kernel_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size
                                       popcount_bytes(_mm256_xor_si256(load(row + ITEMS * i), load(row + ITEMS * j))));
                         }
                         uint32_t counts[HALF];
-                        fold_words(counts, &sum, 1);
+                        put_words(counts, &sum, 0, 1);
                         for (int k = 0; k < HALF; k++)
                             squares[HALF * half + k] -= counts[k] << (2 * bits - i - j);
                     }

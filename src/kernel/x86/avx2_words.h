@@ -15,7 +15,12 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ITEMS = 64, HALF = 32, MAX_PLANES = 8, ROWS_A_ROUND = 510 /* 510 rows * 120 fit 16 bits */ };
+enum {
+    ITEMS = 64,
+    HALF = 32,
+    PLANES_A_ROUND = 4,
+    ROWS_OF_ONE_PLANE = 546 /* 546 rows * 120 fit 16 bits */
+};
 
 typedef struct word_sums {
     __m256i both, odd;
@@ -29,16 +34,23 @@ INLINE __m256i load(const uint8_t *at) {
     return _mm256_loadu_si256((const __m256i *)(const void *)at);
 }
 
-/* Load the first or second half of a byte row; the first requests a row ahead. */
-INLINE __m256i load_half(const uint8_t *row, const int half) {
-    if (half == 0)
-        thr_kernel_request(thr_kernel_ahead_of(row, thr_kernel_read_ahead));
-    return load(row + HALF * half);
-}
-
 INLINE void add_bytes(word_sums *sum, __m256i bytes) {
     sum->both = _mm256_add_epi16(sum->both, bytes);
     sum->odd = _mm256_add_epi16(sum->odd, _mm256_srli_epi16(bytes, 8));
+}
+
+INLINE void double_words(word_sums *sum) {
+    sum->both = _mm256_add_epi16(sum->both, sum->both);
+    sum->odd = _mm256_add_epi16(sum->odd, sum->odd);
+}
+
+/* How many rows of n planes can be summed in words: a plane's sums are doubled for each plane after it. */
+INLINE uint32_t rows_a_round(uint32_t n_planes) {
+    return ROWS_OF_ONE_PLANE / ((1u << n_planes) - 1);
+}
+
+INLINE uint32_t at_most(uint32_t n, uint32_t most) {
+    return n < most ? n : most;
 }
 
 INLINE __m256i low_nibbles(__m256i x) {
@@ -58,22 +70,26 @@ INLINE __m256i table(const uint8_t *nibbles) {
     return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)nibbles));
 }
 
-/* out[0..31] = 2 out + the words of even and odd items in order, or the words alone if first. */
-INLINE void fold_words(uint32_t *out, const word_sums *sum, int first) {
-    __m256i even = _mm256_sub_epi16(sum->both, _mm256_slli_epi16(sum->odd, 8));
-    __m256i words[2] = {_mm256_unpacklo_epi16(even, sum->odd), _mm256_unpackhi_epi16(even, sum->odd)};
-    /* words[h], lane l: items 16 l + 8 h to 16 l + 8 h + 7 */
-    for (int lane = 0; lane < 2; lane++)
-        for (int h = 0; h < 2; h++) {
-            __m128i eight = lane == 0 ? _mm256_castsi256_si128(words[h]) : _mm256_extracti128_si256(words[h], 1);
-            __m256i wide = _mm256_cvtepu16_epi32(eight);
-            __m256i *at = (__m256i *)(void *)(out + 16 * lane + 8 * h);
-            if (!first) {
-                __m256i old = _mm256_loadu_si256(at);
-                wide = _mm256_add_epi32(wide, _mm256_add_epi32(old, old));
-            }
-            _mm256_storeu_si256(at, wide);
-        }
+/* Four 32-bit numbers in each half: out[0..3] and out[16..19], times 2^shift, added to out unless first. */
+INLINE void put_numbers(uint32_t *out, __m256i numbers, uint32_t shift, int first) {
+    __m128i *low = (__m128i *)(void *)out, *high = (__m128i *)(void *)(out + 16);
+    if (!first || shift > 0) {
+        numbers = _mm256_sll_epi32(numbers, _mm_cvtsi32_si128((int)shift));
+        if (!first)
+            numbers = _mm256_add_epi32(numbers, _mm256_loadu2_m128i(high, low));
+    }
+    _mm256_storeu2_m128i(high, low, numbers);
+}
+
+/* out[0..31] = the words of even and odd items in order, times 2^shift; added to out unless first. */
+INLINE void put_words(uint32_t *out, const word_sums *sum, uint32_t shift, int first) {
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i even = _mm256_sub_epi16(sum->both, _mm256_slli_epi16(sum->odd, 8));
+    const __m256i low = _mm256_unpacklo_epi16(even, sum->odd), high = _mm256_unpackhi_epi16(even, sum->odd);
+    put_numbers(out, _mm256_unpacklo_epi16(low, zero), shift, first);
+    put_numbers(out + 4, _mm256_unpackhi_epi16(low, zero), shift, first);
+    put_numbers(out + 8, _mm256_unpacklo_epi16(high, zero), shift, first);
+    put_numbers(out + 12, _mm256_unpackhi_epi16(high, zero), shift, first);
 }
 
 #endif
