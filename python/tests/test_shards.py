@@ -635,6 +635,17 @@ class Changes(Case):
             left = np.setdiff1d(left, gone)
             self.same(x[left], left, metric="l2")
 
+    def test_a_removal_keeps_the_quantiser(self) -> None:
+        rng = np.random.default_rng(6)
+        spread = rng.standard_normal((17000, 16)).astype(np.float32)
+        spread[:6000] = np.eye(16)[0] * 4 + spread[:6000] / 50  # without these, compacting learns codes anew
+        ids = rng.permutation(20000)[:17000]
+        parts = list(zip(np.split(spread, [12000]), np.split(ids, [12000])))
+        shards.build(self.path("many"), parts, metric="l2").close()
+        before = shards.read(self.path("many")).quantiser
+        self.assertEqual(shards.remove(self.path("many"), ids[:6000]).quantiser, before)
+        self.same(spread[6000:], ids[6000:], metric="l2")
+
     def test_rows_and_names(self) -> None:
         x = shifted(500)
         shards.build(self.path("many"), [x[:200], x[200:400]]).close()

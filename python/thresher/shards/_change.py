@@ -146,9 +146,10 @@ def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard
         index.remove(ids=ids)
         index.compact()
     with Index(target) as index:
-        if index.handle().n_rows == len(index):
+        if index.handle().n_rows == len(index) and index.quantiser_fingerprint == manifest.quantiser:
             return described(index, name, 0)  # without ids of its own, ids are its rows
-        # Compacting leaves rows of removed items where ids for the others would take more bytes.
+        # Compacting leaves rows of removed items where ids for the others would take more bytes, and learns codes anew
+        # where those that are left are unlike the others.
         if manifest.keep not in ("float32", "float16") or index.hits is not None:
             raise _errors.UnsupportedError(
                 f"{directory}: shard {number} is written again only from float32 or float16 vectors without features: "
