@@ -151,7 +151,7 @@ thr_status thr_dual_trainer_start(thr_context *context, const char *requests_pat
                                   const char *path, const thr_dual_train_options *options, thr_dual_trainer *trainer,
                                   thr_error *err) {
     trainer->context = context;
-    thr_device_policy_start(&trainer->on_device, context);
+    thr_training_device_start(&trainer->device, context, &thr_dual_steps, trainer, &trainer->state);
     trainer->options = *options;
     trainer->path = path;
     trainer->model.config = options->config;
@@ -179,7 +179,7 @@ static void free_back(thr_context *context, thr_dual_back *back) {
 
 void thr_dual_trainer_free(thr_dual_trainer *trainer) {
     thr_context *context = trainer->context;
-    thr_device_policy_end(&trainer->on_device);
+    thr_training_device_end(&trainer->device);
     thr_dual_lexicon_free(context, &trainer->lexicon);
     thr_dual_items_free(context, &trainer->items);
     thr_dual_requests_free(context, &trainer->requests);

@@ -212,7 +212,8 @@ static thr_status step_hits(thr_dual_trainer *t, thr_error *err) {
     return thr_nn_bags_backward(t->context, &t->back.words, t->back.ones, &optimiser, &hits, err);
 }
 
-thr_status thr_dual_step_on_cpu(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+thr_status thr_dual_step_on_cpu(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_dual_trainer *trainer = user;
     const thr_optimiser adam = thr_dual_dense_optimiser(trainer);
     THR_TRY(thr_dual_gradient(trainer, numbers, trainer->options.batch, loss, err));
     if (!isfinite(*loss))

@@ -8,6 +8,7 @@
 #include "training/lock.h"
 #include "dual_tower/model_file.h"
 #include "dual_tower/trainer.h"
+#include "training/loop.h"
 
 void thr_dual_train_options_init(thr_dual_train_options *options) {
     *options = (thr_dual_train_options){.size = sizeof *options,
@@ -70,14 +71,6 @@ static thr_status check(const thr_dual_train_options *options, thr_error *err) {
     return check_rate("an l2", options->l2, true, err);
 }
 
-static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
-    return thr_dual_step(user, numbers, loss, err);
-}
-
-static thr_status fetch(void *user, thr_error *err) {
-    return thr_dual_fetch(user, err);
-}
-
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_quality, err);
 }
@@ -95,9 +88,8 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                     .state = &trainer->state,
                                     .on_epoch = options->on_epoch,
                                     .on_epoch_user = options->on_epoch_user,
+                                    .device = &trainer->device,
                                     .user = trainer,
-                                    .step = step,
-                                    .fetch = fetch,
                                     .validate = validate,
                                     .describe = thr_dual_checkpoint_describe};
     return thr_training_run(&loop, err);

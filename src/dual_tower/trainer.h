@@ -3,9 +3,8 @@
 #ifndef THR_DUAL_TOWER_TRAINER_H
 #define THR_DUAL_TOWER_TRAINER_H
 
-#include "device/policy.h"
 #include "nn/optimiser.h"
-#include "training/loop.h"
+#include "training/device.h"
 #include "dual_tower/device/trainer.h"
 #include "dual_tower/scores.h"
 #include "training/split.h"
@@ -43,9 +42,7 @@ typedef struct thr_dual_trainer {
     thr_dual_scores scores;
     thr_dual_back back;
     thr_training_state state;
-    thr_device_policy on_device;
-    thr_dual_learner *learner; /* runs the steps on a device; NULL: the CPU does */
-    bool device_is_ahead;      /* its weights are newer than those above */
+    thr_training_device device;
 } thr_dual_trainer;
 
 /*
@@ -79,18 +76,12 @@ thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer);
 thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers, size_t n, double *loss,
                              thr_error *err);
 
-/* Choose where the steps run: set trainer->learner. THR_OK or a status of device/policy.h. */
+/* The steps of a thr_dual_trainer. */
+extern const thr_step_functions thr_dual_steps;
+thr_status thr_dual_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
+
+/* Choose where the steps run. THR_OK or a status of device/policy.h. */
 thr_status thr_dual_choose_device(thr_dual_trainer *trainer, thr_error *err);
-
-/*
- * Run a step and return its loss; _on_cpu does not count it. THR_OK; THR_ERANGE when the loss is not finite;
- * THR_ENOMEM; THR_EDEVICE.
- */
-thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-thr_status thr_dual_step_on_cpu(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-
-/* Bring the weights from the device, if it has newer ones. THR_OK; THR_EDEVICE. */
-thr_status thr_dual_fetch(thr_dual_trainer *trainer, thr_error *err);
 
 /*
  * Mean loss and GAUC of the validation requests. THR_OK; THR_ERANGE when they or any weight are not finite; THR_ENOMEM.

@@ -161,8 +161,8 @@ static thr_status learn(thr_text_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_text_trainer_step_on_cpu(thr_text_trainer *trainer, const uint32_t *numbers, double *loss,
-                                        thr_error *err) {
+thr_status thr_text_trainer_step_on_cpu(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_text_trainer *trainer = user;
     thr_context *context = trainer->context;
     const thr_text_model *model = thr_trainer_model(trainer);
     const thr_tower_config *config = &model->config;

@@ -7,6 +7,7 @@
 #include "training/lock.h"
 #include "text_tower/model_file.h"
 #include "text_tower/trainer.h"
+#include "training/loop.h"
 
 void thr_tower_train_options_init(thr_tower_train_options *options) {
     *options = (thr_tower_train_options){.size = sizeof *options,
@@ -74,14 +75,6 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     return THR_OK;
 }
 
-static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
-    return thr_text_trainer_step(user, numbers, loss, err);
-}
-
-static thr_status fetch(void *user, thr_error *err) {
-    return thr_text_trainer_fetch(user, err);
-}
-
 /* After the last epoch of floats, initialise the planes; then validate. */
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     thr_text_trainer *trainer = user;
@@ -108,9 +101,8 @@ static thr_status run(thr_text_trainer *trainer, thr_error *err) {
                                     .state = &trainer->state,
                                     .on_epoch = options->on_epoch,
                                     .on_epoch_user = options->on_epoch_user,
+                                    .device = &trainer->device,
                                     .user = trainer,
-                                    .step = step,
-                                    .fetch = fetch,
                                     .validate = validate,
                                     .describe = thr_text_checkpoint_describe};
     return thr_training_run(&loop, err);

@@ -140,7 +140,7 @@ static void draw_weights(thr_text_trainer *trainer) {
 thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source *source, const char *path,
                                   const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err) {
     trainer->context = context;
-    thr_device_policy_start(&trainer->on_device, context);
+    thr_training_device_start(&trainer->device, context, &thr_text_steps, trainer, &trainer->state);
     trainer->options = *options;
     if (options->n_negatives == 0)
         trainer->options.n_negatives = options->batch - 1;
@@ -169,7 +169,7 @@ thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source
 
 void thr_text_trainer_free(thr_text_trainer *trainer) {
     thr_context *context = trainer->context;
-    thr_device_policy_end(&trainer->on_device);
+    thr_training_device_end(&trainer->device);
     thr_words_lexicon_free(context, &trainer->lexicon);
     thr_text_pairs_free(context, &trainer->pairs);
     thr_text_pairs_free(context, &trainer->valid_pairs);

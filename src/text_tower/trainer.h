@@ -3,13 +3,12 @@
 #ifndef THR_TEXT_TOWER_TRAINER_H
 #define THR_TEXT_TOWER_TRAINER_H
 
-#include "device/policy.h"
 #include "nn/bags.h"
 #include "nn/match_loss.h"
 #include "text_tower/backward.h"
 #include "text_tower/batch.h"
 #include "text_tower/vector_pairs.h"
-#include "training/loop.h"
+#include "training/device.h"
 #include "text_tower/device/trainer.h"
 #include "training/split.h"
 #include "training/weights.h"
@@ -40,9 +39,7 @@ typedef struct thr_text_trainer {
     thr_weights tables[THR_N_SIDES], dense;
     float *d_tensors[THR_N_SIDES][THR_TEXT_TENSORS_MAX]; /* views of dense.gradients */
     thr_trainer_scratch scratch;
-    thr_device_policy on_device;
-    thr_device_learner *learner; /* runs the steps on a device; NULL: the CPU does */
-    bool device_is_ahead;        /* the device's weights are newer than the host's */
+    thr_training_device device;
     thr_training_state state;
 } thr_text_trainer;
 
@@ -77,18 +74,11 @@ thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *er
 /* Run steps on a GPU if the context selects one; weights have been drawn or read. THR_OK without a GPU, too. */
 thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err);
 
-/*
- * Run a step and return its loss. The updated weights may be on a device. THR_OK; THR_ERANGE when the loss is not
- * finite; THR_EDEVICE when the GPU fails and is required, or has newer weights.
- */
-thr_status thr_text_trainer_step(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-thr_status thr_text_trainer_step_on_cpu(thr_text_trainer *trainer, const uint32_t *numbers, double *loss,
-                                        thr_error *err);
+/* The steps of a thr_text_trainer. */
+extern const thr_step_functions thr_text_steps;
+thr_status thr_text_trainer_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
-/*
- * Download weights and moments if the device's are newer; upload them after the host changed them. THR_OK; THR_EDEVICE.
- */
-thr_status thr_text_trainer_fetch(thr_text_trainer *trainer, thr_error *err);
+/* Upload weights and moments after the host changed them, if a device runs the steps. THR_OK; THR_EDEVICE. */
 thr_status thr_text_trainer_put(thr_text_trainer *trainer, thr_error *err);
 
 /* The settings of the next step: batch, loss, optimiser, gradient of signs. */

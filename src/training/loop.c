@@ -34,7 +34,7 @@ static thr_status run_steps(const thr_training_loop *loop, thr_error *err) {
         const double begin = thr_clock();
         double loss = 0;
         THR_TRY(thr_progress_step(&progress, state->position * batch, err));
-        THR_TRY(loop->step(loop->user, loop->split->order + state->position * batch, &loss, err));
+        THR_TRY(thr_training_device_step(loop->device, loop->split->order + state->position * batch, &loss, err));
         state->loss += loss;
         state->seconds += thr_clock() - begin;
     }
@@ -84,8 +84,8 @@ static thr_status write_checkpoint(const thr_training_loop *loop, thr_error *err
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
     while (!is_done(loop)) {
         const thr_status status = run_steps(loop, err);
-        if (loop->fetch != NULL && (status == THR_OK || status == THR_ECANCELED))
-            THR_TRY(loop->fetch(loop->user, err));
+        if (status == THR_OK || status == THR_ECANCELED)
+            THR_TRY(thr_training_device_fetch(loop->device, err));
         if (status == THR_ECANCELED) {
             THR_TRY(write_checkpoint(loop, err));
             return thr_fail(err, THR_ECANCELED,

@@ -9,7 +9,7 @@
 
 #include <thresher/tower.h>
 
-#include "training/checkpoint.h"
+#include "training/device.h"
 
 /* A training. Examples are numbered; every function gets `user`. */
 typedef struct thr_training_loop {
@@ -22,14 +22,8 @@ typedef struct thr_training_loop {
     thr_training_state *state;
     thr_tower_epoch_fn on_epoch; /* called after every epoch, or NULL */
     void *on_epoch_user;
+    thr_training_device *device; /* runs the steps, of `batch` examples each */
     void *user;
-    /* Run one step on `batch` examples and increment state->step. */
-    thr_status (*step)(void *user, const uint32_t *numbers, double *loss, thr_error *err);
-    /*
-     * Copy the weights to the host, after an epoch's steps or before a checkpoint on cancellation. NULL: they are
-     * there.
-     */
-    thr_status (*fetch)(void *user, thr_error *err);
     /* Fill in the validation's results, and in epoch->as_floats whether the model must not be saved yet. */
     thr_status (*validate)(void *user, thr_tower_epoch *epoch, thr_error *err);
     /* Describe what a checkpoint holds besides the model. */

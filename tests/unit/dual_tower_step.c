@@ -246,7 +246,7 @@ static void words_that_a_batch_lacks_stay(void **state) {
         assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
         double *before = widen(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n);
         options.batch = 20;
-        assert_ok(thr_dual_step(t, t->split.train, &loss, &err), &err);
+        assert_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err), &err);
         float *gradient = table_gradient(t, THR_SIDE_ITEM);
         size_t n_moved = 0;
         for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
@@ -287,7 +287,7 @@ static void dense_layers_take_the_given_adam(void **state) {
                all = (double)(t->split.n_train / options.batch * options.n_epochs);
         for (int step = 1; step <= 2; step++) {
             const double rate = (double)options.rate * (1 - (step - 1) / all);
-            assert_ok(thr_dual_step(t, t->split.train, &loss, &err), &err);
+            assert_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err), &err);
             for (size_t i = 0; i < t->dense.n; i++) {
                 const double g = (double)t->dense.gradients[i];
                 m[i] = b1 * m[i] + (1 - b1) * g;

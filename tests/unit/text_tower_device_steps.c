@@ -69,8 +69,8 @@ static void start(thr_context *context, const kind *k, thr_text_trainer *trainer
 static double step(thr_text_trainer *trainer) {
     thr_error err;
     double loss = 0;
-    assert_ok(thr_text_trainer_step(trainer, trainer->split.train + trainer->state.step * trainer->options.batch, &loss,
-                                    &err),
+    assert_ok(thr_training_device_step(
+                  &trainer->device, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err),
               &err);
     return loss;
 }
@@ -132,15 +132,15 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
         thr_error err;
         start(contexts[0], &kinds[i], &cpu);
         start(contexts[1], &kinds[i], &gpu);
-        assert_true(cpu.learner == NULL && gpu.learner != NULL);
+        assert_true(cpu.device.learner == NULL && gpu.device.learner != NULL);
         for (int s = 0; s < STEPS; s++) {
             const uint64_t before = emulator.launches();
             const double wanted = step(&cpu), got = step(&gpu);
-            assert_true(emulator.launches() > before && gpu.device_is_ahead);
+            assert_true(emulator.launches() > before && gpu.device.is_ahead);
             assert_case(fabs(got - wanted) <= LOSSES * wanted, "%s, step %d: loss %.9g, not %.9g", kinds[i].name, s,
                         got, wanted);
             if (s == 0) {
-                assert_ok(thr_text_trainer_fetch(&gpu, &err), &err);
+                assert_ok(thr_training_device_fetch(&gpu.device, &err), &err);
                 compare_all(&kinds[i], &cpu, &gpu);
             }
         }
@@ -159,12 +159,12 @@ static void a_learner_can_take_anothers_place(void **state) {
     start(contexts[1], &kinds[1], &two);
     for (int s = 0; s < 3; s++) {
         assert_true(step(&one) == step(&two));
-        assert_ok(thr_text_trainer_fetch(&two, &err), &err);
-        thr_device_policy_end(&two.on_device);
-        thr_device_policy_start(&two.on_device, contexts[1]);
+        assert_ok(thr_training_device_fetch(&two.device, &err), &err);
+        thr_training_device_end(&two.device);
+        thr_training_device_start(&two.device, contexts[1], &thr_text_steps, &two, &two.state);
         assert_ok(thr_text_trainer_choose_device(&two, &err), &err);
     }
-    assert_ok(thr_text_trainer_fetch(&one, &err), &err);
+    assert_ok(thr_training_device_fetch(&one.device, &err), &err);
     assert_memory_equal(one.dense.values, two.dense.values, one.dense.n * sizeof *one.dense.values);
     assert_memory_equal(one.tables[1].values, two.tables[1].values, one.tables[0].n * sizeof(float));
     assert_memory_equal(one.tables[0].slots[1], two.tables[0].slots[1], one.tables[0].n * sizeof(float));

@@ -84,13 +84,13 @@ static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
     const size_t n_steps = trainer->split.n_train / BATCH;
     float *before = test_array(trainer->dense.n, sizeof *before);
     for (size_t i = 0; i < n_steps; i++)
-        assert_ok(thr_text_trainer_step(trainer, trainer->split.train + i * BATCH, &loss, &err), &err);
+        assert_ok(thr_training_device_step(&trainer->device, trainer->split.train + i * BATCH, &loss, &err), &err);
     assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
     trainer->state.epoch++;
     const float rate = thr_text_trainer_dense_optimiser(trainer).rate;
     assert_true(rate == 0.1f * thr_text_trainer_optimiser(trainer).rate);
     memcpy(before, trainer->dense.values, trainer->dense.n * sizeof *before);
-    assert_ok(thr_text_trainer_step(trainer, trainer->split.train, &loss, &err), &err);
+    assert_ok(thr_training_device_step(&trainer->device, trainer->split.train, &loss, &err), &err);
     float most = 0;
     for (size_t i = 0; i < trainer->dense.n; i++)
         most = fmaxf(most, fabsf(trainer->dense.values[i] - before[i]));

@@ -24,7 +24,7 @@ typedef struct thr_dual_device_side {
     float *inputs, *hidden, *vectors, *d_inputs, *d_hidden, *d_vectors;
 } thr_dual_device_side;
 
-struct thr_dual_learner {
+typedef struct thr_dual_learner {
     const thr_backend *backend;
     thr_device *device;
     thr_stream *stream;
@@ -45,7 +45,7 @@ struct thr_dual_learner {
     /* Of the host: a slot for each item word; the features that ads hit. */
     uint32_t *slot_of, *ad_slot_offsets, *ad_slots, *slot_ads, *history_slots;
     size_t ad_slot_offsets_capacity, ad_slots_capacity, slot_ads_capacity, history_slots_capacity;
-};
+} thr_dual_learner;
 
 /*
  * Assemble the batch of these requests, enqueue its upload, and lay the workspace out. THR_OK; THR_EUNSUPPORTED for

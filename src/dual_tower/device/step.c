@@ -219,8 +219,9 @@ static thr_status learn(const thr_dual_learner *l, const thr_dual_trainer *t, th
     return step_rows(l, &hits, &rows, err);
 }
 
-thr_status thr_dual_device_step(thr_dual_learner *l, thr_dual_trainer *trainer, const uint32_t *numbers, double *loss,
-                                thr_error *err) {
+thr_status thr_dual_device_step(void *learner, void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_dual_learner *l = learner;
+    thr_dual_trainer *trainer = user;
     const size_t n = trainer->options.batch;
     THR_TRY(thr_dual_device_batch_put(l, trainer, numbers, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)

@@ -66,8 +66,8 @@ static thr_status open_learner(const thr_dual_trainer *t, thr_dual_learner *l, t
     return l->backend->wait(l->stream, err);
 }
 
-thr_status thr_dual_device_open(const thr_dual_trainer *trainer, const thr_devices *devices, thr_dual_learner **learner,
-                                thr_error *err) {
+thr_status thr_dual_device_open(void *user, const thr_devices *devices, void **learner, thr_error *err) {
+    const thr_dual_trainer *trainer = user;
     thr_dual_learner *l = NULL;
     *learner = NULL;
     THR_TRY(thr_alloc_zero(trainer->context, 1, sizeof *l, &l, "a training on a GPU", err));
@@ -84,7 +84,8 @@ thr_status thr_dual_device_open(const thr_dual_trainer *trainer, const thr_devic
     return THR_OK;
 }
 
-void thr_dual_device_close(thr_dual_learner *l) {
+void thr_dual_device_close(void *learner) {
+    thr_dual_learner *l = learner;
     if (l == NULL)
         return;
     l->backend->close_stream(l->stream);
@@ -96,7 +97,8 @@ void thr_dual_device_close(thr_dual_learner *l) {
     thr_release(l->context, l);
 }
 
-thr_status thr_dual_device_fetch(thr_dual_learner *l, thr_dual_trainer *trainer, thr_error *err) {
+thr_status thr_dual_device_fetch(void *learner, void *trainer, thr_error *err) {
+    const thr_dual_learner *l = learner;
     array arrays[ARRAYS_MOST];
     const size_t n = list_arrays(trainer, l, arrays);
     for (size_t i = 0; i < n; i++)

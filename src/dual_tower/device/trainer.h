@@ -14,22 +14,19 @@
 
 #include "device/choice.h"
 
-typedef struct thr_dual_learner thr_dual_learner;
-struct thr_dual_trainer;
+/* The functions of thr_dual_steps: trainer is a thr_dual_trainer, learner a thr_dual_learner. */
 
 /* Allocate memory for the weights on the first device and upload them. */
-thr_status thr_dual_device_open(const struct thr_dual_trainer *trainer, const thr_devices *devices,
-                                thr_dual_learner **learner, thr_error *err);
-void thr_dual_device_close(thr_dual_learner *learner); /* NULL is allowed */
+thr_status thr_dual_device_open(void *trainer, const thr_devices *devices, void **learner, thr_error *err);
+void thr_dual_device_close(void *learner); /* NULL is allowed */
 
 /* Download weights and state to the trainer. THR_OK; THR_EDEVICE. */
-thr_status thr_dual_device_fetch(thr_dual_learner *learner, struct thr_dual_trainer *trainer, thr_error *err);
+thr_status thr_dual_device_fetch(void *learner, void *trainer, thr_error *err);
 
 /*
  * Run a step, which changes the device's weights but not the trainer's. THR_OK; THR_ERANGE when the loss is not finite:
  * the device's weights are lost then.
  */
-thr_status thr_dual_device_step(thr_dual_learner *learner, struct thr_dual_trainer *trainer, const uint32_t *numbers,
-                                double *loss, thr_error *err);
+thr_status thr_dual_device_step(void *learner, void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
 #endif

@@ -102,8 +102,9 @@ static double mean_loss(const thr_device_learner *learner) {
     return sum / (double)learner->n;
 }
 
-thr_status thr_text_device_learner_step(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
-                                        double *loss, thr_error *err) {
+thr_status thr_text_device_learner_step(void *copy, void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_device_learner *learner = copy;
+    thr_text_trainer *trainer = user;
     const thr_text_model *model = thr_trainer_model(trainer);
     const thr_backend *backend = learner->backend;
     THR_TRY(thr_text_device_batch_put(learner, trainer, numbers, err));

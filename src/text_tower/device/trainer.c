@@ -125,7 +125,9 @@ thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_te
     return backend->wait(learner->stream, err);
 }
 
-thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, thr_text_trainer *trainer, thr_error *err) {
+thr_status thr_text_device_learner_fetch(void *from, void *user, thr_error *err) {
+    const thr_device_learner *learner = from;
+    thr_text_trainer *trainer = user;
     const thr_backend *backend = learner->backend;
     array arrays[ARRAYS_MAX];
     const size_t n = list_arrays(learner, trainer, arrays);
@@ -161,8 +163,8 @@ static thr_status open_learner(const thr_text_trainer *trainer, thr_device_learn
     return thr_text_device_learner_put(learner, trainer, err);
 }
 
-thr_status thr_text_device_learner_open(const thr_text_trainer *trainer, const thr_devices *devices,
-                                        thr_device_learner **learner_out, thr_error *err) {
+thr_status thr_text_device_learner_open(void *user, const thr_devices *devices, void **learner_out, thr_error *err) {
+    const thr_text_trainer *trainer = user;
     thr_device_learner *learner = NULL;
     *learner_out = NULL;
     THR_TRY(thr_alloc_zero(trainer->context, 1, sizeof *learner, &learner, "a training on a GPU", err));
@@ -179,7 +181,8 @@ thr_status thr_text_device_learner_open(const thr_text_trainer *trainer, const t
     return THR_OK;
 }
 
-void thr_text_device_learner_close(thr_device_learner *learner) {
+void thr_text_device_learner_close(void *copy) {
+    thr_device_learner *learner = copy;
     if (learner == NULL)
         return;
     const thr_backend *backend = learner->backend;
