@@ -5,38 +5,12 @@
  */
 #define TOWER_TEST "dual_device"
 #include "dual_tower_support.h"
+#include "tower_device_support.h"
 
 #include <math.h>
 
-#include "device/gpus.h"
-#include "emulator.h"
-
 static const char requests[] = NAME("requests.tsv"), items[] = NAME("items.tsv"), model[] = NAME("model"),
                   other[] = NAME("other"), checkpoint[] = NAME("other.checkpoint");
-static test_emulator emulator;
-static thr_error error;
-
-/* "auto" finds every training worth a GPU in these. */
-static thr_context *make(const char *device, tower_stopper *s) {
-    thr_context_options options;
-    thr_context *context = NULL;
-    thr_context_options_init(&options);
-    options.n_threads = 1;
-    options.device = device;
-    options.progress = s == NULL ? NULL : tower_stop;
-    options.progress_user = s;
-    assert_ok(thr_context_create(&options, &context, &error), &error);
-    if (context->gpus != NULL)
-        context->gpus->wake_up = -1;
-    return context;
-}
-
-static void end(thr_context *context) {
-    thr_context_free(context);
-    emulator.let_fail("none");
-    assert_int_equal(emulator.allocated(), 0);
-    assert_int_equal(emulator.pinned(), 0);
-}
 
 static void small(thr_dual_train_options *options) {
     dual_small(options);
@@ -56,7 +30,7 @@ static void a_model_is_the_cpus(void **state) {
         options.config.hits = i != 4;
         options.config.n_hidden = i == 5 ? 70 : options.config.n_hidden;
         const thr_dual_report right = dual_train(*state, requests, items, model, &options);
-        thr_context *context = make(i % 3 == 0 ? "auto" : "cuda", NULL);
+        thr_context *context = tower_context(i % 3 == 0 ? "auto" : "cuda", NULL);
         const uint64_t before = emulator.launches();
         const thr_dual_report got = dual_train(context, requests, items, other, &options);
         assert_true(emulator.launches() > before);
@@ -64,7 +38,7 @@ static void a_model_is_the_cpus(void **state) {
         assert_case(tower_same_files(model, other), "options %u: another model", i);
         assert_true(got.valid_loss == right.valid_loss && got.valid_gauc == right.valid_gauc);
         assert_case(fabs(got.loss - right.loss) <= 1e-12 * right.loss, "loss %.17g, not %.17g", got.loss, right.loss);
-        end(context);
+        tower_end(context);
     }
 }
 
@@ -76,15 +50,15 @@ static void a_training_goes_on_where_it_was_stopped_on_either(void **state) {
     for (size_t i = 0; i < 3; i++) {
         tower_stopper s = {.stop_at = 3 + (unsigned)i};
         small(&options);
-        thr_context *context = make(devices[i][0], &s);
+        thr_context *context = tower_context(devices[i][0], &s);
         assert_error(thr_dual_train(context, requests, items, other, &options, NULL, &error), THR_ECANCELED, &error,
                      "a checkpoint was written");
-        end(context);
+        tower_end(context);
         options.resume = true;
-        context = make(devices[i][1], NULL);
+        context = tower_context(devices[i][1], NULL);
         (void)dual_train(context, requests, items, other, &options);
         assert_case(tower_same_files(model, other), "stopped on %s: another model", devices[i][0]);
-        end(context);
+        tower_end(context);
     }
 }
 
@@ -98,7 +72,7 @@ static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
         for (int automatic = 0; automatic < 2; automatic++) {
             small(&options);
-            thr_context *context = make(automatic ? "auto" : "cuda", NULL);
+            thr_context *context = tower_context(automatic ? "auto" : "cuda", NULL);
             emulator.let_fail(failures[i]);
             const thr_status status = thr_dual_train(context, requests, items, other, &options, NULL, &error);
             if (automatic)
@@ -106,7 +80,7 @@ static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
             else
                 assert_true(status == THR_EDEVICE || status == THR_ENOMEM);
             assert_case(status != THR_OK || tower_same_files(model, other), "%s: another model", failures[i]);
-            end(context);
+            tower_end(context);
         }
 }
 

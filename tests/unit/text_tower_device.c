@@ -5,38 +5,12 @@
  */
 #define TOWER_TEST "device"
 #include "text_tower_support.h"
-
-#include "device/gpus.h"
-#include "emulator.h"
+#include "tower_device_support.h"
 
 #include <math.h>
 
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] = NAME("other"),
                   checkpoint[] = NAME("other.checkpoint");
-static test_emulator emulator;
-static thr_error error;
-
-/* "auto" finds every training worth a GPU in these. */
-static thr_context *make(const char *device, tower_stopper *s) {
-    thr_context_options options;
-    thr_context *context = NULL;
-    thr_context_options_init(&options);
-    options.n_threads = 1;
-    options.device = device;
-    options.progress = s == NULL ? NULL : tower_stop;
-    options.progress_user = s;
-    assert_ok(thr_context_create(&options, &context, &error), &error);
-    if (context->gpus != NULL)
-        context->gpus->wake_up = -1;
-    return context;
-}
-
-static void end(thr_context *context) {
-    thr_context_free(context);
-    emulator.let_fail("none");
-    assert_int_equal(emulator.allocated(), 0);
-    assert_int_equal(emulator.pinned(), 0);
-}
 
 static void small(thr_tower_train_options *options) {
     tower_small(options);
@@ -47,10 +21,10 @@ static void small(thr_tower_train_options *options) {
 }
 
 static thr_status train(const char *device, const thr_tower_train_options *options, char said[256]) {
-    thr_context *context = make(device, NULL);
+    thr_context *context = tower_context(device, NULL);
     const thr_status status = thr_tower_train(context, pairs, other, options, NULL, &error);
     (void)snprintf(said, 256, "%s", thr_context_device(context));
-    end(context);
+    tower_end(context);
     return status;
 }
 
@@ -85,7 +59,7 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
     options.float_share = 0.5f;
     wanted = tower_train(*state, pairs, model, &options);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        thr_context *context = make(devices[i], NULL);
+        thr_context *context = tower_context(devices[i], NULL);
         const uint64_t before = emulator.launches();
         got = tower_train(context, pairs, i == 0 ? model : other, &options);
         assert_true(emulator.launches() > before);
@@ -95,7 +69,7 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
         assert_case(fabs(got.valid_quality - wanted.valid_quality) < 0.03, "AUC %g, not %g", got.valid_quality,
                     wanted.valid_quality);
         assert_true(got.n_epochs == wanted.n_epochs && got.n_pairs == wanted.n_pairs);
-        end(context);
+        tower_end(context);
         again = i == 0 ? got : again;
         assert_true(again.valid_loss == got.valid_loss && (i == 0 || tower_same_files(model, other)));
     }
@@ -107,15 +81,15 @@ static void train_with_stop(const thr_tower_train_options *given, unsigned stop_
     thr_tower_train_options options = *given;
     tower_stopper s = {.stop_at = stop_at};
     (void)unlink(other);
-    thr_context *context = make(device, &s);
+    thr_context *context = tower_context(device, &s);
     assert_error(thr_tower_train(context, pairs, other, &options, NULL, &error), THR_ECANCELED, &error,
                  "a checkpoint was written");
-    end(context);
+    tower_end(context);
     options.resume = true;
-    context = make(then, NULL);
+    context = tower_context(then, NULL);
     (void)tower_train(context, pairs, other, &options);
     assert_int_equal(strncmp(thr_context_device(context), then, 3), 0);
-    end(context);
+    tower_end(context);
     assert_int_equal(access(checkpoint, F_OK), -1);
 }
 
@@ -149,14 +123,14 @@ static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
     small(&options);
     options.n_epochs = 1;
     (void)tower_train(*state, pairs, model, &options);
-    thr_context *context = make("auto", NULL);
+    thr_context *context = tower_context("auto", NULL);
     context->gpus->wake_up = 0.5;
     const uint64_t before = emulator.launches();
     (void)tower_train(context, pairs, other, &options);
     assert_int_equal(emulator.launches(), before);
     assert_string_equal(thr_context_device(context), "cpu");
     assert_true(tower_same_files(model, other));
-    end(context);
+    tower_end(context);
 }
 
 /* Whatever fails before weights have moved leaves a training of the CPU. */
@@ -239,7 +213,7 @@ static void every_allocation_of_the_host_may_fail(void **state) {
     options.allocator = test_memory_allocator(&memory);
     assert_ok(thr_context_create(&options, &context, &error), &error);
     tower_fail_allocations(&memory, do_train, context);
-    end(context);
+    tower_end(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
