@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - the steps of a training: on a GPU if the training's policy selects one (device/policy.h), else on the CPU. */
+/* device.h - the steps of a training, on a GPU if its policy selects one (device/policy.h), else on the CPU. */
 #ifndef THR_TRAINING_DEVICE_H
 #define THR_TRAINING_DEVICE_H
 
