@@ -11,6 +11,8 @@
 
 #include "index_support.h"
 
+#include "base/files/checksum.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,10 +26,13 @@ enum { PAGE = 4096 };
 
 typedef enum { NOTHING, FAIL, END, LOSE } outcome;
 
+enum { SHORT = -1 }; /* in place of an errno: a read or write does half of its work, without an error */
+
 static struct {
     outcome at; /* what happens at call number `call` */
-    int why;    /* FAIL: errno */
+    int why;    /* FAIL: errno, or SHORT */
     uint64_t call, n_calls, rng;
+    uint64_t *state;                          /* or NULL: a checksum of the call and of what was lost at it */
     uint64_t n_merger_calls, n_merger_faults; /* of these, by a thread that is not the process's first one */
 } faults;
 static pthread_mutex_t faulty_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -52,6 +57,14 @@ static void copy_file(const char *from, const char *to) {
     free(bytes);
 }
 
+/* Note that a page of a file, or a rename, is lost. */
+static void note_lost(uint64_t file, uint64_t at) {
+    if (faults.state == NULL)
+        return;
+    const uint64_t parts[] = {*faults.state, file, at};
+    *faults.state = thr_checksum_of(parts, sizeof parts);
+}
+
 /* Lose pages that were not flushed, and renames in directories that were not. */
 static void lose(void) {
     for (size_t i = 0; i < n_dirty; i++)
@@ -59,11 +72,14 @@ static void lose(void) {
             static const char zeros[PAGE];
             const uint64_t left = dirty[i].end - at;
             n = PAGE - at % PAGE < left ? PAGE - at % PAGE : left;
-            if (thr_rng_below(&faults.rng, 2) == 0)
+            if (thr_rng_below(&faults.rng, 2) == 0) {
                 (void)syscall(SYS_pwrite64, dirty[i].fd, zeros, n, at);
+                note_lost(i, at);
+            }
         }
     for (size_t i = n_renamed; i-- > 0;)
         if (thr_rng_below(&faults.rng, 2) == 0) {
+            note_lost(MOST + i, 0);
             (void)unlink(renamed[i]);
             if (strcmp(renamed[i] + strlen(renamed[i]) - 8, "MANIFEST") == 0)
                 copy_file(OLD, renamed[i]);
@@ -87,7 +103,13 @@ static bool fails_now(void) {
     if (faults.at == END)
         _exit(0);
     errno = faults.why;
-    return true;
+    return faults.why != SHORT;
+}
+
+/* How much of a read or write the next call does. The mutex is held. */
+static size_t size_done(size_t size) {
+    const bool is_short = faults.at == FAIL && faults.why == SHORT && faults.n_calls + 1 == faults.call;
+    return is_short && size > 1 ? size / 2 : size;
 }
 
 static bool fails(void) {
@@ -130,7 +152,8 @@ static ino_t inode_of(int fd) {
     return st.st_ino;
 }
 
-static ssize_t write_at(int fd, const void *data, size_t size, off_t offset) {
+static ssize_t write_at(int fd, const void *data, size_t wanted, off_t offset) {
+    const size_t size = size_done(wanted);
     if (fails_now()) {
         if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
             (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
@@ -194,7 +217,11 @@ int ftruncate(int fd, off_t size) {
 }
 
 ssize_t pread(int fd, void *data, size_t size, off_t offset) {
-    return fails() ? -1 : (ssize_t)syscall(SYS_pread64, fd, data, size, offset);
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const size_t n = size_done(size);
+    const bool failed = fails_now();
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return failed ? -1 : (ssize_t)syscall(SYS_pread64, fd, data, n, offset);
 }
 
 static int rename_now(int from_dir, const char *from, int to_dir, const char *to) {

@@ -161,6 +161,7 @@ static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
         return false;
     }
     assert_true(status == THR_OK ? holds(context, i + 1) : holds(context, i) || holds(context, i + 1));
+    assert_true(status == THR_OK || why != SHORT);
     expect_ok(operate(context, DIR_A, i)); /* again: replaces, or removes nothing more */
     assert_true(holds(context, i + 1));
     return true;
@@ -168,10 +169,10 @@ static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
 
 /* After an error the index is as before; the next change works. A flush that failed after a rename may have been it. */
 static void every_system_call_may_fail(void **state) {
-    static const int WHYS[] = {EIO, ENOSPC};
+    static const int WHYS[] = {EIO, ENOSPC, EINTR, SHORT};
     run_through(*state);
     for (int i = 0; i < 8; i++) {
-        for (size_t w = 0; w < 2; w++)
+        for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++)
             for (uint64_t call = 1; fail_call(*state, i, call, WHYS[w]); call++)
                 ;
         close_writer();
@@ -189,7 +190,7 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        faults.call = call;
+        faults.call = *faults.state = call;
         faults.n_calls = 0;
         faults.rng = seed;
         faults.at = how;
@@ -209,26 +210,52 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
     return WEXITSTATUS(how_ended) == 2 ? -1 : acknowledged;
 }
 
-/* End at many calls: what was acknowledged is there, and of the operation in progress all or nothing. */
-static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
-    uint64_t seed = 7, n = 0, n_ended = 0;
+/* After an end of the process: what was acknowledged is there, and of the operation in progress all or nothing. */
+static void check_after_end(thr_context *context, int done) {
+    if (done == OPERATIONS) { /* in a merge after them */
+        assert_true(holds(context, done));
+        return;
+    }
+    if (!holds(context, done) && !holds(context, done + 1))
+        fail_msg("after %d operations the index holds something else", done);
+    expect_ok(operate(context, DIR_A, done)); /* the next writer cleans up and goes on */
+    assert_true(holds(context, done + 1));
+}
+
+/* Add a state to those seen. */
+static void note_state(uint64_t *states, uint64_t *n) {
+    for (uint64_t i = 0; i < *n; i++)
+        if (states[i] == *faults.state)
+            return;
+    states[(*n)++] = *faults.state;
+}
+
+/*
+ * End at random calls. With lost writes, until there were `wanted` distinct states: pairs of a call and what was lost
+ * at it.
+ */
+static void end_at_calls(thr_context *context, outcome how, uint64_t wanted) {
+    uint64_t seed = 7, n_runs = 0, n_ended = 0, n_states = 0;
+    uint64_t *states = calloc(wanted, sizeof *states);
+    faults.state = mmap(NULL, sizeof *faults.state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(states != NULL && faults.state != MAP_FAILED);
     run_through(context);
-    for (; n < most; n++) {
+    for (; (how == LOSE ? n_states : n_ended) < wanted; n_runs++) {
+        if (n_runs > 8 * wanted)
+            fail_msg("%llu distinct states of %llu runs", (unsigned long long)n_states, (unsigned long long)n_runs);
         const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, merger ? 1000 : 700), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
         n_ended++;
-        if (done == OPERATIONS) { /* in a merge after them */
-            assert_true(holds(context, done));
-            continue;
-        }
-        if (!holds(context, done) && !holds(context, done + 1))
-            fail_msg("after %d operations the index holds something else", done);
-        expect_ok(operate(context, DIR_A, done)); /* the next writer cleans up and goes on */
-        assert_true(holds(context, done + 1));
+        note_state(states, &n_states);
+        check_after_end(context, done);
     }
-    print_message("%llu of %llu runs ended at a call%s: nothing lost\n", (unsigned long long)n_ended,
-                  (unsigned long long)most, merger ? ", with a merger" : "");
+    (void)munmap(faults.state, sizeof *faults.state);
+    faults.state = NULL;
+    free(states);
+    print_message("%llu of %llu runs ended at a call%s, %llu distinct states: nothing lost\n",
+                  (unsigned long long)n_ended, (unsigned long long)n_runs, merger ? ", with a merger" : "",
+                  (unsigned long long)n_states);
 }
 
 static uint64_t rounds(void) {
@@ -259,6 +286,7 @@ static bool fail_call_beside_merger(thr_context *context, uint64_t call, int why
     for (int i = 0; i < OPERATIONS; i++)
         if (operate(context, DIR_A, i) != THR_OK) {
             end_faults();
+            assert_true(why != SHORT);
             assert_true(holds(context, i) || holds(context, i + 1));
             expect_ok(operate(context, DIR_A, i));
         }
@@ -270,16 +298,16 @@ static bool fail_call_beside_merger(thr_context *context, uint64_t call, int why
 }
 
 static void every_system_call_may_fail_beside_a_merger(void **state) {
-    static const int WHYS[] = {EIO, ENOSPC};
+    static const int WHYS[] = {EIO, ENOSPC, EINTR, SHORT};
     const uint64_t step = getenv("THR_TEST_ROUNDS") != NULL ? 1 : 29;
     uint64_t n = 0;
     run_through(*state);
     faults.n_merger_calls = faults.n_merger_faults = 0;
-    for (size_t w = 0; w < 2; w++)
+    for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++)
         for (uint64_t call = 1 + w; fail_call_beside_merger(*state, call, WHYS[w]); call += step)
             n++;
-    print_message("%llu calls failed, %llu of them in the merger: nothing lost\n", (unsigned long long)n,
-                  (unsigned long long)faults.n_merger_faults);
+    print_message("%llu calls failed or did half their work, %llu of them in the merger: nothing lost\n",
+                  (unsigned long long)n, (unsigned long long)faults.n_merger_faults);
     assert_true(faults.n_merger_calls > 0);
 }
 
