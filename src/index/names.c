@@ -18,14 +18,23 @@ static bool segment_row(const thr_index *index, uint32_t s, const char *name, ui
     return found && thr_live_has(&index->live, *row);
 }
 
-/* Look in the tail and, of the segments, in those with slots or in all. */
-static bool find(const thr_index *index, const char *name, uint64_t key, bool all, uint64_t *row) {
-    if (index->n_tail > 0 && thr_index_tail_find_name(index->tail, index->live.words, index->n_tail, name, key, row))
-        return true;
+/* Look in segments with slots, or in all. */
+static bool find_in_segments(const thr_index *index, const char *name, uint64_t key, bool all, uint64_t *row) {
     for (uint32_t s = 0; s < index->n_segments; s++)
         if ((all || index->mapped[s].view.name_slots != NULL) && segment_row(index, s, name, key, row))
             return true;
     return false;
+}
+
+/* Look in the tail, too. */
+static bool find(const thr_index *index, const char *name, uint64_t key, bool all, uint64_t *row) {
+    return (index->n_tail > 0 &&
+            thr_index_tail_find_name(index->tail, index->live.words, index->n_tail, name, key, row)) ||
+           find_in_segments(index, name, key, all, row);
+}
+
+bool thr_index_segment_name_row(const thr_index *index, const char *name, uint64_t key, uint64_t *row) {
+    return find_in_segments(index, name, key, true, row);
 }
 
 bool thr_index_name_row(const thr_index *index, const char *name, uint64_t *row) {

@@ -19,6 +19,9 @@ typedef struct thr_name_list {
 /* Find the live row with a name; false if there is none. */
 bool thr_index_name_row(const thr_index *index, const char *name, uint64_t *row);
 
+/* The same without the tail; key is thr_index_name_key of the name. */
+bool thr_index_segment_name_row(const thr_index *index, const char *name, uint64_t key, uint64_t *row);
+
 /* Called for a name that the index has: name number `item` is the name of the live row. */
 typedef thr_status thr_name_found(void *arg, uint64_t item, uint64_t row, thr_error *err);
 

@@ -573,6 +573,34 @@ static void a_journals_header_may_be_damaged(void **state) {
         }
 }
 
+/* What a writer with a mistake would have written, with the right checksum. */
+static void verify_finds_a_repeated_name_in_a_journal(void **state) {
+    const char *const names[] = {"aa", "bb"};
+    float vectors[2 * DIMS] = {1};
+    const thr_matrix two = thr_matrix_f32(vectors, 2, DIMS);
+    thr_frame_header h;
+    thr_index *index = NULL;
+    size_t size;
+    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, true);
+    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &two, NULL, names, NULL, &error));
+    thr_index_writer_free(writer);
+    const char *path = journal_of(DIR_A);
+    uint8_t *bytes = test_read_file(path, &size), *frame = bytes + THR_JOURNAL_HEADER;
+    memcpy(&h, frame, sizeof h);
+    assert_int_equal(size, THR_JOURNAL_HEADER + h.size);
+    assert_memory_equal(frame + h.size - 8, "aa\0bb\0\0", 8); /* names are last */
+    memcpy(frame + h.size - 8, "aa\0aa", 5);
+    h.checksum = thr_index_frame_checksum(&h, (const char *)frame + sizeof h);
+    memcpy(frame, &h, sizeof h);
+    test_write_file(path, bytes, size);
+    free(bytes);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, "second item with the name 'aa'"));
+    thr_index_free(index);
+}
+
 /* Thousands of headers that all promise the rest of the file are not each summed to its end. */
 static void headers_without_frames_are_damage(void **state) {
     enum { HEADERS = 1 << 17 };
@@ -756,6 +784,7 @@ int main(void) {
         cmocka_unit_test(a_writer_whose_directory_was_moved_leaves_another_one_alone),
         cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
         cmocka_unit_test(a_journals_header_may_be_damaged),
+        cmocka_unit_test(verify_finds_a_repeated_name_in_a_journal),
         cmocka_unit_test(headers_without_frames_are_damage),
         cmocka_unit_test(items_are_removed_by_name),
         cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),

@@ -166,6 +166,10 @@ thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
         if (ids->names[ids->offsets[i]] == '\0')
             return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name is empty: give every item its own",
                             ids->name, i);
+    for (uint64_t i = 0; ids->offsets != NULL && i < ids->n; i++)
+        if (strchr(ids->names + ids->offsets[i], '\n') != NULL)
+            return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name has a line break: leave it out", ids->name,
+                            i);
     return ids->n < 2 ? THR_OK : check_unique(ids, err);
 }
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - reads an index's journal once more, and compares the ids of its items with those of all others. */
+/*
+ * journal.c - reads an index's journal once more, and compares the ids and names of its items with
+ * those of all others.
+ */
 #include "index/verify/verify.h"
 
 #include "base/error.h"
+#include "index/names.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static thr_status count(void *arg, const thr_journal_call *call, thr_error *err) {
     (void)call;
@@ -34,17 +39,34 @@ static thr_status read_again(const thr_index *index, thr_error *err) {
     return status;
 }
 
+/* Whether an earlier item of the tail, or one of a segment, has the same id. */
+static bool has_id_before(const thr_index *index, uint32_t i) {
+    const uint64_t id = index->tail->ids[i];
+    uint64_t row;
+    return thr_index_tail_find(index->tail, index->live.words, i, id, &row) ||
+           thr_index_segment_row(index, index->live.words, id, &row);
+}
+
+static bool has_name_before(const thr_index *index, uint32_t i) {
+    const char *name = index->tail->names[i];
+    const uint64_t key = thr_index_name_key(name, strlen(name) + 1);
+    uint64_t row;
+    return thr_index_tail_find_name(index->tail, index->live.words, i, name, key, &row) ||
+           thr_index_segment_name_row(index, name, key, &row);
+}
+
 thr_status thr_index_verify_journal(const thr_index *index, thr_error *err) {
     const thr_tail *tail = index->tail;
-    uint64_t row;
     THR_TRY(read_again(index, err));
     for (uint32_t i = 0; i < index->n_tail; i++) {
         if (!thr_live_has(&index->live, tail->first_row + i))
             continue;
-        const uint64_t id = tail->ids[i];
-        if ((thr_index_tail_find(tail, index->live.words, i, id, &row)) ||
-            thr_index_segment_row(index, index->live.words, id, &row))
-            return thr_fail(err, THR_ECORRUPT, "%s: holds a second item with the id %" PRIu64, tail->journal.path, id);
+        if (has_id_before(index, i))
+            return thr_fail(err, THR_ECORRUPT, "%s: holds a second item with the id %" PRIu64, tail->journal.path,
+                            tail->ids[i]);
+        if (tail->names != NULL && has_name_before(index, i))
+            return thr_fail(err, THR_ECORRUPT, "%s: holds a second item with the name '%.200s'", tail->journal.path,
+                            tail->names[i]);
     }
     return THR_OK;
 }
