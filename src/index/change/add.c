@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "index/change/add.h"
 #include "index/change/commit_features.h"
+#include "index/change/merge.h"
 #include "index/names.h"
 #include "index/features.h"
 
@@ -150,9 +151,10 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
     thr_status status = thr_index_commit_begin(context, dir, held, &a.commit, err);
     if (status == THR_OK)
         status = add(&a, change, err);
+    const bool merge = status == THR_OK && held == NULL && thr_index_merge_is_due(&a.commit);
     thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
-    if (status == THR_OK && held == NULL)
+    if (merge)
         thr_index_maintain(context, dir, NULL);
     return status;
 }

@@ -9,12 +9,13 @@
 
 /* ------------------------------------------------------------------------------------------------ begin */
 
-static thr_status choose(thr_merge *merge, thr_error *err) {
-    const thr_commit *c = &merge->commit;
+/* *any: whether there is a run to merge. */
+static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bool *any, thr_error *err) {
     const thr_manifest *m = &c->manifest;
     thr_segment_size *sizes = NULL;
     const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
     uint64_t row = 0;
+    *any = false;
     if (m->n_segments == 0)
         return THR_OK;
     THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
@@ -23,9 +24,15 @@ static thr_status choose(thr_merge *merge, thr_error *err) {
         sizes[i] = (thr_segment_size){n, (uint32_t)thr_select_bitmap_count_range(c->live, row, row + n)};
         row += thr_padded_items(n);
     }
-    merge->any = thr_index_merge_choose(sizes, m->n_segments, most, &merge->first, &merge->end);
+    *any = thr_index_merge_choose(sizes, m->n_segments, most, first, end);
     thr_release(c->context, sizes);
     return THR_OK;
+}
+
+bool thr_index_merge_is_due(const thr_commit *commit) {
+    uint32_t first, end;
+    bool any;
+    return choose(commit, &first, &end, &any, NULL) != THR_OK || any;
 }
 
 thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
@@ -35,7 +42,7 @@ thr_status thr_index_merge_begin(thr_context *context, const char *dir, const th
     if (status == THR_OK)
         status = thr_index_commit_beside_journal(&merge->commit, err);
     if (status == THR_OK)
-        status = choose(merge, err);
+        status = choose(&merge->commit, &merge->first, &merge->end, &merge->any, err);
     if (!merge->any)
         thr_index_commit_end(&merge->commit);
     return status;
