@@ -101,6 +101,11 @@ typedef struct thr_tower_train_options {
     float teacher_share; /* weight of the vectors' own cosines as targets, against that of the pairs; 0 */
     float teacher_gamma; /* scale of those cosines in their softmax; 20 */
     float noise;         /* length of the random vector that is added to a query of length 1; 0 */
+    /*
+     * Pairs by ids, only with queries: .tsv or .csv, the id of a query and of an item in columns 1 and 2 of each row.
+     * Ids are row numbers from 0, or for each side a text that has an id a line for each vector. NULL
+     */
+    const char *pairs_path, *query_ids_path, *item_ids_path;
 } thr_tower_train_options;
 
 THR_API void thr_tower_train_options_init(thr_tower_train_options *options);
@@ -154,18 +159,22 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
 
 /*
  * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
- * queries and row i of items are a pair. queries NULL: each item is its own pair. Only the vectors' directions count.
- * All vectors are kept in memory, as float32. options->config.n_inputs and n_pooled become the vectors' dimensions;
- * options of texts and format are ignored. valid_path names a file of vectors of other items to validate with, and
- * requires queries NULL; without it a share of the pairs is left out to validate with. Training runs on the CPU.
+ * queries and row i of items are a pair, unless options->pairs_path lists pairs. queries NULL: each item is its own
+ * pair. Only the vectors' directions count. All vectors are kept in memory, as float32. options->config.n_inputs and
+ * n_pooled become the vectors' dimensions; options of texts and format are ignored. valid_path names a file of vectors
+ * of other items to validate with, and requires queries NULL; without it a share of the pairs is left out to validate
+ * with. Training runs on the CPU.
  *
  * valid_quality is recall@10 among the validation items, for the queries of the first 1,000 of them: the share of the
  * ten items with the largest cosines to a query that are among the ten best by codes. For pairs with teacher_share 0 it
  * is the share of queries whose own item is among the ten best by codes.
  *
  * Same bits, files and statuses as thr_tower_train, and
- *   THR_EINVAL     a reader is a text
- *   THR_EDIM       the sides differ in dimensions or rows; or n_dims is more than 8 times the vectors' dimensions
+ *   THR_EINVAL     a reader is a text; pairs_path without queries; ids without pairs_path
+ *   THR_ENOTFOUND  an id of pairs_path has no vector
+ *   THR_EDUPLICATE two vectors have one id
+ *   THR_EDIM       the sides differ in dimensions, or in rows without pairs_path; a file of ids has not one a vector;
+ *                  or n_dims is more than 8 times the vectors' dimensions
  *   THR_ERANGE     a vector is zero, or holds NaN or infinity (err names its row)
  *   THR_EUNSUPPORTED  valid_path and queries are given
  */

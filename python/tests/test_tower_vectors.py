@@ -71,6 +71,21 @@ class TowerVectors(Case):
         tower = thresher.Tower.train_vectors(ROWS, self.path("p.safetensors"), queries=ROWS + 0.1, **options)
         self.assertEqual((tower.info.query_bits, tower.info.item_bits), (3, 2))
 
+    def test_pairs_by_id_are_those_row_by_row(self) -> None:
+        order = np.random.default_rng(3).permutation(len(ROWS))
+        with open(self.path("ids.txt"), "w", encoding="utf-8") as ids:
+            ids.writelines(f"item {i}\n" for i in order)
+        with open(self.path("pairs.tsv"), "w", encoding="utf-8") as pairs:
+            pairs.writelines(f"{i}\titem {i}\n" for i in range(len(ROWS)))
+        by_row = self.path("row.safetensors"), self.path("id.safetensors")
+        thresher.Tower.train_vectors(ROWS, by_row[0], queries=ROWS + 0.1, **SMALL)
+        files = {"pairs": self.path("pairs.tsv"), "item_ids": self.path("ids.txt")}
+        thresher.Tower.train_vectors(ROWS[order], by_row[1], queries=ROWS + 0.1, **files, **SMALL)
+        with open(by_row[0], "rb") as one, open(by_row[1], "rb") as other:
+            self.assertEqual(one.read(), other.read())
+        with self.assertRaisesRegex(thresher.NotFoundError, "row 1: the item 'item 0' has no vector in "):
+            thresher.Tower.train_vectors(ROWS, self.path("x"), queries=ROWS, pairs=files["pairs"], **SMALL)
+
     def test_a_file_validates(self) -> None:
         np.save(self.path("others.npy"), random_vectors(200, 24))
         valid = self.path("others.npy")

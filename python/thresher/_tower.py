@@ -195,6 +195,9 @@ class Tower(TextModel):
         path: str | os.PathLike[str],
         *,
         queries: Vectors | None = None,
+        pairs: str | os.PathLike[str] | None = None,
+        query_ids: str | os.PathLike[str] | None = None,
+        item_ids: str | os.PathLike[str] | None = None,
         query_bits: int | None = None,
         item_bits: int | None = None,
         n_dims: int | None = None,
@@ -222,6 +225,9 @@ class Tower(TextModel):
 
         items         an array [n, n_inputs], a file name, or an iterable of arrays; only directions count
         queries       the same for queries, of which row i belongs to row i of items; None: each item is its own pair
+        pairs         with queries, a .tsv or .csv file of pairs by id, the id of a query and of an item in a row; None:
+                      row by row
+        query_ids, item_ids   with pairs, text files of an id a line for each vector; None: row numbers from 0
         query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 32 and 4
         n_dims        dimensions of the code; 32
         teacher_share weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
@@ -246,6 +252,9 @@ class Tower(TextModel):
             nullcontext() if queries is None else Reader(context, queries)
         ) as of_queries:
             readers = of_queries.pointer if of_queries else None, of_items.pointer
+            for name, value in (("pairs_path", pairs), ("query_ids_path", query_ids), ("item_ids_path", item_ids)):
+                if value is not None:
+                    setattr(options, name, encoded_path(value, name.removesuffix("_path")))
             report = train_vectors(context, readers, encoded_path(path, "path"), options, on_epoch=on_epoch, job=job)
         return cls._trained(path, threads, report)
 

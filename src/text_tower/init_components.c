@@ -48,7 +48,7 @@ static void orthonormalise(double *rows, size_t n, size_t width) {
 
 static void find_moments(const thr_vector_sample *sample, frame *f) {
     for (size_t r = 0; r < sample->n; r++) {
-        const float *item = sample->pairs->rows[THR_SIDE_ITEM] + sample->numbers[r] * f->n_in;
+        const float *item = thr_vector_of(sample->pairs, THR_SIDE_ITEM, sample->numbers[r]);
         for (size_t i = 0; i < f->n_in; i++)
             for (size_t j = 0; j < f->n_in; j++)
                 f->moments[i * f->n_in + j] += (double)item[i] * (double)item[j];

@@ -3,7 +3,7 @@
 #ifndef THR_TEXT_TOWER_INIT_COMPONENTS_H
 #define THR_TEXT_TOWER_INIT_COMPONENTS_H
 
-#include "text_tower/vector_pairs.h"
+#include "text_tower/vectors/vector_pairs.h"
 
 /* n of the items, by number. */
 typedef struct thr_vector_sample {

@@ -176,16 +176,27 @@ thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, th
             err, THR_EUNSUPPORTED,
             "%s: pairs of vectors are validated with a share of themselves: leave it out, or give items alone",
             options.valid_path);
+    if (options.pairs_path != NULL && queries == NULL)
+        return thr_fail(err, THR_EINVAL, "%s: pairs by ids need vectors of queries: give those, too",
+                        options.pairs_path);
+    if (options.pairs_path == NULL && (options.query_ids_path != NULL || options.item_ids_path != NULL))
+        return thr_fail(err, THR_EINVAL, "%s: ids are for a file of pairs: give that, too",
+                        options.query_ids_path != NULL ? options.query_ids_path : options.item_ids_path);
     thr_reader *valid = NULL;
-    const thr_model_place place = {
-        path,
-        THR_MODEL_KIND,
-        "a model of text towers",
-        {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL, options.valid_path},
-        options.resume};
+    const thr_model_place place = {path,
+                                   THR_MODEL_KIND,
+                                   "a model of text towers",
+                                   {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL,
+                                    options.valid_path, options.pairs_path, options.query_ids_path,
+                                    options.item_ids_path},
+                                   options.resume};
     if (options.valid_path != NULL)
         THR_TRY(thr_reader_open(context, options.valid_path, &valid, err));
-    const thr_trainer_source source = {.queries = queries, .items = items, .valid = valid};
+    const thr_trainer_source source = {.vectors = {.queries = queries,
+                                                   .items = items,
+                                                   .valid = valid,
+                                                   .pairs_path = options.pairs_path,
+                                                   .ids_paths = {options.query_ids_path, options.item_ids_path}}};
     const thr_status status = train(context, &source, &place, &options, report, err);
     thr_reader_free(valid);
     return status;

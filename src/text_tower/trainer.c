@@ -19,11 +19,11 @@ static thr_status check_split(const thr_text_trainer *trainer, const char *name,
 }
 
 /* Read vectors; their dimensions complete the configuration. */
-static thr_status read_vectors(thr_text_trainer *trainer, const thr_trainer_source *source, thr_error *err) {
+static thr_status read_vectors(thr_text_trainer *trainer, const thr_vector_source *source, thr_error *err) {
     thr_context *context = trainer->context;
     thr_tower_train_options *options = &trainer->options;
     thr_vector_pairs *vectors = &trainer->vectors;
-    THR_TRY(thr_text_vector_pairs_read(context, source->queries, source->items, source->valid, vectors, err));
+    THR_TRY(thr_text_vector_pairs_read(context, source, vectors, err));
     options->config.n_inputs = options->config.n_pooled = vectors->n_dims;
     options->config.max_grams = options->config.max_words = 0; /* a file of vectors does not have these */
     options->config.shared_words = false;
@@ -145,13 +145,14 @@ thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source
     if (options->n_negatives == 0)
         trainer->options.n_negatives = options->batch - 1;
     trainer->path = path;
-    THR_TRY(source->items != NULL ? read_vectors(trainer, source, err) : read_pairs(trainer, source->pairs_path, err));
+    const bool vectors = source->vectors.items != NULL;
+    THR_TRY(vectors ? read_vectors(trainer, &source->vectors, err) : read_pairs(trainer, source->pairs_path, err));
     options = &trainer->options;
     trainer->model.config = options->config;
     THR_TRY(make_weights(trainer, err));
     trainer->as_floats = trainer->model;
     trainer->as_floats.config.query_bits = trainer->as_floats.config.item_bits = THR_FLOAT_BITS;
-    if (source->items == NULL) {
+    if (!vectors) {
         draw_weights(trainer);
     } else {
         THR_TRY(draw_for_vectors(trainer, err));

@@ -7,7 +7,7 @@
 #include "nn/match_loss.h"
 #include "text_tower/backward.h"
 #include "text_tower/batch.h"
-#include "text_tower/vector_pairs.h"
+#include "text_tower/vectors/vector_pairs.h"
 #include "training/device.h"
 #include "text_tower/device/trainer.h"
 #include "training/split.h"
@@ -43,10 +43,10 @@ typedef struct thr_text_trainer {
     thr_training_state state;
 } thr_text_trainer;
 
-/* Where the pairs come from: a file of texts, or readers of vectors (queries and valid may be NULL). */
+/* Where the pairs come from: a file of texts, or vectors. */
 typedef struct thr_trainer_source {
     const char *pairs_path;
-    thr_reader *queries, *items, *valid;
+    thr_vector_source vectors; /* if it has items */
 } thr_trainer_source;
 
 /*

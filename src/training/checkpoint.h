@@ -58,7 +58,7 @@ void thr_training_checkpoint_sum_split(thr_checksum *sum, const thr_split *split
  */
 typedef struct thr_model_place {
     const char *model_path, *kind, *what;
-    const char *inputs[3];
+    const char *inputs[6];
     bool resume; /* training resumes from the checkpoint that is there */
 } thr_model_place;
 thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err);

@@ -35,6 +35,32 @@ works "$THRESHER" info m.safetensors --json
 says '"n_inputs":24' out
 works train items.fvecs items.fvecs -o pairs.safetensors --query-bits 3 --item-bits 2 --teacher-share 0.5
 
+# Pairs by id: two queries of an item, and items without a query.
+awk 'BEGIN { for (i = 0; i < 500; i++) printf "q%d\t%d\n", i, i % 250 }' >ids.tsv
+awk 'BEGIN { for (i = 0; i < 500; i++) print "q" i }' >q.txt
+works train items.fvecs items.fvecs --pairs ids.tsv --query-ids q.txt -o by_id.safetensors
+works train items.fvecs items.fvecs --pairs ids.tsv --query-ids ids.tsv:1 -o by_id2.safetensors --threads 1
+cmp by_id.safetensors by_id2.safetensors || die "another number of threads makes another model"
+by_id() {
+    train items.fvecs items.fvecs -o x.safetensors "$@"
+}
+fails 1 "ids.tsv: row 1: the query 'q0' has no vector in items.fvecs" by_id --pairs ids.tsv
+printf 'q3\t7\nq4\t500\n' >far.tsv
+fails 1 "far.tsv: row 2: the item '500' has no vector in items.fvecs" by_id --pairs far.tsv --query-ids q.txt
+printf 'q3\n' >narrow.tsv
+fails 1 'narrow.tsv: row 1 has one column' by_id --pairs narrow.tsv --query-ids q.txt
+head -n 499 q.txt >few.txt
+fails 1 'few.txt has 499 ids, items.fvecs 500 vectors' by_id --pairs ids.tsv --query-ids few.txt
+(cat few.txt && echo q7) >twice.txt
+fails 1 "twice.txt: the id 'q7' is repeated, in lines 8 and 500" by_id --pairs ids.tsv --query-ids twice.txt
+fails 1 'items.fvecs: holds numbers: give a text' by_id --pairs ids.tsv --query-ids items.fvecs
+fails 1 'pairs by ids need vectors of queries' train items.fvecs -o x.safetensors --pairs ids.tsv
+fails 1 'q.txt: ids are for a file of pairs' by_id --query-ids q.txt
+fails 2 '--pairs is for --vectors' "$THRESHER" tower train pairs.tsv -o x.safetensors --pairs ids.tsv
+rows 499 24 1 | to_fvecs >zero.fvecs
+awk 'BEGIN { for (d = 0; d < 24; d++) printf "0 " ; print "" }' | to_fvecs >>zero.fvecs
+fails 1 'zero.fvecs: row 499 is a zero vector' train zero.fvecs -o x.safetensors
+
 works "$THRESHER" tower encode m.safetensors items.fvecs -o codes.npy --packed
 works "$THRESHER" tower encode m.safetensors queries.fvecs --side query -o q.npy
 works "$THRESHER" tower encode m.safetensors items.fvecs -o encoded.index

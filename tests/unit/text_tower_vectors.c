@@ -332,6 +332,35 @@ static void models_of_texts_and_of_vectors_refuse_the_others_input(void **state)
     free(items);
 }
 
+static void write_pairs(void) {
+    FILE *pairs = fopen(NAME("ids.tsv"), "w"), *ids = fopen(NAME("ids.txt"), "w");
+    assert_true(pairs != NULL && ids != NULL);
+    for (int i = 0; i < N; i++) {
+        (void)fprintf(pairs, "%d\tid %d\n", i, i);
+        (void)fprintf(ids, "id %d\n", N - 1 - i);
+    }
+    assert_int_equal(fclose(pairs) | fclose(ids), 0);
+}
+
+/* Items in reverse, found by their ids, give the model of items row by row. */
+static void pairs_by_id_are_those_row_by_row(void **state) {
+    float *items = make_rows(1), *queries = make_rows(2), *reversed = make_rows(1);
+    thr_error err;
+    thr_tower_train_options options;
+    small(&options, false);
+    for (size_t i = 0; i < N; i++)
+        memcpy(reversed + i * DIMS, items + (N - 1 - i) * DIMS, DIMS * sizeof *items);
+    write_pairs();
+    assert_ok(train_rows(*state, queries, items, NAME("a"), &options, &err), &err);
+    options.pairs_path = NAME("ids.tsv");
+    options.item_ids_path = NAME("ids.txt");
+    assert_ok(train_rows(*state, queries, reversed, NAME("b"), &options, &err), &err);
+    assert_true(tower_same_files(NAME("a"), NAME("b")));
+    free(items);
+    free(queries);
+    free(reversed);
+}
+
 typedef struct memory_job {
     thr_context *context;
     const float *items;
@@ -345,7 +374,9 @@ static thr_status train_and_encode(void *arg, thr_error *err) {
     thr_tower *tower = NULL;
     small(&options, true);
     options.n_epochs = 1;
-    thr_status status = train_rows(j->context, NULL, j->items, NAME("m"), &options, err);
+    options.pairs_path = NAME("ids.tsv");
+    options.item_ids_path = NAME("ids.txt");
+    thr_status status = train_rows(j->context, j->items, j->items, NAME("m"), &options, err);
     if (status == THR_OK)
         status = thr_tower_open(j->context, NAME("m"), &tower, err);
     if (status == THR_OK)
@@ -358,6 +389,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     (void)state;
     float *items = make_rows(1);
     test_memory memory = {0};
+    write_pairs();
     memory_job j = {test_context(1, THR_ISA_BEST, &memory), items};
     tower_fail_allocations(&memory, train_and_encode, &j);
     thr_context_free(j.context);
@@ -374,6 +406,7 @@ int main(void) {
         cmocka_unit_test(bad_vectors_are_named),
         cmocka_unit_test(sides_must_have_one_shape),
         cmocka_unit_test(models_of_texts_and_of_vectors_refuse_the_others_input),
+        cmocka_unit_test(pairs_by_id_are_those_row_by_row),
         cmocka_unit_test(every_failed_allocation_is_an_error),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);

@@ -29,6 +29,7 @@ typedef struct train_values {
     /* Vectors only. */
     bool vectors;
     double teacher_share, noise;
+    const char *pairs_by_id, *query_ids, *item_ids;
     /* Dual towers only. */
     size_t loss, value, optimiser;
     uint64_t embedding, hidden, products, min_count;
@@ -49,7 +50,7 @@ static const prog_argument arguments[] = {
                    "dual requests, see above; with --vectors vectors of queries, or of items if ITEMS is "
                    "left out: .npy .fvecs .fbin ..., as in thresher index build")},
     {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
-                   "with --vectors: vectors of items, row by row those of the queries")},
+                   "with --vectors: vectors of items, row by row those of the queries unless --pairs is given")},
     {.name = NULL},
 };
 
@@ -83,6 +84,13 @@ static const prog_option options[] = {
     {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
                       "with --vectors: length of the random vector added to a query of length 1"),
      .least_real = 0, .fallback = "0.5"},
+    {PROG_FILE_OPTION("pairs", offsetof(train_values, pairs_by_id),
+                      "with --vectors: pairs by id, the id of a query and of an item in a row: .tsv .csv (default: row "
+                      "by row)")},
+    {PROG_FILE_OPTION("query-ids", offsetof(train_values, query_ids),
+                      "with --pairs: an id a line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
+                      "from 0)")},
+    {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
     COUNT("query-bits", query_bits, 1, 32, NULL,
           "bits a dimension of queries, 1 to 8; 32 for floats, the default with --vectors"),
     COUNT("item-bits", item_bits, 1, 32, NULL,
@@ -235,7 +243,7 @@ static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits
 static const char *const of_texts_alone[] = {"query-column", "item-column",  "label-column", "least-label",
                                              "header",       "model",        "pooled",       "grams",
                                              "words",        "shared-words", "word-dropout", NULL};
-static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", NULL};
+static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", "pairs", "query-ids", "item-ids", NULL};
 
 /* Refuse the first of these options that is given; kind is that of the models it is for. */
 static int refuse(const program *run, const char *const *options_of, const char *kind) {
@@ -327,6 +335,9 @@ static void fill_vector_options(const program *run, const train_values *values, 
         train->float_share = vectors.float_share;
     train->teacher_share = prog_is_given(run, "teacher-share") ? (float)values->teacher_share : vectors.teacher_share;
     train->noise = (float)values->noise;
+    train->pairs_path = values->pairs_by_id;
+    train->query_ids_path = values->query_ids;
+    train->item_ids_path = values->item_ids;
 }
 
 /* Train on files of vectors. */
@@ -431,8 +442,8 @@ const prog_command prog_tower_train = {
             "--seed give the same model, to the bit, with any number of threads. Long trainings run "
             "on a GPU if there is one (--device), with other rounding. A training that is stopped "
             "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
-            "codes of vectors that any other model made, on the CPU: of pairs, row by row of QUERIES "
-            "and ITEMS, or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
+            "codes of vectors that any other model made, on the CPU: of pairs of QUERIES and ITEMS, row by row "
+            "or by id (--pairs), or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
             "vectors' own do, and each epoch prints recall@10 among items that are not trained on. "
             "Only directions count. thresher index build ITEMS --model MODEL makes an "
             "index of their codes.\n\n--model dual "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector_pairs.c - reading vectors to learn from, and assembling batches of them. */
-#include "text_tower/vector_pairs.h"
+#include "text_tower/vectors/vector_pairs.h"
 
 #include <thresher/tower.h>
 
@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/rng.h"
 #include "kernel/kernel.h"
+#include "text_tower/vectors/vector_ids.h"
 
 enum { ROWS_AT_ONCE = 4096 };
 
@@ -85,8 +86,27 @@ static thr_status check_dims(thr_reader *reader, thr_reader *items, thr_error *e
     return THR_OK;
 }
 
-thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries, thr_reader *items, thr_reader *valid,
-                                      thr_vector_pairs *pairs, thr_error *err) {
+/* Pair the rows: by ids, or each query with the item in the same row. */
+static thr_status pair_rows(thr_context *context, const thr_vector_source *source, thr_vector_pairs *pairs,
+                            thr_error *err) {
+    if (source->pairs_path != NULL) {
+        const thr_vector_ids ids = {.pairs_path = source->pairs_path,
+                                    .ids_paths = {source->ids_paths[0], source->ids_paths[1]},
+                                    .vector_names = {thr_reader_name(source->queries), thr_reader_name(source->items)},
+                                    .n_vectors = {pairs->n_rows[0], pairs->n_rows[1]}};
+        return thr_text_vector_ids_read(context, &ids, pairs->row_of, &pairs->n, err);
+    }
+    pairs->n = pairs->n_rows[THR_SIDE_ITEM];
+    if (pairs->n_rows[THR_SIDE_QUERY] != pairs->n)
+        return thr_fail(err, THR_EDIM, "%s has %zu vectors, %s %zu: give each query's item in the same row",
+                        thr_reader_name(source->queries), pairs->n_rows[THR_SIDE_QUERY], thr_reader_name(source->items),
+                        pairs->n);
+    return THR_OK;
+}
+
+thr_status thr_text_vector_pairs_read(thr_context *context, const thr_vector_source *source, thr_vector_pairs *pairs,
+                                      thr_error *err) {
+    thr_reader *const queries = source->queries, *const items = source->items, *const valid = source->valid;
     THR_TRY(check_shape(items, err));
     pairs->n_dims = thr_reader_get_shape(items).n_dims;
     side_rows sides[THR_N_SIDES] = {{.n_dims = pairs->n_dims}, {.n_dims = pairs->n_dims}};
@@ -103,19 +123,17 @@ thr_status thr_text_vector_pairs_read(thr_context *context, thr_reader *queries,
         sides[THR_SIDE_QUERY] = sides[THR_SIDE_ITEM];
     else
         THR_TRY_OUT(read_side(context, queries, &sides[THR_SIDE_QUERY], err));
-    pairs->n = sides[THR_SIDE_ITEM].n;
-    pairs->n_valid = pairs->n - n_items;
+    pairs->n_valid = sides[THR_SIDE_ITEM].n - n_items;
 out:
-    for (size_t side = 0; side < THR_N_SIDES; side++)
+    for (size_t side = 0; side < THR_N_SIDES; side++) {
         pairs->rows[side] = sides[side].rows;
+        pairs->n_rows[side] = sides[side].n;
+    }
     THR_TRY(status);
-    if (sides[THR_SIDE_QUERY].n != pairs->n)
-        return thr_fail(err, THR_EDIM, "%s has %zu vectors, %s %zu: give each query's item in the same row",
-                        thr_reader_name(queries), sides[THR_SIDE_QUERY].n, thr_reader_name(items), pairs->n);
+    THR_TRY(pair_rows(context, source, pairs, err));
     THR_TRY(thr_alloc(context, pairs->n, sizeof *pairs->split, &pairs->split, "vectors", err));
     for (size_t i = 0; i < pairs->n; i++)
-        pairs->split[i] =
-            thr_checksum_of(pairs->rows[THR_SIDE_QUERY] + i * pairs->n_dims, pairs->n_dims * sizeof(float));
+        pairs->split[i] = thr_checksum_of(thr_vector_of(pairs, THR_SIDE_QUERY, i), pairs->n_dims * sizeof(float));
     return THR_OK;
 }
 
@@ -123,13 +141,16 @@ void thr_text_vector_pairs_free(thr_context *context, thr_vector_pairs *pairs) {
     if (pairs->rows[THR_SIDE_QUERY] != pairs->rows[THR_SIDE_ITEM])
         thr_release(context, pairs->rows[THR_SIDE_QUERY]);
     thr_release(context, pairs->rows[THR_SIDE_ITEM]);
-    thr_release(context, pairs->split);
+    THR_RELEASE(context, pairs->row_of[THR_SIDE_QUERY], pairs->row_of[THR_SIDE_ITEM], pairs->split);
     *pairs = (thr_vector_pairs){0};
 }
 
 void thr_text_vector_pairs_sum(thr_checksum *sum, const thr_vector_pairs *pairs) {
-    for (size_t side = 0; side < THR_N_SIDES; side++)
-        thr_checksum_add(sum, pairs->rows[side], pairs->n * pairs->n_dims * sizeof(float));
+    for (size_t side = 0; side < THR_N_SIDES; side++) {
+        thr_checksum_add(sum, pairs->rows[side], pairs->n_rows[side] * pairs->n_dims * sizeof(float));
+        if (pairs->row_of[side] != NULL)
+            thr_checksum_add(sum, pairs->row_of[side], pairs->n * sizeof(uint32_t));
+    }
 }
 
 /* Add a vector of uniform components whose expected squared length is length^2. */
@@ -145,7 +166,7 @@ void thr_text_vector_pairs_gather(const thr_vector_pairs *pairs, const uint32_t 
     uint64_t rng = noise->seed;
     for (size_t i = 0; i < n; i++) {
         for (size_t side = 0; side < THR_N_SIDES; side++)
-            memcpy(out[side] + i * n_dims, pairs->rows[side] + numbers[i] * n_dims, n_dims * sizeof(float));
+            memcpy(out[side] + i * n_dims, thr_vector_of(pairs, side, numbers[i]), n_dims * sizeof(float));
         if (noise->length > 0)
             add_noise(&rng, noise->length, pairs->n_dims, out[THR_SIDE_QUERY] + i * n_dims);
     }
