@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    LEAST_WANTED = 10, /* rows that a pass finds, at least: the spread is fitted to them */
-    FIRST_ROWS = 32,   /* the cells visited first have this many rows for each wanted row, */
+    LEAST_WANTED = 20, /* rows that a pass finds, at least: the spread is fitted to them */
+    FIRST_ROWS = 16,   /* the cells visited first have this many rows for each wanted row, */
     FIRST_ONE_IN = 64, /* and at least one in this many of all rows */
     SURVIVORS = 4,     /* of the first pass, for each wanted row; if they are too few, margins cause a second pass */
 };
@@ -23,11 +23,11 @@ enum {
 static const double UNVISITED_SHARE = 0.5; /* share of the allowed misses that may be in cells not visited */
 static const double FIRST_DEVIATIONS = 2;  /* cells are first ordered by mean score plus this many deviations */
 /*
- * The fitted spread is multiplied by this, because it is fitted to few rows, and real tails are heavier than a normal
- * distribution's. With 1.3 one of 30 measured cases missed its recall, with 1.5 none. Negated items and means of items
- * are the hardest queries.
+ * Real tails are heavier than a normal distribution's, so the farther the model extrapolates, from the rows found down
+ * to the rows that may be missed, the larger the spread must be: times 1 + this * ln(rows found / rows allowed).
+ * Negated items, means of items and queries of few large components are the hardest.
  */
-static const double SPREAD_TIMES = 1.5;
+static const double SPREAD_GROWTH = 0.05;
 
 /* A cell, with its rows in the scan corpus. */
 typedef struct cell_place {
@@ -40,7 +40,9 @@ typedef struct visitor {
     float *vector;                /* n_dims: the query */
     float *centroid_scores;       /* as the kernel computes them */
     thr_cell_score_model *models; /* of all cells */
-    thr_cell_score_model *seen;   /* of visited cells */
+    uint32_t *seen;               /* visited cells */
+    thr_cell_visited *counts;     /* of them; in any order */
+    double *found_in;             /* by cell: rows found */
     double *keys;                 /* by cell: the heap's order */
     uint32_t *heap;               /* cells that were not visited; the largest key is first */
     uint64_t *pending, *visited;  /* blocks, as bitmaps: to visit next; visited before */
@@ -72,6 +74,7 @@ typedef struct cells_job {
     size_t n_cells;
     uint64_t n_blocks, wanted; /* rows that every pass finds: k, or LEAST_WANTED if k is less */
     double allowed;            /* how many of the best k may be in cells not visited */
+    double spread_times;       /* what the fitted spread is multiplied by */
 } cells_job;
 
 /* One query. */
@@ -99,6 +102,8 @@ static void free_visitor(thr_context *context, visitor *v) {
     thr_release(context, v->centroid_scores);
     thr_release(context, v->models);
     thr_release(context, v->seen);
+    thr_release(context, v->counts);
+    thr_release(context, v->found_in);
     thr_release(context, v->keys);
     thr_release(context, v->heap);
     thr_release(context, v->pending);
@@ -131,6 +136,8 @@ static thr_status make_visitor(const thr_cells_workspace *w, size_t n_segments, 
     THR_TRY(thr_alloc(context, w->n_cells, sizeof(float), &v->centroid_scores, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->models, &v->models, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->seen, &v->seen, what, err));
+    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->counts, &v->counts, what, err));
+    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->found_in, &v->found_in, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->keys, &v->keys, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->heap, &v->heap, what, err));
     THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->pending, what, err));
@@ -271,7 +278,7 @@ static void add_blocks(visitor *v, uint64_t first, uint64_t end) {
 /* Add a cell to the pending blocks, which the next pass visits. */
 static void add_cell(const visit *s, uint32_t cell) {
     const cell_place *place = &s->job->workspace->places[cell];
-    s->v->seen[s->v->n_seen++] = s->v->models[cell];
+    s->v->seen[s->v->n_seen++] = cell;
     add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
 }
 
@@ -370,6 +377,35 @@ static void add_best_cells(const visit *s, double n_rows) {
     }
 }
 
+/* The cell of a row; n_cells if it has none. */
+static size_t cell_of(const cells_job *job, uint64_t row) {
+    const cell_place *places = job->workspace->places;
+    size_t first = 0, end = job->n_cells;
+    while (first < end) {
+        const size_t middle = (first + end) / 2;
+        if (places[middle].end_row <= row)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < job->n_cells && places[first].first_row <= row ? first : job->n_cells;
+}
+
+/* The spread that explains how many rows were found in each visited cell. */
+static double fit_spread(const visit *s) {
+    visitor *v = s->v;
+    const double worst = (double)v->found.items[v->found.n - 1].score;
+    memset(v->found_in, 0, s->job->n_cells * sizeof *v->found_in);
+    for (size_t i = 0; i < v->found.n; i++) {
+        const size_t cell = cell_of(s->job, v->found.items[i].row);
+        if (cell < s->job->n_cells)
+            v->found_in[cell]++;
+    }
+    for (size_t i = 0; i < v->n_seen; i++)
+        v->counts[i] = (thr_cell_visited){v->models[v->seen[i]], v->found_in[v->seen[i]]};
+    return thr_cells_fit_spread(v->counts, v->n_seen, worst, (double)s->query.n_dims);
+}
+
 /*
  * Given the scores found so far, add the cells that are expected to have most of the best k, until the others are
  * expected to have at most job->allowed. Return whether any cell was added.
@@ -377,11 +413,8 @@ static void add_best_cells(const visit *s, double n_rows) {
 static bool add_likely_cells(const visit *s) {
     visitor *v = s->v;
     const cells_job *job = s->job;
-    const size_t n = v->found.n;
-    const double worst = (double)v->found.items[n - 1].score;
     const double kth = (double)v->found.items[(size_t)job->answers->k - 1].score;
-    const double spread =
-        SPREAD_TIMES * thr_cells_fit_spread(v->seen, v->n_seen, worst, (double)n, (double)s->query.n_dims);
+    const double spread = job->spread_times * fit_spread(s);
     double left = 0;
     for (size_t i = 0; i < v->n_heap; i++) {
         const uint32_t cell = v->heap[i];
@@ -468,6 +501,7 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
                      .n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
                      .wanted = answers->k > LEAST_WANTED ? answers->k : LEAST_WANTED,
                      .allowed = misses * UNVISITED_SHARE * (double)answers->k};
+    job.spread_times = 1 + SPREAD_GROWTH * log((double)job.wanted / job.allowed);
     const uint64_t survivors = SURVIVORS * job.wanted;
     if (job.options.n_survivors > survivors)
         job.options.n_survivors = survivors;

@@ -3,7 +3,10 @@
 
 #include <math.h>
 
-enum { HALVINGS = 12 };
+enum {
+    HALVINGS = 12,
+    FAR_LEVELS = 4, /* far cells are those whose mean is more than 0, 1, 2 or 3 standard deviations below the score */
+};
 
 static const double ROUNDING = 0x1p-20; /* of scores, relative */
 static const double FAR = 7;            /* standard deviations; less than 2^-39 of all items are farther */
@@ -27,17 +30,55 @@ double thr_cells_share_above(const thr_cell_score_model *model, double spread, d
     return error > 0 ? tail(above / error) : 1;
 }
 
-double thr_cells_fit_spread(const thr_cell_score_model *models, size_t n, double score, double found, double n_dims) {
-    double low = 0.5 / sqrt(n_dims), high = 1;
+/* The number of items that the model expects to reach a score. */
+static double expected(const thr_cell_visited *cells, size_t n, double spread, double score) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += cells[i].model.n * thr_cells_share_above(&cells[i].model, spread, score);
+    return sum;
+}
+
+static double found_in(const thr_cell_visited *cells, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += cells[i].found;
+    return sum;
+}
+
+/* The spread, from low to 1, at which as many items are expected as were found. */
+static double fit(const thr_cell_visited *cells, size_t n, double score, double low) {
+    const double found = found_in(cells, n);
+    double high = 1;
+    if (expected(cells, n, low, score) >= found)
+        return low;
     for (int i = 0; i < HALVINGS && low < high; i++) {
         const double middle = sqrt(low * high);
-        double expected = 0;
-        for (size_t c = 0; c < n && expected < found; c++)
-            expected += models[c].n * thr_cells_share_above(&models[c], middle, score);
-        if (expected < found)
+        if (expected(cells, n, middle, score) < found)
             low = middle;
         else
             high = middle;
     }
     return high;
+}
+
+/* Move the cells of which the model expects less than a share to reach the score to the front, and count them. */
+static size_t far_cells(thr_cell_visited *cells, size_t n, double spread, double score, double share) {
+    size_t n_far = 0;
+    for (size_t i = 0; i < n; i++)
+        if (thr_cells_share_above(&cells[i].model, spread, score) < share) {
+            const thr_cell_visited far = cells[i];
+            cells[i] = cells[n_far];
+            cells[n_far++] = far;
+        }
+    return n_far;
+}
+
+double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims) {
+    const double all = fit(cells, n, score, 0.5 / sqrt(n_dims));
+    double largest = all;
+    for (int z = 0; z < FAR_LEVELS; z++) {
+        n = far_cells(cells, n, all, score, tail(z));
+        largest = fit(cells, n, score, largest);
+    }
+    return largest;
 }

@@ -9,8 +9,10 @@
  * The spread is the share of the residuals' length along the query, and is the same for all cells.
  *
  * The spread is fitted to the number of items above a high score that were found in visited cells. So the model is
- * right for the tail of the distribution, which matters, and for queries of any kind. (Compare adaptive partition
- * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
+ * right for the tail of the distribution, which matters, and for queries of any kind. Cells differ in their spread, and
+ * those that were not visited resemble the visited ones whose mean is far below the score: if more items were found in
+ * these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition scanning in Quake,
+ * OSDI 2025, which models cells as balls cut by a plane.)
  */
 #ifndef THR_CELLS_SCORE_MODEL_H
 #define THR_CELLS_SCORE_MODEL_H
@@ -28,10 +30,17 @@ typedef struct thr_cell_score_model {
 /* The share of a cell's items that reach a score, 0 to 1. */
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);
 
+/* A cell that was visited, with the number of its items that reached a score. */
+typedef struct thr_cell_visited {
+    thr_cell_score_model model;
+    double found;
+} thr_cell_visited;
+
 /*
- * The spread at which the model predicts `found` items that reach a score, in n cells. The result is at least half the
- * spread of isotropic residuals, 1 / (2 sqrt(n_dims)), and at most 1.
+ * The largest of the spreads at which the model predicts as many items as were found: in all n cells, and in those whose
+ * mean is far below the score. The result is at least half the spread of isotropic residuals, 1 / (2 sqrt(n_dims)), and
+ * at most 1. Reorders cells.
  */
-double thr_cells_fit_spread(const thr_cell_score_model *models, size_t n, double score, double found, double n_dims);
+double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims);
 
 #endif

@@ -176,17 +176,37 @@ static void shares_are_those_of_a_normal_distribution(void **state) {
     assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
 }
 
+static const thr_cell_visited visited[] = {{{500, 0.5, 1, 0}, 10}, {{700, 0.2, 0.8, 0}, 0}, {{900, -0.1, 1, 0.01}, 0}};
+
+static double spread_of(double near, double far, double score) {
+    thr_cell_visited cells[3];
+    memcpy(cells, visited, sizeof cells);
+    cells[0].found = near;
+    cells[2].found = far;
+    return thr_cells_fit_spread(cells, 3, score, 64);
+}
+
 static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
     (void)state;
-    const thr_cell_score_model models[] = {{500, 0.5, 1, 0}, {700, 0.2, 0.8, 0}, {900, -0.1, 1, 0.01}};
     for (double found = 1; found <= 100; found *= 3) {
-        const double spread = thr_cells_fit_spread(models, 3, 1, found, 64);
+        const double spread = spread_of(found, 0, 1);
         double expected = 0;
         for (size_t c = 0; c < 3; c++)
-            expected += models[c].n * thr_cells_share_above(&models[c], spread, 1);
+            expected += visited[c].model.n * thr_cells_share_above(&visited[c].model, spread, 1);
         assert_true(expected >= found && expected < 1.1 * found + 0.1);
     }
-    assert_true(thr_cells_fit_spread(models, 3, 9, 10, 64) == 1); /* no spread explains it: the largest */
+    assert_true(spread_of(10, 0, 9) == 1); /* no spread explains it: the largest */
+}
+
+static void more_found_far_away_than_expected_widens_the_spread(void **state) {
+    (void)state;
+    const double near = spread_of(10, 0, 1), far = spread_of(8, 2, 1);
+    assert_true(far > 1.2 * near);
+    double expected = 0; /* in the two cells with low means, where 2 were found */
+    for (size_t c = 1; c < 3; c++)
+        expected += visited[c].model.n * thr_cells_share_above(&visited[c].model, far, 1);
+    assert_true(expected >= 2 && expected < 2.2);
+    assert_true(spread_of(10, 0.01, 1) < 1.01 * near);
 }
 
 int main(void) {
@@ -197,6 +217,7 @@ int main(void) {
         cmocka_unit_test(impossible_cells_are_refused),
         cmocka_unit_test(shares_are_those_of_a_normal_distribution),
         cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
+        cmocka_unit_test(more_found_far_away_than_expected_widens_the_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """./run bench promise: the recall that searches promise beside the recall that is measured, for queries of many kinds.
 
-Real vectors: books100d, and the 30,000 words of data/words by three metrics. A kind of query is unlike the items in its
-own way; the calibration has seen items only. The truth is the exact scan's; a row counts as found if it scores as much as
-the k-th best. Each set is measured again without rotation, and after a third of its items was added, shifted by one
-standard deviation in each dimension; with --cells N, indexes have N cells.
+Real vectors: books100d, the 30,000 words of data/words by three metrics, and the features of MQ2007, which are not
+negative, by cosine. A kind of query is unlike the items in its own way; the calibration has seen items only. The truth
+is the exact scan's; a row counts as found if it scores as much as the k-th best. Each set is measured again without
+rotation, after a third of its items was added, shifted by one standard deviation in each dimension, and with cells.
+What was measured is kept in build/bench/promise, a file for each set and kind; --docs writes the page from these files.
 """
 
 import argparse
+import lzma
 import os
 import tempfile
 import time
@@ -16,7 +18,7 @@ import time
 from bench.shared import common
 import numpy as np
 import thresher
-from bench.search.datasets import BOOKS_FILES, read_fvecs_xz
+from bench.search.datasets import BOOKS_FILES, read_books
 
 RECALLS = (0.9, 0.95, 0.99, 0.999)
 KS = (1, 10, 100, 1000)
@@ -26,6 +28,16 @@ SHORT = 0.005  # the most that a measured recall may be less than the promise
 CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
 REPEATS = 5
 WORDS = "data/words/words.npy"
+MQ2007 = "../shared/data/letor/mq2007.partial.svm.xz"
+SETS = [
+    ("books100d", "cosine", BOOKS_FILES),
+    ("data/words", "cosine", WORDS),
+    ("data/words", "ip", WORDS),
+    ("data/words", "l2", WORDS),
+    ("MQ2007", "cosine", MQ2007),
+]
+KINDS = {"as-built": "as built", "not-rotated": "--no-rotate", "shifted": "a third added, shifted", "cells": "cells", "speed": "speed"}
+KEPT = "build/bench/promise"
 
 
 def kinds_of(base, held_out, other, n, rng):
@@ -105,18 +117,27 @@ def speeds(index, rows):
         yield [recall, f"{found:.4f}", f"{times[0]:.1f}", f"{times[1]:.1f}" if by_counts else "none", ratio]
 
 
-def sets(n, rng):
-    """Yield (title, metric, base, held-out, items of another set)."""
+def read_svmlight(path):
+    with lzma.open(path, "rt") as file:
+        rows = [[float(pair.split(":")[1]) for pair in line.split("#")[0].split()[2:]] for line in file]
+    return np.unique(np.array(rows, dtype=np.float32), axis=0)
+
+
+def split(rows, n, rng):
+    order = rng.permutation(len(rows))
+    return rows[order[n:]], rows[order[:n]]
+
+
+def load(name, n, rng):
+    """(base, held-out items, items of another set)"""
     words = np.load(WORDS).astype(np.float32)
-    path = os.path.join(BOOKS_FILES, "books100d_{}.fvecs.xz")
-    books = [read_fvecs_xz(path.format(part)) for part in ("base", "query")] if os.path.exists(path.format("base")) else None
-    if books is not None:
-        yield "books100d", "cosine", *books, words
-    order = rng.permutation(len(words))
-    held_out, base = words[order[:n]], words[order[n:]]
-    other = books[0] if books is not None else words[order[:n]] ** 3
-    for metric in ("cosine", "ip", "l2"):
-        yield "data/words", metric, base, held_out, other
+    if name == "books100d":
+        return *read_books(), words
+    if name == "MQ2007":
+        features = read_svmlight(MQ2007)
+        return *split(features[np.abs(features).sum(1) > 0], n, rng), words
+    base, held_out = split(words, n, rng)
+    return base, held_out, read_books()[0] if os.path.exists(BOOKS_FILES) else held_out**3
 
 
 def report(title, index, queries, found):
@@ -136,52 +157,84 @@ def report(title, index, queries, found):
     ]
 
 
-def report_speeds(index, rows):
+def report_speeds(title, index, rows):
     return [
+        f"### {title}\n",
         "Held-out items, k = 10, microseconds a query, one thread, all queries in one call: a promised recall, and the "
         "fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
         common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
     ]
 
 
-def measure_set(path, base, queries, title, options, rng):
-    """The reports of one set: as built, without rotation, and after a third was added from a shifted distribution."""
-    words = []
-    for kind in ("as built", "--no-rotate", "a third added, shifted"):
-        added = kind.startswith("a third")
-        rotate = False if kind == "--no-rotate" else None
-        n_built = len(base) * 2 // 3 if added else len(base)
-        thresher.Index.build(path, base[:n_built], replace=True, threads=1, rotate=rotate, **options).close()
-        with thresher.Index(path, threads=1) as index:
-            if added:
-                shift = base[:n_built].std(0) * rng.choice([-1, 1], base.shape[1])
-                index.add(np.ascontiguousarray(base[n_built:] + shift.astype(np.float32)))
-            words += report(f"{title}, {kind}", index, queries, measure(index, queries, rng))
-            if kind == "as built":
-                words += report_speeds(index, queries["held-out items"])
-    return words
+def build(path, base, kind, options, cells, rng):
+    """An index of this kind, open."""
+    n_built = len(base) * 2 // 3 if kind == "shifted" else len(base)
+    rotate = False if kind == "not-rotated" else None
+    cells = cells if kind == "cells" else None
+    thresher.Index.build(path, base[:n_built], replace=True, threads=1, rotate=rotate, cells=cells, **options).close()
+    index = thresher.Index(path, threads=1)
+    if kind == "shifted":
+        shift = base[:n_built].std(0) * rng.choice([-1, 1], base.shape[1])
+        index.add(np.ascontiguousarray(base[n_built:] + shift.astype(np.float32)))
+    return index
+
+
+def measure_set(name, metric, given):
+    """Measure one set in each of the given kinds, and keep the reports."""
+    rng = np.random.default_rng(given.seed)
+    base, *others = load(name, given.queries, rng)
+    base = np.ascontiguousarray(base, dtype=np.float32)
+    queries = kinds_of(base, *others, given.queries, rng)
+    for kind in given.kinds:
+        label = f"{given.cells} cells" if kind == "cells" else KINDS[kind]
+        title = f"{name}, {metric}, {label}"
+        with tempfile.TemporaryDirectory() as folder:
+            with build(os.path.join(folder, "index"), base, kind, {"metric": metric}, given.cells, rng) as index:
+                if kind == "speed":
+                    words = report_speeds(title, index, queries["held-out items"])
+                else:
+                    words = report(title, index, queries, measure(index, queries, rng))
+        with open(kept(name, metric, kind), "w", encoding="utf-8") as file:
+            file.write("\n".join(words))
+        if not given.docs:
+            print(*words, sep="\n", flush=True)
+
+
+def kept(name, metric, kind):
+    return os.path.join(KEPT, f"{name.replace('/', '-')}-{metric}-{kind}.md")
+
+
+def write_docs():
+    words = ["## ./run bench promise\n", f"{common.machine()}. Indexes as `index build` makes them; real vectors.\n"]
+    for name, metric, _ in SETS:
+        for kind in KINDS:
+            if os.path.exists(kept(name, metric, kind)):
+                with open(kept(name, metric, kind), encoding="utf-8") as file:
+                    words.append(file.read())
+    common.publish("\n".join(words), "bench promise", True)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench promise", description=__doc__.splitlines()[0].split(": ")[1])
-    parser.add_argument("--docs", action="store_true", help="write the result to docs/benchmarks.md")
-    parser.add_argument("--queries", type=int, default=400, help="of each kind (default: 400)")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
-    parser.add_argument("--cells", type=int, metavar="N", help="of the indexes (default: none)")
-    parser.add_argument("--sets", nargs="+", metavar="NAME", help="books100d, data/words (default: both)")
+    names = [f"{name},{metric}" for name, metric, _ in SETS]
+    add = parser.add_argument
+    add("--docs", action="store_true", help="write what was measured, now or before, to docs/benchmarks.md")
+    add("--queries", type=int, default=400, help="of each kind (default: 400)")
+    add("--seed", type=int, default=1, help="of what is drawn (default: 1)")
+    add("--cells", type=int, metavar="N", default=256, help="of the indexes with cells (default: 256)")
+    add("--sets", nargs="*", metavar="NAME", choices=names, default=names, help=f"{' '.join(names)} (default: all)")
+    add("--kinds", nargs="+", metavar="KIND", choices=KINDS, default=list(KINDS), help=f"{' '.join(KINDS)} (default: all)")
     given = parser.parse_args()
     common.need_thresher("bench promise")
-    rng = np.random.default_rng(given.seed)
-    words = ["## ./run bench promise\n", f"{common.machine()}. Indexes as `index build` makes them; real vectors.\n"]
-    with tempfile.TemporaryDirectory() as folder:
-        for title, metric, base, held_out, other in sets(given.queries, rng):
-            if given.sets and title not in given.sets:
-                continue
-            base = np.ascontiguousarray(base, dtype=np.float32)
-            queries = kinds_of(base, held_out, other, given.queries, rng)
-            options = {"metric": metric, "cells": given.cells}
-            words += measure_set(os.path.join(folder, "index"), base, queries, f"{title}, {metric}", options, rng)
-    common.publish("\n".join(words), "bench promise", given.docs)
+    os.makedirs(KEPT, exist_ok=True)
+    for name, metric, path in SETS:
+        if f"{name},{metric}" in given.sets:
+            if os.path.exists(path):
+                measure_set(name, metric, given)
+            else:
+                print(f"{name} is left out: {path} is not there")
+    if given.docs:
+        write_docs()
 
 
 if __name__ == "__main__":
