@@ -168,9 +168,20 @@ def resident_mib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def by_spark(kept, folder, n_items, n_dims=96):
+def _make_rows(name, seed, n, n_dims):
+    """A part's rows, as NumPy's file and as Parquet's."""
     import pyarrow
     import pyarrow.parquet
+
+    rows = np.random.default_rng(seed).standard_normal((n, n_dims), np.float32)
+    np.save(name, rows)
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.reshape(-1)), n_dims)
+    table = pyarrow.table({"embedding": column.cast(pyarrow.list_(pyarrow.float32()))})
+    parquet = os.path.join(os.path.dirname(name), "rows", f"{seed:02d}.parquet")
+    pyarrow.parquet.write_table(table, parquet, use_dictionary=False)
+
+
+def by_spark(kept, folder, n_items, n_dims=96):
     import pyspark
     from thresher import spark
 
@@ -178,15 +189,11 @@ def by_spark(kept, folder, n_items, n_dims=96):
     session.range(0, 8, 1, 2).mapInArrow(lambda batches: batches, "id long").collect()  # processes that have started
     found = []
     for n in (n_items // 5, n_items):
-        place, names = os.path.join(folder, f"spark-{n}"), []
+        place = os.path.join(folder, f"spark-{n}")
         os.makedirs(os.path.join(place, "rows"))
-        for number in range(N_PARTS):
-            rows = np.random.default_rng(number).standard_normal((n // N_PARTS, n_dims), np.float32)
-            names.append(os.path.join(place, f"{number}.npy"))
-            np.save(names[-1], rows)
-            column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.reshape(-1)), n_dims)
-            table = pyarrow.table({"embedding": column.cast(pyarrow.list_(pyarrow.float32()))})
-            pyarrow.parquet.write_table(table, os.path.join(place, "rows", f"{number:02d}.parquet"), use_dictionary=False)
+        names = [os.path.join(place, f"{number}.npy") for number in range(N_PARTS)]
+        with multiprocessing.get_context("spawn").Pool(2) as pool:  # rows are made elsewhere than in the driver
+            pool.starmap(_make_rows, [(name, number, n // N_PARTS, n_dims) for number, name in enumerate(names)])
         own = library_builds(place, names, n // N_PARTS)
         for name in names:
             os.unlink(name)
