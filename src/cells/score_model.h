@@ -2,17 +2,17 @@
 /*
  * score_model.h - how many of a cell's items may reach a score: a model of scores within cells, fitted to each query.
  *
- * With c a cell's centroid and r = x - c, an item's score is the score of the centroid plus <q, r> (L2: plus 2 <q - c,
- * r> - |r|^2). The model takes the scores of a cell's items as normally distributed. Their mean is computed from the
- * centroid's score, their standard deviation is |q| times the cell's size times a *spread*. The size is the mean of the
- * largest |r| and the root mean square of |r|, because items far from the centroid decide how many reach a high score.
- * The spread is the share of the residuals' length along the query, and is the same for all cells.
+ * With c a cell's centroid and r = x - c, an item's score is the score of the centroid plus <q, r> (L2: plus 2 <q -
+ * c, r> - |r|^2). The model takes the scores of a cell's items as normally distributed. Their mean is computed from
+ * the centroid's score, their standard deviation is |q| times the cell's size times a *spread*. The size is the mean
+ * of the largest |r| and the root mean square of |r|, because items far from the centroid decide how many reach a
+ * high score. The spread is the share of the residuals' length along the query, and is the same for all cells.
  *
  * The spread is fitted to the number of items above a high score that were found in visited cells. So the model is
- * right for the tail of the distribution, which matters, and for queries of any kind. Cells differ in their spread, and
- * those that were not visited resemble the visited ones whose mean is far below the score: if more items were found in
- * these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition scanning in Quake,
- * OSDI 2025, which models cells as balls cut by a plane.)
+ * right for the tail of the distribution, which matters, and for queries of any kind. Cells differ in their spread,
+ * and those that were not visited resemble the visited ones whose mean is far below the score: if more items were
+ * found in these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition
+ * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
  */
 #ifndef THR_CELLS_SCORE_MODEL_H
 #define THR_CELLS_SCORE_MODEL_H
@@ -37,9 +37,9 @@ typedef struct thr_cell_visited {
 } thr_cell_visited;
 
 /*
- * The largest of the spreads at which the model predicts as many items as were found: in all n cells, and in those whose
- * mean is far below the score. The result is at least half the spread of isotropic residuals, 1 / (2 sqrt(n_dims)), and
- * at most 1. Reorders cells.
+ * The largest of the spreads at which the model predicts as many items as were found: in all n cells, and in those
+ * whose mean is far below the score. The result is at least half the spread of isotropic residuals, 1 / (2
+ * sqrt(n_dims)), and at most 1. Reorders cells.
  */
 double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims);
 
