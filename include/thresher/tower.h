@@ -102,8 +102,9 @@ typedef struct thr_tower_train_options {
     float teacher_gamma; /* scale of those cosines in their softmax; 20 */
     float noise;         /* length of the random vector that is added to a query of length 1; 0 */
     /*
-     * Pairs by ids, only with queries: .tsv or .csv, the id of a query and of an item in columns 1 and 2 of each row.
-     * Ids are row numbers from 0, or for each side a text that has an id a line for each vector. NULL
+     * Pairs by ids, only with queries. pairs_path: .tsv or .csv, in each row the id of a query and of its item; NULL:
+     * row i of both is a pair. query_ids_path, item_ids_path: texts whose line i is the id of row i; NULL: an id is a
+     * row number from 0.
      */
     const char *pairs_path, *query_ids_path, *item_ids_path;
 } thr_tower_train_options;

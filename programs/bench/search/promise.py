@@ -150,7 +150,8 @@ def report(title, index, queries, found):
     return [
         f"### {title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
         f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind\n",
-        "The least recall measured over k of 1, 10, 100 and 1000, all rows and filters that let 10 % and 1 % pass:\n",
+        f"{common.machine()}. The least recall measured over k of 1, 10, 100 and 1000, all rows and filters that let 10 % "
+        "and 1 % pass:\n",
         common.table(["queries", *(f"promised {recall}" for recall in RECALLS)], rows),
         f"More than {SHORT} short of the promise: {short} of {len(found)} cases. The worst: {worst[0]}, {worst[1]}, "
         f"k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
@@ -160,8 +161,8 @@ def report(title, index, queries, found):
 def report_speeds(title, index, rows):
     return [
         f"### {title}\n",
-        "Held-out items, k = 10, microseconds a query, one thread, all queries in one call: a promised recall, and the "
-        "fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
+        f"{common.machine()}. Held-out items, k = 10, microseconds a query, all queries in one call: a promised recall, and "
+        "the fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
         common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
     ]
 
@@ -205,7 +206,7 @@ def kept(name, metric, kind):
 
 
 def write_docs():
-    words = ["## ./run bench promise\n", f"{common.machine()}. Indexes as `index build` makes them; real vectors.\n"]
+    words = ["## ./run bench promise\n", "Indexes as `index build` makes them; real vectors.\n"]
     for name, metric, _ in SETS:
         for kind in KINDS:
             if os.path.exists(kept(name, metric, kind)):

@@ -70,6 +70,7 @@ class Searcher:
         n_candidates: int | None = None,
         n_survivors: int | None = None,
         extra: float | None = None,
+        extra_distance: int | None = None,
         query_bits: int | None = None,
         features: Any = None,
         value: str = "sum",
@@ -84,14 +85,14 @@ class Searcher:
         filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
                       or a Filter
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one
-        n_candidates, n_survivors, extra   of every shard
+        n_candidates, n_survivors, extra, extra_distance   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
                       for queries like those of the calibration
         """
         k = whole(k, "k", 1, 2**48)
         rows, single = self._rows(queries)
         options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
-        options.update(n_candidates=n_candidates, n_survivors=n_survivors, extra=extra)
+        options.update(n_candidates=n_candidates, n_survivors=n_survivors, extra=extra, extra_distance=extra_distance)
         if features is not None:
             options["features"] = [features] if isinstance(features, Mapping) else list(features)
             if len(options["features"]) != len(rows):

@@ -135,8 +135,8 @@ def search_shard(
     """
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
     certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
-    recall, exact, n_candidates, n_survivors, extra, query_bits, features, value, target, least_scores, and filter over
-    the shard's own rows (filter_shard).
+    recall, exact, n_candidates, n_survivors, extra, extra_distance, query_bits, features, value, target, least_scores,
+    and filter over the shard's own rows (filter_shard).
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
@@ -185,7 +185,8 @@ def search_shards(
     rows = arrays.vectors(queries, "queries", one_row=False)
     opened = list(shards)
     by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
-    by_recall = by_recall and all(options.get(name) is None for name in ("n_candidates", "n_survivors", "extra"))
+    counts = ("n_candidates", "n_survivors", "extra", "extra_distance")
+    by_recall = by_recall and all(options.get(name) is None for name in counts)
     few = _few_of(k, len(opened)) if by_recall else k
     if n_read_out is not None:
         n_read_out[:] = 0

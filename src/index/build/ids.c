@@ -162,14 +162,15 @@ thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
         if (ids->ids[i] == THR_NO_ID)
             return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 ": the id %" PRIu64 " means 'none': choose another",
                             ids->name, i, THR_NO_ID);
-    for (uint64_t i = 0; ids->offsets != NULL && i < ids->n; i++)
-        if (ids->names[ids->offsets[i]] == '\0')
+    for (uint64_t i = 0; ids->offsets != NULL && i < ids->n; i++) {
+        const char *name = ids->names + ids->offsets[i];
+        if (*name == '\0')
             return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name is empty: give every item its own",
                             ids->name, i);
-    for (uint64_t i = 0; ids->offsets != NULL && i < ids->n; i++)
-        if (strchr(ids->names + ids->offsets[i], '\n') != NULL)
+        if (strchr(name, '\n') != NULL)
             return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name has a line break: leave it out", ids->name,
                             i);
+    }
     return ids->n < 2 ? THR_OK : check_unique(ids, err);
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * journal.c - reads an index's journal once more, and compares the ids and names of its items with
- * those of all others.
- */
+/* journal.c - reads a journal once more, and compares the ids and names of its items with those of all others. */
 #include "index/verify/verify.h"
 
 #include "base/error.h"
