@@ -102,7 +102,7 @@ typedef struct thr_index_build_options {
     /*
      * XFBQ's scale (3.5.1), 1 to 1e6: components of unit vectors beyond +-1 / scale are cut off, in codes of any number
      * of bits. 0: searched, for each number of bits, on the sample. Ignored with quantiser_from and with codes of a
-     * model; thr_index_recode searches again.
+     * model; thr_index_recode keeps it.
      */
     float scale;
 } thr_index_build_options;

@@ -109,8 +109,8 @@ class SameBits(Case):
 
     def test_estimates_by_codes(self) -> None:
         for metric in ("cosine", "ip", "l2"):
-            for bits, lead, rotate in ((1, 1, None), (3, 3, True), (4, 1, None)):
-                options = {"metric": metric, "bits": bits, "lead_bits": lead, "rotate": rotate, "keep": None}
+            for bits, lead, rotate, scale in ((1, 1, None, None), (3, 3, True, 3.0), (4, 1, None, None)):
+                options = {"metric": metric, "bits": bits, "lead_bits": lead, "rotate": rotate, "scale": scale, "keep": None}
                 for index, collection, queries in self.both(**options):
                     self.same(index.search(queries, K, n_survivors=N), collection.search(queries, K, n_survivors=N))
 

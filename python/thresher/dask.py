@@ -112,6 +112,7 @@ def build(
     keep: str | None = "float32",
     lead_bits: int | None = None,
     rotate: bool | None = None,
+    scale: float | None = None,
     sample_rows: int = SAMPLE_ROWS,
     calibration_queries: int | None = None,
     tune: Any = None,
@@ -145,7 +146,7 @@ def build(
         "tune": tune,
         "threads": threads,
     }
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
         build_by(partial(_run, client), directory, parts, common, quantiser_options, sample_rows)
     return DaskShards(directory, client=client)

@@ -66,6 +66,7 @@ def build(
     keep: str | None = "float32",
     lead_bits: int | None = None,
     rotate: bool | None = None,
+    scale: float | None = None,
     sample_rows: int = SAMPLE_ROWS,
     calibration_queries: int | None = None,
     tune: Any = None,
@@ -90,7 +91,7 @@ def build(
     need_columns(df, vector, id)
     given = df.select(*(F.col(name) for name in (vector, id) if name is not None))
     common = {"metric": metric, "keep": keep, "calibration_queries": calibration_queries, "tune": tune, "threads": threads}
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
         with spooled(given, directory, ["vectors", "ids"] if id is not None else ["vectors"]) as found:
             build_by(

@@ -2,6 +2,8 @@
 /* Codes that are made anew: the same items, ids and exact scores, smaller errors, and the promised recall. */
 #include "index_support.h"
 
+#include "index/impl.h"
+
 static thr_error error;
 static const char DIR_A[] = "index-recode", NAMES_A[] = "index-recode.txt";
 enum { DIMS = 24, OLD = 300, NEW = 2400, N = OLD + NEW, QUERIES = 40, K = 10 };
@@ -151,6 +153,28 @@ static void compacting_learns_codes_anew_where_items_have_moved(void **state) {
     free(moved);
 }
 
+/* A given scale stays, and searched ranges are searched again. */
+static void a_given_scale_is_kept(void **state) {
+    float *rows = shifted_rows();
+    for (int given = 0; given < 2; given++) {
+        thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+        thr_index *before = NULL, *after = NULL;
+        options.scale = given ? 2.95f : 0;
+        make(*state, rows, &options, false);
+        expect_ok(thr_index_open(*state, DIR_A, &before, &error));
+        expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
+        expect_ok(thr_index_refresh(before, &after, &error));
+        const float *ranges[] = {before->manifest.quantiser.ranges, after->manifest.quantiser.ranges};
+        for (int i = 0; i < THR_MAX_BITS; i++)
+            assert_true(!given || (ranges[0][i] == 1 / 2.95f && ranges[1][i] == 1 / 2.95f));
+        assert_true(given || memcmp(ranges[0], ranges[1], sizeof before->manifest.quantiser.ranges) != 0);
+        expect_ok(thr_index_verify(after, &error));
+        thr_index_free(before);
+        thr_index_free(after);
+    }
+    free(rows);
+}
+
 static void codes_need_vectors(void **state) {
     float *rows = shifted_rows(), now, learned;
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
@@ -222,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_and_scores_stay_the_same),
         cmocka_unit_test(compacting_learns_codes_anew_where_items_have_moved),
+        cmocka_unit_test(a_given_scale_is_kept),
         cmocka_unit_test(codes_need_vectors),
         cmocka_unit_test(an_index_that_began_empty_keeps_its_promise),
     };

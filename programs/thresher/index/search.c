@@ -176,7 +176,8 @@ const prog_command prog_index_search = {
     .summary = "find the k nearest items of every query, or all within a radius",
     .text = "Scores every item by its code, takes the best candidates, and ranks those by their "
             "exact scores. Larger scores are better: the cosine, the inner product, or minus the "
-            "squared distance. Equal scores are ordered by row number. With --radius every item that "
+            "squared distance. Equal scores are ordered by row number. Queries longer than 2^120, for ip and l2 "
+            "2^60, are refused, as are NaN and infinity. With --radius every item that "
             "may be within it gets an exact score, and all items within it are shown.\n\nIn an index "
             "with features, --features adds the weights of the query's features to the scores of the "
             "items that have them, in the same pass; --multipliers and --offsets are bids and "

@@ -122,7 +122,7 @@ def build_by(
 ) -> None:
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
-    build_shard() that all parts share; quantiser_options: bits, lead_bits and rotate of build_quantiser(). This process
+    build_shard() that all parts share; quantiser_options: those of build_quantiser(). This process
     holds the sample and a line a shard. After an error all that was written is deleted, also by workers that were lost.
     """
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
@@ -174,6 +174,7 @@ def build(
     keep: str | None = "float32",
     lead_bits: int | None = None,
     rotate: bool | None = None,
+    scale: float | None = None,
     sample_rows: int = SAMPLE_ROWS,
     calibration_queries: int | None = None,
     tune: Any = None,
@@ -219,7 +220,7 @@ def build(
         "tune": tune,
         "threads": threads,
     }
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate}
+    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
 
     def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
         n_done, n_items = 0, sum(call[3] for call in calls) if function is _built else 0

@@ -64,6 +64,7 @@ def build_quantiser(
     bits: int = 3,
     lead_bits: int | None = None,
     rotate: bool | None = None,
+    scale: float | None = None,
     threads: int | None = None,
 ) -> None:
     """
@@ -79,6 +80,7 @@ def build_quantiser(
         keep=None,
         lead_bits=lead_bits,
         rotate=rotate,
+        scale=scale,
         sample_rows=-(-len(rows) // _BLOCK) * _BLOCK,  # all of them
         calibration_queries=0,
         threads=threads,

@@ -40,6 +40,13 @@ thr_status thr_index_check_scale(float scale, thr_error *err) {
     return THR_OK;
 }
 
+bool thr_index_has_one_scale(const thr_quantiser *quantiser) {
+    for (int i = 1; i < THR_MAX_BITS; i++)
+        if (quantiser->ranges[i] != quantiser->ranges[0])
+            return false;
+    return true;
+}
+
 static uint32_t rotation_flag(thr_rotate rotate) {
     return rotate == THR_ROTATE_AUTO ? THR_QUANTISER_ROTATE : rotate == THR_ROTATE_ON ? THR_QUANTISER_ROTATED : 0;
 }

@@ -17,6 +17,12 @@ typedef struct thr_learning {
 thr_status thr_index_check_scale(float scale, thr_error *err);
 
 /*
+ * Whether the quantiser was given a scale. Searched ranges differ by the number of bits, unless all components of the
+ * rows have one magnitude.
+ */
+bool thr_index_has_one_scale(const thr_quantiser *quantiser);
+
+/*
  * Sample the source, which the calibration needs too, and train the quantiser unless options name another index's. The
  * caller frees it. THR_ERANGE: a row has NaN or infinity (err names it), or the sample gives no scale; THR_ENOMEM; and
  * what the reader returns.

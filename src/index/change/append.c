@@ -7,6 +7,7 @@
 #include "index/change/change.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_error *err) {
     thr_manifest *m = &c->manifest;
@@ -23,6 +24,8 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
     }
     const thr_matrix sample = {source->sample, source->sample_rows, learned.n_dims, source->shape.dtype,
                                source->row_bytes};
+    if (m->n_segments > 0 && thr_index_has_one_scale(&m->quantiser))
+        memcpy(learned.ranges, m->quantiser.ranges, sizeof learned.ranges);
     m->quantiser = learned;
     m->centred = learned.centre != NULL;
     c->learned = true;
