@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 prog_json prog_json_to(FILE *file) {
     return (prog_json){.file = file, .comma = false};

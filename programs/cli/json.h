@@ -9,8 +9,7 @@
  *
  * Write errors stay in the stream's error flag. Bytes that are no UTF-8 are written as U+FFFD.
  */
-#ifndef THRESHER_PROGRAM_JSON_H
-#define THRESHER_PROGRAM_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void prog_json_key_text(prog_json *json, const char *key, const char *text);
 void prog_json_key_count(prog_json *json, const char *key, uint64_t n);
 void prog_json_key_real(prog_json *json, const char *key, double x);
 void prog_json_key_bool(prog_json *json, const char *key, bool yes);
-
-#endif

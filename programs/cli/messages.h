@@ -5,8 +5,7 @@
  * Every message is one line and begins with the program's name and ": "; control characters in names become '?'.
  * Standard error belongs to the process, so the state here is global.
  */
-#ifndef THRESHER_PROGRAM_MESSAGES_H
-#define THRESHER_PROGRAM_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ prog_words prog_counted(uint64_t n, const char *noun); /* noun: singular, at mos
 prog_words prog_short(double n);
 prog_words prog_bytes(double n);
 prog_words prog_time(double seconds);
-
-#endif

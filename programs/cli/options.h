@@ -6,8 +6,7 @@
  * --opt=value, -o value, -ovalue and -qv; -- ends the options. The word after an option that takes a value is its
  * value, so negative numbers need no quoting. If an option is given twice, the last one counts.
  */
-#ifndef THRESHER_PROGRAM_OPTIONS_H
-#define THRESHER_PROGRAM_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -175,5 +174,3 @@ bool prog_read_count(const char *text, uint64_t *out);
 
 /* Parse a finite decimal number; nothing may follow it. */
 bool prog_read_real(const char *text, double *out);
-
-#endif

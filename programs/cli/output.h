@@ -3,8 +3,7 @@
  * output.h - the output of a command: standard output, a pipe or a device, written directly, or a file, which appears
  * when it is complete (thresher/output.h).
  */
-#ifndef THRESHER_PROGRAM_OUTPUT_H
-#define THRESHER_PROGRAM_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ bool prog_is_one_file(const char *a, const char *b);
  * or an exit code after printing an error.
  */
 int prog_check_outputs(const struct program *run);
-
-#endif

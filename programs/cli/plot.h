@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plot.h - a line plot as SVG, small enough to be committed. */
-#ifndef THRESHER_PROGRAM_PLOT_H
-#define THRESHER_PROGRAM_PLOT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -25,5 +24,3 @@ void prog_plot_point(prog_series *series, double x, double y);
 
 /* Write the plot; both axes begin at 0, and no number is negative. */
 void prog_plot_print(const prog_plot *plot, FILE *file);
-
-#endif

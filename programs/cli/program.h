@@ -6,8 +6,7 @@
  * docs/cli.md are all made from it. To add one, write the prog_command beside its function and add a line to
  * commands.c of its program, thresher or thresher-bench (programs/bench).
  */
-#ifndef THRESHER_PROGRAM_H
-#define THRESHER_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void prog_help(const program *run);
 
 /* The length of the example at the start of text, its last line end included; 0 if there is none. */
 size_t prog_example_length(const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suggest.h - find the word closest to a wrong one. */
-#ifndef THRESHER_PROGRAM_SUGGEST_H
-#define THRESHER_PROGRAM_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ typedef struct prog_nearest {
 
 prog_nearest prog_nearest_to(const char *wrong);
 void prog_offer(prog_nearest *nearest, const char *word);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.h - the commands of thresher, and the functions of some that others call. */
-#ifndef THRESHER_PROGRAM_COMMANDS_H
-#define THRESHER_PROGRAM_COMMANDS_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -59,5 +58,3 @@ void prog_generate(size_t generator);
 void prog_complete_bash(void);
 void prog_complete_zsh(void);
 void prog_complete_fish(void);
-
-#endif

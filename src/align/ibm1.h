@@ -10,8 +10,7 @@
  *
  * Only pairs that occur together have a place in memory. Sums are double, in the order of the texts.
  */
-#ifndef THR_ALIGN_IBM1_H
-#define THR_ALIGN_IBM1_H
+#pragma once
 
 #include "align/parallel_text.h"
 
@@ -34,5 +33,3 @@ thr_status thr_align_model_make(thr_context *context, const thr_align_text *text
 double thr_align_model_learn(const thr_align_text *text, thr_align_model *model);
 
 void thr_align_model_free(thr_context *context, thr_align_model *model);
-
-#endif

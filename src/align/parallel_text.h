@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel_text.h - parallel text as numbers of words. */
-#ifndef THR_ALIGN_PARALLEL_TEXT_H
-#define THR_ALIGN_PARALLEL_TEXT_H
+#pragma once
 
 #include <thresher/matrix.h>
 
@@ -27,5 +26,3 @@ typedef struct thr_align_text {
 thr_status thr_align_text_read(thr_context *context, const char *source, const char *target, thr_align_text *text,
                                thr_error *err);
 void thr_align_text_free(thr_context *context, thr_align_text *text);
-
-#endif

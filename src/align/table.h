@@ -5,8 +5,7 @@
  * A line is "source target number", separated by spaces or tabs; the number, a probability or its logarithm, only
  * orders the target words of a source word. Words that a vocabulary lacks are skipped.
  */
-#ifndef THR_ALIGN_TABLE_H
-#define THR_ALIGN_TABLE_H
+#pragma once
 
 #include "base/text/dictionary.h"
 
@@ -26,5 +25,3 @@ typedef struct thr_align_table {
 thr_status thr_align_table_read(thr_context *context, const char *path, const thr_dictionary *const vocabularies[2],
                                 const char *model, uint32_t n_best, thr_align_table *table, thr_error *err);
 void thr_align_table_free(thr_context *context, thr_align_table *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - filling a thr_error, and returning early. */
-#ifndef THR_BASE_ERROR_H
-#define THR_BASE_ERROR_H
+#pragma once
 
 #include <thresher/status.h>
 
@@ -45,5 +44,3 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
  */
 thr_status thr_take_options(void *complete, size_t complete_size, const void *given, size_t first, const char *type,
                             thr_error *err);
-
-#endif

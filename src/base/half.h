@@ -5,8 +5,7 @@
  * Both directions give the bits of x86 F16C: widening is exact; narrowing rounds to nearest, ties to even, overflows to
  * infinity and keeps subnormals; a NaN becomes quiet and keeps the upper bits of its payload.
  */
-#ifndef THR_BASE_HALF_H
-#define THR_BASE_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -77,5 +76,3 @@ static inline float thr_bf16_to_f32(uint16_t half) {
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-
-#endif

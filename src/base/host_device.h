@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_device.h - attributes for inline functions that CPU code and GPU kernels share. Both give the same results. */
-#ifndef THR_BASE_HOST_DEVICE_H
-#define THR_BASE_HOST_DEVICE_H
+#pragma once
 
 #ifdef __CUDACC__
 #define THR_ANYWHERE static __host__ __device__ inline
 #else
 #define THR_ANYWHERE static inline
-#endif
-
 #endif

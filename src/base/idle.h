@@ -4,8 +4,7 @@
  *
  * Threads: any number of threads may take and put at once.
  */
-#ifndef THR_BASE_IDLE_H
-#define THR_BASE_IDLE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -32,5 +31,3 @@ void thr_idle_put(thr_idle *idle, void *piece);
 
 /* Free all pieces. Every piece must have been put back. */
 void thr_idle_end(thr_idle *idle, void (*free_piece)(void *piece));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* int8.h - quantise a row of floats to bytes and a scale: |x[d] - scale * out[d]| is at most about scale / 2. */
-#ifndef THR_BASE_INT8_H
-#define THR_BASE_INT8_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ static inline float thr_int8_from_f32(int8_t *out, const float *x, uint32_t n) {
         out[d] = (int8_t)(((double)x[d] * factor + ROUND) - ROUND);
     return scale;
 }
-
-#endif

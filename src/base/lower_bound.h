@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_bound.h - binary search in ascending numbers. */
-#ifndef THR_BASE_LOWER_BOUND_H
-#define THR_BASE_LOWER_BOUND_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ THR_ANYWHERE uint32_t thr_lower_bound(const uint32_t *values, uint32_t begin, ui
     }
     return begin;
 }
-
-#endif

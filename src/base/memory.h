@@ -2,8 +2,7 @@
 /*
  * memory.h - allocation through the context's allocator: 64-byte aligned, with checked sizes.
  */
-#ifndef THR_BASE_MEMORY_H
-#define THR_BASE_MEMORY_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -59,5 +58,3 @@ void thr_release_each(thr_context *context, void *const *memories, size_t n);
 
 #define THR_RELEASE(context, ...)                                                                                      \
     thr_release_each(context, (void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress.h - report the progress of long work to the caller, at most five times a second. */
-#ifndef THR_BASE_PROGRESS_H
-#define THR_BASE_PROGRESS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -20,5 +19,3 @@ thr_status thr_progress_step(thr_progress *progress, uint64_t done, thr_error *e
 
 /* Send the last report, with total = done. */
 thr_status thr_progress_end(thr_progress *progress, uint64_t done, thr_error *err);
-
-#endif

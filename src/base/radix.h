@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* radix.h - a stable sort of keys with payloads, in the context's memory (qsort may allocate its own). */
-#ifndef THR_BASE_RADIX_H
-#define THR_BASE_RADIX_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -20,5 +19,3 @@ thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t 
  * is returned has the key, and nothing outside of both arrays is read.
  */
 bool thr_radix_find(const uint64_t *keys, const uint32_t *order, uint32_t n, uint64_t key, uint32_t *number);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rng.h - SplitMix64 (Steele, Lea, Flood 2014): one word of state, good enough for samples and test data. */
-#ifndef THR_BASE_RNG_H
-#define THR_BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static inline uint64_t thr_rng_next(uint64_t *state) {
 static inline uint64_t thr_rng_below(uint64_t *state, uint64_t n) {
     return (uint64_t)(((unsigned __int128)thr_rng_next(state) * n) >> 64);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Linear probing: an item occupies the first free place at or after its hash. The caller compares the candidates. The
  * load is at most one half.
  */
-#ifndef THR_BASE_SLOTS_H
-#define THR_BASE_SLOTS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -44,5 +43,3 @@ static inline void thr_slots_put(thr_slots *slots, uint64_t hash, size_t slot, u
     slots->hashes[n] = hash;
     slots->places[slot & slots->mask] = n + 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A node is the last word of a sequence; its parents are the words before. Nodes are kept until the end, so rows share
  * their common prefix and nothing is copied between steps.
  */
-#ifndef THR_BEAM_IMPL_H
-#define THR_BEAM_IMPL_H
+#pragma once
 
 #include <thresher/beam.h>
 
@@ -102,5 +101,3 @@ void thr_beam_advance(thr_beam *beam, size_t s);
 
 /* Write the finished sequences to the result's arrays. THR_OK or THR_ENOMEM. */
 thr_status thr_beam_collect(thr_beam *beam, thr_beam_result *result, thr_error *err);
-
-#endif

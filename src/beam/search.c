@@ -2,8 +2,6 @@
 /* search.c - the search, step by step: the decoder's states, the head's words, reordered rows for the next step. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"

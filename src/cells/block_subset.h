@@ -4,8 +4,7 @@
  *
  * So every kind of scan works on the visited cells as on a whole index: sampled thresholds, margins, second passes.
  */
-#ifndef THR_CELLS_BLOCK_SUBSET_H
-#define THR_CELLS_BLOCK_SUBSET_H
+#pragma once
 
 #include "base/memory.h"
 #include "scan/scan.h"
@@ -33,5 +32,3 @@ void thr_cells_subset_free(thr_context *context, thr_cells_subset *part);
 
 /* The whole corpus's number of a row of the part. */
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row);
-
-#endif

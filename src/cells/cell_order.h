@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_order.h - sorts a segment's items by cell, and measures each cell. */
-#ifndef THR_CELLS_CELL_ORDER_H
-#define THR_CELLS_CELL_ORDER_H
+#pragma once
 
 #include "base/memory.h"
 #include "cells/cells.h"
@@ -44,5 +43,3 @@ typedef struct thr_cell_run {
  */
 thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run, double *sums, float *vector,
                            float *centroid);
-
-#endif

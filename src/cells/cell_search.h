@@ -8,8 +8,7 @@
  *
  * Threads: one search at a time may use a workspace.
  */
-#ifndef THR_CELLS_CELL_SEARCH_H
-#define THR_CELLS_CELL_SEARCH_H
+#pragma once
 
 #include "cells/cells.h"
 #include "scan/scan.h"
@@ -43,5 +42,3 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
 
 /* The number of blocks of 64 rows that the last search with a workspace screened, summed over its queries. */
 uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace);
-
-#endif

@@ -5,8 +5,7 @@
  * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
  * the centroid. Vectors are those that are scored: as kept, and for cosine scaled to length 1.
  */
-#ifndef THR_CELLS_CELLS_H
-#define THR_CELLS_CELLS_H
+#pragma once
 
 #include <thresher/index.h>
 
@@ -41,5 +40,3 @@ static inline uint32_t thr_cell_end(const thr_cell_table *table, uint32_t cell) 
  * finite and not negative. If this returns false, *wrong is the first invalid cell. Does not read centroids.
  */
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong);
-
-#endif

@@ -6,8 +6,7 @@
  * matmul; if several are as near, to the first of them. Sums are in double and in row order, so the bits do not depend
  * on CPU or threads.
  */
-#ifndef THR_CELLS_KMEANS_H
-#define THR_CELLS_KMEANS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -30,5 +29,3 @@ void thr_cells_kmeans_free(thr_kmeans *kmeans);
 /* numbers[i] = the nearest centroid of row i. THR_ENOMEM. */
 thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *numbers,
                                    thr_error *err);
-
-#endif

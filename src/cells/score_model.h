@@ -14,8 +14,7 @@
  * found in these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition
  * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
  */
-#ifndef THR_CELLS_SCORE_MODEL_H
-#define THR_CELLS_SCORE_MODEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ typedef struct thr_cell_visited {
  * sqrt(n_dims)), and at most 1. Reorders cells.
  */
 double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.h - choose the quantisation range for each number of bits from sample rows. */
-#ifndef THR_CODE_CALIBRATE_H
-#define THR_CODE_CALIBRATE_H
+#pragma once
 
 #include <thresher/codes.h>
 
@@ -24,5 +23,3 @@ void thr_code_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint3
  * n_queries of the rows as queries. Only the first 1,024 rows are used. Returns 0 for ten rows or fewer.
  */
 double thr_code_rank_cost(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, size_t n_queries);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * encode.h - encode vectors into blocks of plane codes, piece by piece of a stream.
  */
-#ifndef THR_CODE_ENCODE_H
-#define THR_CODE_ENCODE_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -56,5 +55,3 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
  */
 thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                   uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * of [-2, 2). Quantised with that range and without scaling they give their planes back exactly, because rounding
  * cannot move them to another cell. Scaled to length 1, they would not.
  */
-#ifndef THR_CODE_FIXED_H
-#define THR_CODE_FIXED_H
+#pragma once
 
 #include <thresher/codes.h>
 
@@ -25,5 +24,3 @@ void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, ui
  * largest component reaches the end of the range, which uses all their bits.
  */
 double thr_code_fixed_query_length(const float *query, uint32_t n_dims, uint32_t query_bits);
-
-#endif

@@ -5,8 +5,7 @@
  * All ways give the same distances. A tile of blocks fits in the L1 cache: the first query loads it, the others reuse
  * it.
  */
-#ifndef THR_CODE_GROUP_H
-#define THR_CODE_GROUP_H
+#pragma once
 
 #include "code/query.h"
 
@@ -41,5 +40,3 @@ void thr_code_query_group_make(thr_query_group *group, thr_way way, const thr_qu
  */
 void thr_code_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
                                     size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * With m = B - p and v = 2u + 1 - 2^B: v = 2^m v_lead + v_rest, both of the same form.
  */
-#ifndef THR_CODE_NESTED_H
-#define THR_CODE_NESTED_H
+#pragma once
 
 #include "code/encode.h"
 #include "kernel/kernel.h"
@@ -63,5 +62,3 @@ static inline size_t thr_rest_query_size(uint32_t n_dims) {
 /* Make the query of a finite vector of length norm > 0 in memory (64-byte aligned, thr_rest_query_size bytes). */
 void thr_code_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantiser, const float *vector, double norm,
                               void *memory);
-
-#endif

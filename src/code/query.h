@@ -2,8 +2,7 @@
 /*
  * query.h - the code of a query, in the layouts that the distance kernels read.
  */
-#ifndef THR_CODE_QUERY_H
-#define THR_CODE_QUERY_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -39,5 +38,3 @@ void thr_code_query_make_levels(thr_query_code *code, const thr_quantiser *quant
 /* Compute distances to n_blocks blocks, 64 each, by the table kernel or by XOR. scratch has n_blocks * 64 entries. */
 void thr_code_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks,
                               size_t n_blocks, uint32_t *distances, uint32_t *scratch);
-
-#endif

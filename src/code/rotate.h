@@ -9,8 +9,7 @@
  *
  * Threads: a rotation is immutable and may be shared.
  */
-#ifndef THR_CODE_ROTATE_H
-#define THR_CODE_ROTATE_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -25,5 +24,3 @@ void thr_code_rotation_free(thr_context *context, const thr_rotation *rotation);
 
 /* Rotate n_dims floats in place. They must be finite and their length at most 2^120, so that no sum overflows. */
 void thr_code_rotation_apply(const thr_rotation *rotation, float *x);
-
-#endif

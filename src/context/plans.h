@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans.h - measured speeds of the ways to compute distances, cached in the context (thresher/plan.h). */
-#ifndef THR_CONTEXT_PLANS_H
-#define THR_CONTEXT_PLANS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -18,5 +17,3 @@ bool thr_context_plans_find(thr_plans *plans, thr_plan *plan);
 
 /* Cache *plan. Replaces the rates of a plan with the same shape, or else the oldest plan when the cache is full. */
 void thr_context_plans_keep(thr_plans *plans, thr_plan *plan);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.cuh - shared by the files of the CUDA backend: device, stream, and conversion of CUDA errors to statuses. */
-#ifndef THR_CUDA_BACKEND_CUH
-#define THR_CUDA_BACKEND_CUH
+#pragma once
 
 extern "C" {
 #include "base/error.h"
@@ -84,5 +83,3 @@ thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op
 
 /* Call before closing a stream. */
 void thr_cuda_end_products(thr_stream *stream);
-
-#endif

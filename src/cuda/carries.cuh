@@ -11,8 +11,7 @@
  * and the new sum half ^ b, the carry is b (the inverse of the new sum) where half is 1, and s elsewhere, so neither
  * XOR must be computed on its own.
  */
-#ifndef THR_CUDA_CARRIES_CUH
-#define THR_CUDA_CARRIES_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -91,5 +90,3 @@ __device__ __forceinline__ uint32_t count_weighted(const uint32_t (&x)[STEP][PLA
     const uint32_t none[1] = {0};
     return count_from<0, 0>(x, q, none);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dot.cuh - products of two vectors by 16 lanes, with the bits of kernel dot_f32. */
-#ifndef THR_CUDA_DOT_CUH
-#define THR_CUDA_DOT_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -16,5 +15,3 @@ __device__ __forceinline__ float dot_of(const float *query, const float *row, ui
         sum = __fadd_rn(sum, __shfl_down_sync(THR_ALL_LANES, sum, half, (int)DOT_LANES));
     return sum;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Launches use one thread for each element: a GPU's memory holds fewer numbers than a grid may have threads.
  */
-#ifndef THR_CUDA_GRID_CUH
-#define THR_CUDA_GRID_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -53,5 +52,3 @@ __device__ __forceinline__ float sum_listed(const float *x, uint32_t x_row, uint
         sum += x[(size_t)list[i] * x_row + column];
     return sum;
 }
-
-#endif

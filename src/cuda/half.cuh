@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half.cuh - conversion of 16-bit floats. */
-#ifndef THR_CUDA_HALF_CUH
-#define THR_CUDA_HALF_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -12,5 +11,3 @@ __device__ __forceinline__ float half_value(uint32_t bits) {
         rest >= 0x7c00u ? __uint_as_float(rest << 13 | 0x7f800000u) : __fmul_rn(__uint_as_float(rest << 13), 0x1p112f);
     return __uint_as_float(__float_as_uint(value) | sign);
 }
-
-#endif

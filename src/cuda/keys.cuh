@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys.cuh - keys (device/keys.h) of scores given as floats. */
-#ifndef THR_CUDA_KEYS_CUH
-#define THR_CUDA_KEYS_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 #include "device/keys.h"
@@ -15,5 +14,3 @@ __device__ __forceinline__ float least_score(uint64_t key) {
     const uint32_t order = thr_device_key_order(key);
     return order == 0 ? -INFINITY : __uint_as_float(thr_device_order_score(order));
 }
-
-#endif

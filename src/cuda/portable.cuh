@@ -5,8 +5,7 @@
  * Compiled as C++ against tests/simt, whose cuda_runtime.h defines the same keywords, the files of this room run on a
  * CPU under its sanitizers.
  */
-#ifndef THR_CUDA_PORTABLE_CUH
-#define THR_CUDA_PORTABLE_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -32,5 +31,3 @@
 #endif
 
 static const uint32_t THR_WARP = 32, THR_ALL_LANES = 0xffffffffu;
-
-#endif

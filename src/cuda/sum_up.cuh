@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sum_up.cuh - prefix sums over a block of 1024 threads, first within warps and then over warps. */
-#ifndef THR_CUDA_SUM_UP_CUH
-#define THR_CUDA_SUM_UP_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -27,5 +26,3 @@ template <typename Totals> __device__ __forceinline__ uint32_t sum_up(uint32_t v
     __syncthreads(); /* totals may be reused */
     return warp == 0 ? value : before + value;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Lane l has items 4 l to 4 l + 3. Distances are those of XFBQ (10), scores those of the CPU's screen kernels
  * (kernel/kernel.h), operation by operation, so both have the same bits.
  */
-#ifndef THR_CUDA_TILES_CUH
-#define THR_CUDA_TILES_CUH
+#pragma once
 
 #include "cuda/carries.cuh"
 #include "cuda/keys.cuh"
@@ -290,5 +289,3 @@ __device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, con
         }
     return reached;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h - device memory, and pinned memory of the host, that grows with the largest work so far and is kept. */
-#ifndef THR_DEVICE_BUFFER_H
-#define THR_DEVICE_BUFFER_H
+#pragma once
 
 #include "device/device.h"
 
@@ -25,5 +24,3 @@ uint64_t thr_device_buffers_size(const thr_device_buffer *buffers, size_t n);
  */
 thr_status thr_device_buffer_grow(const thr_backend *backend, thr_device *device, thr_device_buffer *buffer,
                                   size_t size, const char *what, void *memory_out, thr_error *err);
-
-#endif

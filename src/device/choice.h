@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choice.h - parse a device choice, "auto", "cpu", "cuda" or "cuda:0,2", and open the devices it names. */
-#ifndef THR_DEVICE_CHOICE_H
-#define THR_DEVICE_CHOICE_H
+#pragma once
 
 #include "base/memory.h"
 #include "device/device.h"
@@ -37,5 +36,3 @@ thr_status thr_devices_open(thr_context *context, const thr_device_choice *choic
 
 /* Close. Everything made from the devices must have been released. NULL is allowed. */
 void thr_devices_close(thr_context *context, thr_devices *devices);
-
-#endif

@@ -11,8 +11,7 @@
  * Errors:  THR_ENOMEM if device or pinned memory is exhausted; the device stays usable. THR_EDEVICE for all others;
  *          after a kernel's failure every later call returns it (the device is lost to this process).
  */
-#ifndef THR_DEVICE_DEVICE_H
-#define THR_DEVICE_DEVICE_H
+#pragma once
 
 #include "device/head_ops.h"
 #include "device/hit_ops.h"
@@ -126,6 +125,4 @@ thr_status thr_device_backend_load(const thr_backend **backend, thr_error *err);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

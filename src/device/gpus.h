@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpus.h - the GPUs that a context may use. */
-#ifndef THR_DEVICE_GPUS_H
-#define THR_DEVICE_GPUS_H
+#pragma once
 
 #include "device/choice.h"
 
@@ -41,5 +40,3 @@ const thr_devices *thr_device_gpus_get(thr_context *context);
 void thr_device_gpus_add_copy(thr_context *context);
 void thr_device_gpus_remove_copy(thr_context *context);
 void thr_device_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why);
-
-#endif

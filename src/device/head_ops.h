@@ -7,8 +7,7 @@
  * List lengths stay on the device, so all operations can be enqueued without waiting. Logits, sums and orders equal
  * the CPU's bit for bit: products are summed as kernel dot_f32 does, exponentials tile by tile.
  */
-#ifndef THR_DEVICE_HEAD_OPS_H
-#define THR_DEVICE_HEAD_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ typedef struct thr_head_best_op {
     thr_head_word *best;
     uint32_t *n_best;
 } thr_head_best_op;
-
-#endif

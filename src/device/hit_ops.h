@@ -8,8 +8,7 @@
  * windows of 65,536, as in the lists. Sums are computed in *tiles* of places, eight to a window. The lists may hold
  * any bytes that thr_lists_check accepts: all places they name are within the sums.
  */
-#ifndef THR_DEVICE_HIT_OPS_H
-#define THR_DEVICE_HIT_OPS_H
+#pragma once
 
 #include "base/host_device.h"
 #include "device/ops.h"
@@ -133,5 +132,3 @@ typedef struct thr_hit_terms_op {
 THR_ANYWHERE uint32_t thr_device_hit_tiles_of(uint32_t n_items) {
     return (n_items + THR_HIT_TILE - 1) / THR_HIT_TILE;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * are ordered like the scores as numbers, the lower 32 are the inverted item number. Scores are given as the bits of
  * a float, never NaN.
  */
-#ifndef THR_DEVICE_KEYS_H
-#define THR_DEVICE_KEYS_H
+#pragma once
 
 #include "base/host_device.h"
 
@@ -35,5 +34,3 @@ THR_ANYWHERE uint32_t thr_device_key_order(uint64_t key) {
 THR_ANYWHERE uint32_t thr_device_key_item(uint64_t key) {
     return (uint32_t)~key;
 }
-
-#endif

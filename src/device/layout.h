@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h - arrays within one allocation of device memory: laid out first to add up the size, then in the memory. */
-#ifndef THR_DEVICE_LAYOUT_H
-#define THR_DEVICE_LAYOUT_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -22,5 +21,3 @@ static inline void *thr_device_place(thr_device_layout *at, size_t count, size_t
         at->used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     return here;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * use the same formulas, so these results equal the CPU's bit for bit. No operation adds to one address from several
  * threads: training on one device is as reproducible as cuBLAS.
  */
-#ifndef THR_DEVICE_LEARN_OPS_H
-#define THR_DEVICE_LEARN_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -207,5 +206,3 @@ typedef struct thr_requests_op {
     float *scores, *d_scores, *d_history;
     double *losses;
 } thr_requests_op;
-
-#endif

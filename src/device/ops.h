@@ -14,8 +14,7 @@
  *
  * Keys (keys.h) order items as answers are ordered (candidates.h), larger keys first.
  */
-#ifndef THR_DEVICE_OPS_H
-#define THR_DEVICE_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -198,5 +197,3 @@ typedef struct thr_select_op {
     thr_device_item *chosen;
     uint32_t *n_chosen;
 } thr_select_op;
-
-#endif

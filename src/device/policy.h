@@ -16,8 +16,7 @@
  *
  * Threads: an object may be used from several threads at once, except while it is created and freed.
  */
-#ifndef THR_DEVICE_POLICY_H
-#define THR_DEVICE_POLICY_H
+#pragma once
 
 #include "device/gpus.h"
 
@@ -75,5 +74,3 @@ thr_status thr_device_leave(thr_device_policy *policy, thr_status status, const 
  * For work that only the CPU supports: return THR_EUNSUPPORTED with the message if the device is "cuda", else THR_OK.
  */
 thr_status thr_device_refuse(const thr_context *context, const char *sentence, thr_error *err);
-
-#endif

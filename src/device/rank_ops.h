@@ -10,8 +10,7 @@
  * All sums use the order of the CPU's, operation by operation, and so have the same bits. Scores that are NaN give
  * meaningless sums but no invalid access.
  */
-#ifndef THR_DEVICE_RANK_OPS_H
-#define THR_DEVICE_RANK_OPS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -160,5 +159,3 @@ typedef struct thr_rank_sample_op {
     double *means, *scales;
     float *panel, *matrix;
 } thr_rank_sample_op;
-
-#endif

@@ -4,8 +4,7 @@
  * and layers of learn_ops.h. Plain structs; pointers are to device memory; strides are in floats. Results have the
  * CPU's bits.
  */
-#ifndef THR_DEVICE_TRANSLATE_OPS_H
-#define THR_DEVICE_TRANSLATE_OPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ typedef struct thr_attend_op {
     float *shares, *combined;
     uint32_t *attended;
 } thr_attend_op;
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef THR_DEVICE_UPLOAD_H
-#define THR_DEVICE_UPLOAD_H
+#pragma once
 
 #include "device/buffer.h"
 
@@ -36,5 +35,3 @@ thr_status thr_device_upload_send(const thr_backend *backend, thr_stream *stream
                                   thr_error *err);
 
 void thr_device_upload_free(const thr_backend *backend, thr_device *device, thr_device_upload *upload);
-
-#endif

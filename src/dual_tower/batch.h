@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h - the requests of one step: users, the distinct ads shown to them, and the features their histories hit. */
-#ifndef THR_DUAL_TOWER_BATCH_H
-#define THR_DUAL_TOWER_BATCH_H
+#pragma once
 
 #include "dual_tower/model.h"
 
@@ -51,5 +50,3 @@ typedef struct thr_dual_batch {
 thr_status thr_dual_batch_fill(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
                                thr_dual_batch *batch, thr_error *err);
 void thr_dual_batch_free(thr_context *context, thr_dual_batch *batch);
-
-#endif

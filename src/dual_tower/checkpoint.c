@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c - describing and reading the checkpoint of a dual tower's training (training/checkpoint.h). */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/files/checksum.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.h - the files ITEMS and REQUESTS (thresher/dual.h), read once and kept as word numbers. */
-#ifndef THR_DUAL_TOWER_DATA_H
-#define THR_DUAL_TOWER_DATA_H
+#pragma once
 
 #include "io/table.h"
 #include "dual_tower/words.h"
@@ -60,5 +59,3 @@ thr_status thr_dual_requests_take(thr_context *context, thr_table *table, const 
 void thr_dual_lexicon_free(thr_context *context, thr_dual_lexicon *lexicon);
 void thr_dual_items_free(thr_context *context, thr_dual_items *items);
 void thr_dual_requests_free(thr_context *context, thr_dual_requests *requests);
-
-#endif

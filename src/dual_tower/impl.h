@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of an open dual tower. */
-#ifndef THR_DUAL_TOWER_IMPL_H
-#define THR_DUAL_TOWER_IMPL_H
+#pragma once
 
 #include "tensors/safetensors.h"
 #include "dual_tower/model.h"
@@ -12,5 +11,3 @@ struct thr_dual {
     thr_dual_model model;
     uint64_t fingerprint;
 };
-
-#endif

@@ -11,8 +11,7 @@
  *
  * The score is s(u, a) = <v_u, v_a> + hits.
  */
-#ifndef THR_DUAL_TOWER_MODEL_H
-#define THR_DUAL_TOWER_MODEL_H
+#pragma once
 
 #include "nn/bags.h"
 #include "nn/dense.h"
@@ -92,5 +91,3 @@ typedef struct thr_dual_pass {
 thr_status thr_dual_forward(thr_context *context, const thr_dual_model *model, thr_side side, const thr_dual_bags *bags,
                             thr_dual_pass *pass, thr_error *err);
 void thr_dual_pass_free(thr_context *context, thr_dual_pass *pass);
-
-#endif

@@ -6,8 +6,7 @@
  * words x n_embedding), each side's tensors, such as "query.hidden.weight" (f32), and hits.words and hits.fields (f32).
  * training/model_image.h has the metadata. Opening a model reads all of it and verifies the fingerprint.
  */
-#ifndef THR_DUAL_TOWER_MODEL_FILE_H
-#define THR_DUAL_TOWER_MODEL_FILE_H
+#pragma once
 
 #include "dual_tower/model.h"
 #include "training/model_image.h"
@@ -27,5 +26,3 @@ bool thr_dual_is_in(const thr_tensors *tensors);
 thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_dual_model *model,
                          uint64_t *fingerprint, thr_error *err);
 void thr_dual_words_free(thr_context *context, thr_dual_model *model);
-
-#endif

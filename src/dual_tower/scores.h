@@ -3,8 +3,7 @@
  * scores.h - the scores of a batch's ads (HitMatch (9)), the loss over them, and its gradients. Each request is
  * computed by one thread with its own sums, so the bits do not depend on the number of threads.
  */
-#ifndef THR_DUAL_TOWER_SCORES_H
-#define THR_DUAL_TOWER_SCORES_H
+#pragma once
 
 #include "nn/rank_loss.h"
 #include "dual_tower/batch.h"
@@ -33,5 +32,3 @@ typedef struct thr_dual_scores {
 thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
                                const thr_rank_loss *loss, bool learn, thr_dual_scores *scores, thr_error *err);
 void thr_dual_scores_free(thr_context *context, thr_dual_scores *scores);
-
-#endif

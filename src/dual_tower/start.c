@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start.c - the start of a training: reading the files, vocabularies, memory and initial weights. */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/rng.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trainer.h - the state of a dual tower's running training: data, weights, the optimisers' state, and its progress. */
-#ifndef THR_DUAL_TOWER_TRAINER_H
-#define THR_DUAL_TOWER_TRAINER_H
+#pragma once
 
 #include "nn/optimiser.h"
 #include "training/device.h"
@@ -111,5 +110,3 @@ typedef struct thr_dual_evaluation {
 thr_status thr_dual_evaluate_all(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
                                  const thr_rank_loss *loss, thr_dual_evaluation *evaluation, thr_error *err);
 void thr_dual_evaluation_free(thr_context *context, thr_dual_evaluation *evaluation);
-
-#endif

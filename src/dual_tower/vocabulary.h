@@ -3,8 +3,7 @@
  * vocabulary.h - the words of a side that a model has, in ascending order of their bytes: a word's position is its row
  * in the tables. Fields are numbered in the order of their first words.
  */
-#ifndef THR_DUAL_TOWER_VOCABULARY_H
-#define THR_DUAL_TOWER_VOCABULARY_H
+#pragma once
 
 #include "dual_tower/data.h"
 
@@ -50,5 +49,3 @@ typedef struct thr_dual_map {
 thr_status thr_dual_map_make(thr_context *context, const thr_dual_lexicon *lexicon,
                              const thr_dual_vocabulary vocabularies[THR_N_SIDES], thr_dual_map *map, thr_error *err);
 void thr_dual_map_free(thr_context *context, thr_dual_map *map);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A thr_lexicon numbers them; its letters are the features' bytes here.
  */
-#ifndef THR_DUAL_TOWER_WORDS_H
-#define THR_DUAL_TOWER_WORDS_H
+#pragma once
 
 #include <thresher/dual.h>
 
@@ -50,5 +49,3 @@ const char *thr_dual_skip_word(const char *at, const char *end);
  * false, with no change, if there is none.
  */
 bool thr_dual_cut_number(const char *text, size_t *length, float *x);
-
-#endif

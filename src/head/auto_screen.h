@@ -3,8 +3,7 @@
  * auto_screen.h - THR_HEAD_SCREEN_AUTO: choose between scoring all words and a shortlist by timing both on this
  * machine.
  */
-#ifndef THR_HEAD_AUTO_SCREEN_H
-#define THR_HEAD_AUTO_SCREEN_H
+#pragma once
 
 #include "head/workspace.h"
 
@@ -29,5 +28,3 @@ typedef thr_status thr_head_run_fn(void *query, thr_head_screen screen, thr_erro
  */
 thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_run_fn *run,
                                   void *query, thr_head_screen *screen, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* certify.h - whether a shortlist's best words are certainly the best of all words, given the errors of the codes. */
-#ifndef THR_HEAD_CERTIFY_H
-#define THR_HEAD_CERTIFY_H
+#pragma once
 
 #include "head/workspace.h"
 
@@ -16,5 +15,3 @@ void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds);
  */
 thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
                             const float *logits, uint8_t *certified, thr_error *err);
-
-#endif

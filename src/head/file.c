@@ -4,7 +4,6 @@
 
 #include <thresher/head.h>
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -5,8 +5,7 @@
  * Invariant: header and hashes section determine every offset, and thr_head_parse compares the table with them. After
  * it succeeds, queries stay in bounds whatever bytes the file holds.
  */
-#ifndef THR_HEAD_FILE_H
-#define THR_HEAD_FILE_H
+#pragma once
 
 #include "base/files/section_file.h"
 #include "head/planes.h"
@@ -94,5 +93,3 @@ typedef struct thr_head_view {
  */
 thr_status thr_head_parse(thr_context *context, const char *path, const void *data, uint64_t size, thr_head_view *view,
                           thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of a head, and the functions its files share. */
-#ifndef THR_HEAD_IMPL_H
-#define THR_HEAD_IMPL_H
+#pragma once
 
 #include <thresher/head.h>
 
@@ -84,5 +83,3 @@ thr_status thr_head_create_gguf(thr_context *context, const char *path, const ch
 /* Scratch memory of a query (workspace.h). It grows to the largest query so far. */
 typedef struct thr_head_workspace thr_head_workspace;
 void thr_head_workspace_free(void *workspace);
-
-#endif

@@ -7,8 +7,7 @@
  * orders words by an estimate of the logit, the code's factor times an integer product (segment.h); the exact logits
  * decide the answer.
  */
-#ifndef THR_HEAD_PLANES_H
-#define THR_HEAD_PLANES_H
+#pragma once
 
 #include "base/memory.h"
 #include "code/encode.h"
@@ -77,5 +76,3 @@ uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words
 
 /* Validate codes from a file of arbitrary bytes. Returns NULL if they can be searched, else the defect. */
 const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words);
-
-#endif

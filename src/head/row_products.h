@@ -5,8 +5,7 @@
  * A product has the bits that the kernel dot_f32 specifies for the row as floats, however it is computed; for I8, for
  * the row's integers, times its scale.
  */
-#ifndef THR_HEAD_ROW_PRODUCTS_H
-#define THR_HEAD_ROW_PRODUCTS_H
+#pragma once
 
 #include "head/file.h"
 #include "kernel/kernel.h"
@@ -36,5 +35,3 @@ size_t thr_head_products_floats(const thr_head_contents *c);
  */
 void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
                        const thr_head_states *states, float *workspace, float *out, size_t stride);
-
-#endif

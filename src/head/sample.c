@@ -12,7 +12,6 @@
  * Candidates are exact and include the words with most of the probability, so little is left to estimate.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/radix.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_formats.h - the storage formats of weights, and conversion of a row to and from them. */
-#ifndef THR_HEAD_WEIGHT_FORMATS_H
-#define THR_HEAD_WEIGHT_FORMATS_H
+#pragma once
 
 #include "head/file.h"
 #include "kernel/kernel.h"
@@ -27,5 +26,3 @@ void thr_head_keep_row(const thr_head_contents *c, const thr_kernels *kernels, c
 
 /* The weights of word w widened to floats, exactly; for I8 integers times scale, rounded to float. */
 void thr_head_row(const thr_head_contents *c, const thr_kernels *kernels, uint32_t w, float *out);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Candidates are first marks, bit w % 64 of marks[w / 64] for word w, then a list of words in ascending order.
  */
-#ifndef THR_HEAD_WORKSPACE_H
-#define THR_HEAD_WORKSPACE_H
+#pragma once
 
 #include "head/impl.h"
 #include "head/row_products.h"
@@ -141,5 +140,3 @@ double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, d
 
 /* normalisers[i] for the first n states: ln of the sum of exponentials over all words' logits. */
 void thr_head_normalise(const thr_head *head, thr_head_workspace *workspace, size_t n, double *normalisers);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.h - the steps that all builds of posting lists share. */
-#ifndef THR_HITS_BUILD_H
-#define THR_HITS_BUILD_H
+#pragma once
 
 #include "hits/file.h"
 
@@ -13,5 +12,3 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
                               const thr_hits_build_options *options, const thr_strings *names, const thr_strings *words,
                               thr_error *err);
-
-#endif

@@ -5,7 +5,6 @@
  * If all names, or all words, are numbers, these become the ids, or the feature numbers; that can be decided only at
  * the end of the table. Words are numbered in ascending order, so that a binary search finds them.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

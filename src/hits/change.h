@@ -3,8 +3,7 @@
  * change.h - the changes of an update, checked and resolved: names become ids, and words become feature numbers. Also
  * lists the items of the previous delta that remain: those neither replaced nor removed.
  */
-#ifndef THR_HITS_CHANGE_H
-#define THR_HITS_CHANGE_H
+#pragma once
 
 #include <thresher/hits.h>
 
@@ -31,5 +30,3 @@ typedef struct thr_hit_change {
 /* Resolve changes to hits. THR_OK; what thr_hits_update returns for invalid changes. */
 thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err);
 void thr_hit_change_free(thr_context *context, thr_hit_change *change);
-
-#endif

@@ -7,8 +7,7 @@
  * item has the number of the update that added it. Removals that may have to be repeated on newer lists also have the
  * number of their update.
  */
-#ifndef THR_HITS_DELTA_H
-#define THR_HITS_DELTA_H
+#pragma once
 
 #include "hits/change.h"
 
@@ -51,5 +50,3 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta);
 
 /* Find the item with this id. */
 bool thr_hit_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item);
-
-#endif

@@ -4,7 +4,6 @@
 
 #include <thresher/hits.h>
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -7,8 +7,7 @@
  * Invariant: header and section of elements determine every offset, and thr_hits_parse compares the table with them.
  * After it succeeds, searches stay within the file, whatever bytes it holds.
  */
-#ifndef THR_HITS_FILE_H
-#define THR_HITS_FILE_H
+#pragma once
 
 #include "base/files/section_file.h"
 #include "base/text/string_table.h"
@@ -100,5 +99,3 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
 
 /* Check the rest, in a file whose checksums are right: faults of a writer. THR_ECORRUPT; THR_ENOMEM. */
 thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *view, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the structures of an open file of posting lists. */
-#ifndef THR_HITS_IMPL_H
-#define THR_HITS_IMPL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -169,5 +168,3 @@ void thr_hits_return_store(thr_hits *hits);
 
 /* Estimated time of the CPU for the queries, in seconds. */
 double thr_hits_cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries);
-
-#endif

@@ -5,8 +5,7 @@
  * Made at a file's first update in one pass over its items. Takes 4 bytes per item if the file reordered them, and 8 to
  * 16 per item if items have names.
  */
-#ifndef THR_HITS_LOOKUP_H
-#define THR_HITS_LOOKUP_H
+#pragma once
 
 #include "base/memory.h"
 #include "hits/file.h"
@@ -28,5 +27,3 @@ static inline uint32_t thr_hit_index_place(const thr_hit_index *index, uint32_t 
 
 /* Find the row with this name. */
 bool thr_hit_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row);
-
-#endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens a file of posting lists by mmap, and describes its contents. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/text/decimal.h"
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/radix.h"
 #include "hits/impl.h"
 #include "select/bitmap.h"
 

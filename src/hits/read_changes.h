@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read_changes.h - reads the changes of an update from files. */
-#ifndef THR_HITS_READ_CHANGES_H
-#define THR_HITS_READ_CHANGES_H
+#pragma once
 
 #include "hits/read_items.h"
 
@@ -27,5 +26,3 @@ typedef struct thr_hits_read_changes {
 thr_status thr_hits_changes_read(const thr_hits *hits, const thr_hits_changes *given, thr_hits_read_changes *read,
                                  thr_error *err);
 void thr_hits_read_changes_free(thr_hits_read_changes *read);
-
-#endif

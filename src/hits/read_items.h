@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read_items.h - reads a text table of items and their features into memory, for builds and updates. */
-#ifndef THR_HITS_READ_ITEMS_H
-#define THR_HITS_READ_ITEMS_H
+#pragma once
 
 #include "base/text/dictionary.h"
 
@@ -31,5 +30,3 @@ uint64_t thr_hits_number_at(const thr_dictionary *strings, uint32_t i);
  */
 thr_status thr_hits_words_sort(thr_context *context, const thr_dictionary *words, uint32_t *numbers, uint64_t **offsets,
                                char **bytes, thr_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names.
  */
-#ifndef THR_HITS_REWRITE_H
-#define THR_HITS_REWRITE_H
+#pragma once
 
 #include "hits/impl.h"
 #include "hits/read_items.h"
@@ -46,5 +45,3 @@ typedef struct thr_hits_moves {
  */
 thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const thr_hits_added *added, const char *path,
                             thr_error *err);
-
-#endif

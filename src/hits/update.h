@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update.h - makes new lists from lists and changes, and replays changes on newer lists. */
-#ifndef THR_HITS_UPDATE_H
-#define THR_HITS_UPDATE_H
+#pragma once
 
 #include "hits/delta.h"
 
@@ -15,5 +14,3 @@ thr_status thr_hits_make_update(thr_hits *hits, const thr_hits_changes *changes,
  * returns.
  */
 thr_status thr_hits_replay(thr_hits *from, uint64_t since, thr_hits *next, thr_hits **replayed, thr_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - checks every byte of a file of posting lists against its checksums, then what checksums cannot find. */
-#include <inttypes.h>
 #include <string.h>
 
 #include <thresher/hits.h>

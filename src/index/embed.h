@@ -3,8 +3,7 @@
  * embed.h - vectors encoded by the model of an index whose items and queries are the model's inputs (manifest.h,
  * n_inputs).
  */
-#ifndef THR_INDEX_EMBED_H
-#define THR_INDEX_EMBED_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -34,5 +33,3 @@ thr_status thr_index_embedder_norms(thr_embedder *embedder, const thr_matrix *ro
                                     thr_metric metric, float *norms, thr_error *err);
 
 void thr_index_embedder_close(thr_embedder *embedder);
-
-#endif

@@ -3,8 +3,7 @@
  * features.h - the posting lists of an index: a file of room hits beside the segments, in the order of the index's
  * rows.
  */
-#ifndef THR_INDEX_FEATURES_H
-#define THR_INDEX_FEATURES_H
+#pragma once
 
 #include "index/build/directory.h"
 #include "index/build/ids.h"
@@ -44,5 +43,3 @@ struct thr_index;
  * the index. THR_ENOTFOUND; THR_ECORRUPT, also for another file of this name; THR_EVERSION; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_hits_open(struct thr_index *index, const char *dir, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the structures of an open index. */
-#ifndef THR_INDEX_IMPL_H
-#define THR_INDEX_IMPL_H
+#pragma once
 
 #include "base/files/file.h"
 #include "base/idle.h"
@@ -137,5 +136,3 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out);
  */
 thr_status thr_index_open_unpublished(thr_context *context, const char *dir, const thr_manifest *manifest,
                                       thr_index **index, thr_error *err);
-
-#endif

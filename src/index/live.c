@@ -8,7 +8,6 @@
 #include "index/impl.h"
 #include "select/bitmap.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------------ the file */

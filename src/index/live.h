@@ -5,8 +5,7 @@
  *
  * The file live-BUILD.bits holds ceil(n_rows / 64) little-endian words and nothing else; the manifest has its checksum.
  */
-#ifndef THR_INDEX_LIVE_H
-#define THR_INDEX_LIVE_H
+#pragma once
 
 #include "base/files/file.h"
 #include "index/build/directory.h"
@@ -40,5 +39,3 @@ void thr_index_live_fill(const thr_manifest *manifest, uint64_t *words);
 /* Write the bitmap as a file of this build, and note it in the manifest. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_index_live_write(const thr_build_dir *dir, const uint64_t *words, thr_manifest *manifest,
                                 thr_error *err);
-
-#endif

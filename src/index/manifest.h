@@ -4,8 +4,7 @@
  *
  * Invariant: thr_index_manifest_print prints the same bytes that thr_index_manifest_parse has accepted.
  */
-#ifndef THR_INDEX_MANIFEST_H
-#define THR_INDEX_MANIFEST_H
+#pragma once
 
 #include "base/memory.h"
 #include "scan/scan.h"
@@ -162,5 +161,3 @@ thr_status thr_index_manifest_read(thr_context *context, const char *path, thr_m
                                    uint64_t *file_bytes, thr_error *err);
 
 void thr_index_manifest_free(thr_context *context, thr_manifest *manifest);
-
-#endif

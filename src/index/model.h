@@ -5,8 +5,7 @@
  * Invariant: the manifest's bytes, checksum and fingerprint are those of the copy that the build opened, so a model
  * that does not belong to the index is detected.
  */
-#ifndef THR_INDEX_MODEL_H
-#define THR_INDEX_MODEL_H
+#pragma once
 
 #include "base/files/file.h"
 #include "index/build/directory.h"
@@ -75,5 +74,3 @@ thr_status thr_index_model_damaged(const char *path, thr_error *err);
  * possible.
  */
 uint32_t thr_index_model_query_bits(const thr_index_model *model);
-
-#endif

@@ -6,8 +6,7 @@
  * upper half of its checksum, scaled to the number of slots; the lower half is its tag, so that few other names are
  * read on the way.
  */
-#ifndef THR_INDEX_NAME_SLOTS_H
-#define THR_INDEX_NAME_SLOTS_H
+#pragma once
 
 #include "base/text/string_table.h"
 
@@ -30,5 +29,3 @@ void thr_index_name_slots_fill(const thr_strings *names, thr_name_slot *slots);
 /* Find a name. Safe for any bytes in slots and names: an item that is returned has the name. */
 bool thr_index_name_slots_find(const thr_name_slot *slots, const thr_strings *names, const char *name, uint64_t key,
                                uint32_t *item);
-
-#endif

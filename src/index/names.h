@@ -3,8 +3,7 @@
  * names.h - finds items by name: by the hashes of the tail and of segments, and in one pass over the names of segments
  * that an older version wrote without one.
  */
-#ifndef THR_INDEX_NAMES_H
-#define THR_INDEX_NAMES_H
+#pragma once
 
 #include "index/impl.h"
 
@@ -28,5 +27,3 @@ typedef thr_status thr_name_found(void *arg, uint64_t item, uint64_t row, thr_er
 /* Find many names. THR_ENOMEM; and what found returns. */
 thr_status thr_index_find_names(const thr_index *index, const thr_name_list *names, thr_name_found *found, void *arg,
                                 thr_error *err);
-
-#endif

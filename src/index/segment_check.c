@@ -9,7 +9,6 @@
 #include "code/encode.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static thr_status fail_bits(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT,

@@ -6,8 +6,7 @@
  * table with the expected one and uses none of its numbers. Contents are untrusted: ids, orders and names are checked
  * on use.
  */
-#ifndef THR_INDEX_SEGMENT_FILE_H
-#define THR_INDEX_SEGMENT_FILE_H
+#pragma once
 
 #include "base/files/section_file.h"
 #include "base/text/string_table.h"
@@ -153,5 +152,3 @@ bool thr_index_segment_find_name(const thr_segment_view *view, const char *name,
 
 /* Find the item with this id by binary search in the order section. */
 bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);
-
-#endif

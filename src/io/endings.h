@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* endings.h - choose a format by the ending of a file name, and suggest one if it is unknown. */
-#ifndef THR_IO_ENDINGS_H
-#define THR_IO_ENDINGS_H
+#pragma once
 
 #include "io/reader.h"
 
@@ -44,5 +43,3 @@ thr_status thr_io_ending_refuse(const char *name, thr_ending_uses uses, const ch
 
 /* Return the compression that .gz or .xz at the end of path indicates; reduce *length of path to exclude it. */
 thr_packing thr_io_packing_cut(const char *path, size_t *length);
-
-#endif

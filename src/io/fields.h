@@ -5,8 +5,7 @@
  * .csv follows RFC 4180. Input that it does not define is accepted as most programs do: a quote within an unquoted
  * field is a character, and text after a closing quote belongs to the field.
  */
-#ifndef THR_IO_FIELDS_H
-#define THR_IO_FIELDS_H
+#pragma once
 
 #include "io/table.h"
 
@@ -52,5 +51,3 @@ thr_status thr_io_fields_next(thr_fields *fields, thr_row_kind *kind, thr_error 
 
 /* Free; a zeroed struct is allowed. The stream stays open. */
 void thr_io_fields_stop(thr_fields *fields);
-
-#endif

@@ -9,8 +9,7 @@
  * arithmetic rounds correctly. Nearly all numbers in practice are of this kind. Others go to the C library in the
  * form "digits e exponent", which no locale changes.
  */
-#ifndef THR_IO_NUMERAL_H
-#define THR_IO_NUMERAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ static inline float thr_numeral_float(const thr_numeral *n) {
         return thr_io_numeral_float_slow(n);
     return n->negative ? -(float)value : (float)value;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A format is a function that receives a reader whose stream is at the first byte. It validates the header, fills
  * shape and sets ops. If it fails, thr_reader_free frees what it has set.
  */
-#ifndef THR_IO_READER_H
-#define THR_IO_READER_H
+#pragma once
 
 #include "io/stream.h"
 
@@ -56,5 +55,3 @@ thr_status thr_io_reader_open_memory(thr_context *context, const char *name, con
 
 /* Create a reader that has only a name, for constructors. */
 thr_status thr_io_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Bytes are copied once, from the stream into a buffer, and returned as views of the buffer. A few bytes before each
  * row (the dimension in vecs) stay in the buffer; the view's stride skips them.
  */
-#ifndef THR_IO_ROWS_H
-#define THR_IO_ROWS_H
+#pragma once
 
 #include "io/reader.h"
 
@@ -29,5 +28,3 @@ thr_status thr_io_rows_start(thr_reader *reader, const thr_rows_layout *layout, 
 static inline uint32_t thr_load_u32(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A stream counts two offsets: position in the decoded bytes, and raw_position in the file. They differ only with a
  * decoder. Only uncompressed regular files have a size and can be sought in.
  */
-#ifndef THR_IO_STREAM_H
-#define THR_IO_STREAM_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -95,5 +94,3 @@ void thr_io_stream_close(thr_stream *stream);
 
 /* For decoders: read bytes of the file itself. *got is 0 only at its end. */
 thr_status thr_io_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * thr_reader_open of "FILE.tsv:4" reads one column of a table as a text.
  */
-#ifndef THR_IO_TABLE_H
-#define THR_IO_TABLE_H
+#pragma once
 
 #include "base/progress.h"
 #include "io/reader.h"
@@ -53,5 +52,3 @@ uint64_t thr_io_table_n_refused(const thr_table *table); /* rows skipped so far 
 uint64_t thr_io_table_row(const thr_table *table); /* number of the last returned row, from 1, counting skipped rows */
 const char *thr_io_table_name(const thr_table *table);
 void thr_io_table_free(thr_table *table);
-
-#endif

@@ -8,8 +8,7 @@
  * longer. Every pass gives the same chunks as long as the file does not change. A byte order mark at the start is
  * skipped.
  */
-#ifndef THR_IO_WHOLE_LINES_H
-#define THR_IO_WHOLE_LINES_H
+#pragma once
 
 #include "base/files/file.h"
 #include "io/stream.h"
@@ -58,5 +57,3 @@ uint64_t thr_io_whole_lines_position(const thr_whole_lines *lines);
 size_t thr_io_whole_lines_cut(const char *text, size_t size, size_t wanted);
 
 void thr_io_whole_lines_close(thr_whole_lines *lines);
-
-#endif

@@ -6,8 +6,7 @@
  * kernels (cuda/) call them, too. Nothing is contracted and there are no branches, so loops over them vectorise and
  * every level rounds the same operations.
  */
-#ifndef THR_KERNEL_ELEMENTWISE_H
-#define THR_KERNEL_ELEMENTWISE_H
+#pragma once
 
 #include "base/host_device.h"
 #include "kernel/layers.h"
@@ -115,5 +114,3 @@ THR_ANYWHERE void thr_kernel_ftrl_one(float *w, float *z, float *n, float gradie
     *n = after;
     *w = fabsf(moved) <= step->l1 ? 0.0f : stepped;
 }
-
-#endif

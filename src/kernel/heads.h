@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heads.h - kernel slots for output layers: rows of weights times several states at once. */
-#ifndef THR_KERNEL_HEADS_H
-#define THR_KERNEL_HEADS_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -40,5 +39,3 @@ typedef struct thr_dots {
 
 /* out[q * stride + i] = dot_f32 of query q and row i. */
 typedef void (*thr_dots_kernel)(float *out, size_t stride, const thr_dots *dots);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Kernels take whole blocks of 64 items (codes.h) and may read all of them; they write exactly the stated output.
  */
-#ifndef THR_KERNEL_KERNEL_H
-#define THR_KERNEL_KERNEL_H
+#pragma once
 
 #include "kernel/heads.h"
 #include "kernel/layers.h"
@@ -244,5 +243,3 @@ void thr_kernels_fill_neon_postings(thr_kernels *kernels);
 void thr_kernels_fill_neon_wide(thr_kernels *kernels);
 void thr_kernels_fill_neon_heads(thr_kernels *kernels);
 void thr_kernels_fill_neon_dot(thr_kernels *kernels);
-
-#endif

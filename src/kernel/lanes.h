@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.h - the compiler's vector types. The including file defines the floats of a register, THR_LANES: 4, 8 or 16. */
-#ifndef THR_KERNEL_LANES_H
-#define THR_KERNEL_LANES_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -28,5 +27,3 @@ THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
 THR_ALWAYS void thr_kernel_store(float *to, thr_lanes x) {
     memcpy(to, &x, sizeof x);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * As in the rest of the table, every float operation is correctly rounded and in the order stated here, so every
  * level gives the same bits. A multiplication followed by an addition is two operations, never fused.
  */
-#ifndef THR_KERNEL_LAYERS_H
-#define THR_KERNEL_LAYERS_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -90,5 +89,3 @@ typedef struct thr_ftrl_step {
 } thr_ftrl_step;
 typedef void (*thr_ftrl_step_kernel)(float *w, float *z, float *n, const float *gradient, size_t n_weights,
                                      const thr_ftrl_step *step);
-
-#endif

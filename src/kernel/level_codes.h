@@ -3,8 +3,7 @@
  * level_codes.h - the plane code kernels of every CPU level that this architecture has: thr_kernel_NAME_LEVEL, in the
  * files LEVEL_codes.c, LEVEL_table.c, LEVEL_tables.c and LEVEL_tile.c.
  */
-#ifndef THR_KERNEL_LEVEL_CODES_H
-#define THR_KERNEL_LEVEL_CODES_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -33,5 +32,3 @@ THR_CODE_KERNELS_(neon)
     kernels->distance_tables = thr_kernel_distance_tables_##level;                                                     \
     kernels->distance_tile = thr_kernel_distance_tile_##level;                                                         \
     kernels->code_squares = thr_kernel_code_squares_##level;
-
-#endif

@@ -6,8 +6,7 @@
  *     THR_CALL_PLANES(planes, f, a, b);              f(a, b, planes)
  *     THR_CALL_PLANES_BITS(planes, bits, f, a, b);   f(a, b, planes, bits)
  */
-#ifndef THR_KERNEL_PLANES_H
-#define THR_KERNEL_PLANES_H
+#pragma once
 
 #define THR_CASE_(value, f, ...)                                                                                       \
     case value:                                                                                                        \
@@ -50,5 +49,3 @@
     default:                                                                                                           \
         break;                                                                                                         \
     }
-
-#endif

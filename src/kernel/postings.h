@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* postings.h - kernel slots for adding up posting lists: integers, so any order gives the same sums. */
-#ifndef THR_KERNEL_POSTINGS_H
-#define THR_KERNEL_POSTINGS_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -37,5 +36,3 @@ typedef struct thr_value_line {
  */
 typedef uint64_t (*thr_screen_values_kernel)(float *scores, const int32_t *sums, const thr_value_line *line,
                                              const float *multipliers, const float *offsets, float threshold);
-
-#endif

@@ -7,8 +7,7 @@
  * own prefetcher reads on, and requests only hinder it. Many queries at once compute long enough to need requests
  * everywhere. docs/kernels.md has the speeds with and without.
  */
-#ifndef THR_KERNEL_READ_AHEAD_H
-#define THR_KERNEL_READ_AHEAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline __attribute__((always_inline)) const uint8_t *thr_kernel_ahead_of(
 static inline __attribute__((always_inline)) void thr_kernel_request(const uint8_t *line) {
     __builtin_prefetch(line);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * a constant. THR_UNROLL goes before such a loop. If the body of another loop ends with it, THR_KEEP_LOOP goes before
  * that other loop; without it gcc applies the inner loop's pragma to both.
  */
-#ifndef THR_KERNEL_UNROLL_H
-#define THR_KERNEL_UNROLL_H
+#pragma once
 
 #ifdef __clang__
 #define THR_UNROLL _Pragma("clang loop unroll(full)")
@@ -13,6 +12,4 @@
 #else
 #define THR_UNROLL    _Pragma("GCC unroll 16")
 #define THR_KEEP_LOOP _Pragma("GCC unroll 1")
-#endif
-
 #endif

@@ -9,8 +9,7 @@
  * halves. The rows of a block stay in the L1 cache for PANEL_STEPS steps of every partial sum, which are stored in
  * between.
  */
-#ifndef THR_KERNEL_VECTOR_HEADS_H
-#define THR_KERNEL_VECTOR_HEADS_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "kernel/lanes.h"
@@ -144,5 +143,3 @@ static inline void thr_dots_f32(float *out, size_t stride, const thr_dots *d) {
 static inline void thr_kernels_fill_heads(thr_kernels *kernels) {
     kernels->dots_f32 = thr_dots_f32;
 }
-
-#endif

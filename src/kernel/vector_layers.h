@@ -3,8 +3,7 @@
  * vector_layers.h - the kernels of layers.h except matmul with the compiler's vector types, compiled by the _layers.c
  * file of each level: loops over elementwise.h that compilers vectorise, and explicit vectors where they do not.
  */
-#ifndef THR_KERNEL_VECTOR_LAYERS_H
-#define THR_KERNEL_VECTOR_LAYERS_H
+#pragma once
 
 #include "kernel/elementwise.h"
 #include "kernel/kernel.h"
@@ -255,5 +254,3 @@ static inline void thr_kernels_fill_layers(thr_kernels *kernels) {
     kernels->adam_step = thr_adam_step_rows;
     kernels->ftrl_step = thr_ftrl_step_rows;
 }
-
-#endif

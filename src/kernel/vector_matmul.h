@@ -10,8 +10,7 @@
  * B is copied to a contiguous panel of THR_TILE_VECTORS vectors and PANEL_STEPS steps, so that reading it does not
  * depend on B's stride. Columns after the last are zero in the panel, and a tile at the edge works on a copy of C.
  */
-#ifndef THR_KERNEL_VECTOR_MATMUL_H
-#define THR_KERNEL_VECTOR_MATMUL_H
+#pragma once
 
 #include "kernel/lanes.h"
 #include "kernel/layers.h"
@@ -148,5 +147,3 @@ static inline void thr_nn_matmul(const thr_product *p) {
                       p->n_columns - j < PANEL_COLUMNS ? p->n_columns - j : PANEL_COLUMNS);
         }
 }
-
-#endif

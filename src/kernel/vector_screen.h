@@ -4,8 +4,7 @@
  * postings, with the compiler's vector types, compiled by the _screen.c file of each level. Instructions of
  * the level are needed only to compare, to gather the results into a mask, for square roots and to widen.
  */
-#ifndef THR_KERNEL_VECTOR_SCREEN_H
-#define THR_KERNEL_VECTOR_SCREEN_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "kernel/lanes.h"
@@ -246,5 +245,3 @@ static inline void thr_kernels_fill_screen(thr_kernels *kernels) {
     kernels->screen_sums = thr_screen_sums;
     kernels->screen_values = thr_screen_values;
 }
-
-#endif

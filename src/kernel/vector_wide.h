@@ -7,8 +7,7 @@
  * The 8 partial sums of a row are the lanes of its registers. v is padded with zeros after the last dimension, where
  * a row's loads run into the next row: a finite number times 0 changes no sum, because no sum is -0.
  */
-#ifndef THR_KERNEL_VECTOR_WIDE_H
-#define THR_KERNEL_VECTOR_WIDE_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "kernel/unroll.h"
@@ -133,5 +132,3 @@ static inline void thr_kernels_fill_wide(thr_kernels *kernels) {
     kernels->times_wide = thr_times_wide;
     kernels->add_wide = thr_add_wide;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A float is converted to double exactly; a multiplication followed by an addition is two operations. Rows are
  * contiguous, n_dims finite floats each.
  */
-#ifndef THR_KERNEL_WIDE_H
-#define THR_KERNEL_WIDE_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -19,5 +18,3 @@ typedef void (*thr_times_wide_kernel)(double *out, const double *v, const float 
 
 /* sums[d] = ((sums[d] + s[0] row_0[d]) + s[1] row_1[d]) + ..., in order of rows. sums overlaps neither. */
 typedef void (*thr_add_wide_kernel)(double *sums, const double *s, const float *rows, size_t n_rows, size_t n_dims);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: a pass belongs to one thread; threads may share the query that it reads.
  */
-#ifndef THR_LISTS_ADD_UP_H
-#define THR_LISTS_ADD_UP_H
+#pragma once
 
 #include "lists/query_terms.h"
 
@@ -31,5 +30,3 @@ void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass);
  * skipped. Ascending windows are fastest: an earlier window makes the streams start again from their first stretch.
  */
 const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window);
-
-#endif

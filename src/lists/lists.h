@@ -19,8 +19,7 @@
  * in a large catalogue most blocks have one or two items, which need no more bytes than the block's number:
  * docs/kernels.md.)
  */
-#ifndef THR_LISTS_LISTS_H
-#define THR_LISTS_LISTS_H
+#pragma once
 
 #include <thresher/hits.h>
 
@@ -132,5 +131,3 @@ typedef struct thr_built_lists {
 thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
                            thr_built_lists *built, thr_error *err);
 void thr_lists_built_free(thr_context *context, thr_built_lists *built);
-
-#endif

@@ -8,8 +8,7 @@
  * the same bits for any numbering of the items, any number of threads, and on every device. The rounding error of a
  * weight is at most half a unit.
  */
-#ifndef THR_LISTS_QUERY_TERMS_H
-#define THR_LISTS_QUERY_TERMS_H
+#pragma once
 
 #include "lists/lists.h"
 #include "kernel/kernel.h"
@@ -83,5 +82,3 @@ void thr_lists_query_skip(const thr_lists_query *query, thr_hit_cursor *cursors,
  */
 void thr_lists_query_add(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
                          uint32_t window, int32_t *sums);
-
-#endif

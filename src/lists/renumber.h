@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* renumber.h - an order of items in which those with common features are neighbours (errata, HitMatch 4). */
-#ifndef THR_LISTS_RENUMBER_H
-#define THR_LISTS_RENUMBER_H
+#pragma once
 
 #include <thresher/hits.h>
 
@@ -13,5 +12,3 @@
  * THR_OK; THR_ENOMEM; and what thr_lists_postings_sort returns of items.
  */
 thr_status thr_lists_renumber(thr_context *context, const thr_item_features *items, uint32_t *rows, thr_error *err);
-
-#endif

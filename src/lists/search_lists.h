@@ -11,8 +11,7 @@
  * in floats, rounded after each operation: a bid is a multiplier, pacing an offset (HitMatch 3.1). An item without a
  * hit has the sum 0. Items are searched by place and returned by row; ties go to the smaller row.
  */
-#ifndef THR_LISTS_SEARCH_LISTS_H
-#define THR_LISTS_SEARCH_LISTS_H
+#pragma once
 
 #include "lists/query_terms.h"
 #include "select/candidates.h"
@@ -58,5 +57,3 @@ thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_catalo
 
 /* Return THR_ERANGE: the value of a row is not finite. */
 thr_status thr_lists_search_not_finite(uint64_t row, thr_error *err);
-
-#endif

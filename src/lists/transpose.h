@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transpose.h - transposes the features of items into the items of features, before they are compressed. */
-#ifndef THR_LISTS_TRANSPOSE_H
-#define THR_LISTS_TRANSPOSE_H
+#pragma once
 
 #include <thresher/hits.h>
 
@@ -30,5 +29,3 @@ void thr_lists_postings_free(thr_context *context, thr_postings *postings);
  */
 thr_status thr_lists_postings_count(thr_context *context, const thr_item_features *items, uint64_t **counts,
                                     uint64_t *n_numbers, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate.h - checks of posting lists from untrusted files. Return NULL, or a sentence that names the fault. */
-#ifndef THR_LISTS_VALIDATE_H
-#define THR_LISTS_VALIDATE_H
+#pragma once
 
 #include "lists/lists.h"
 
@@ -13,5 +12,3 @@ const char *thr_lists_check(const thr_lists *lists);
 
 /* Check the rest, after thr_lists_check: places ascend, sizes are right, and every element belongs to an entry. */
 const char *thr_lists_check_contents(const thr_lists *lists);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Threads: a table is immutable once built.
  */
-#ifndef THR_LSH_CUCKOO_H
-#define THR_LSH_CUCKOO_H
+#pragma once
 
 #include "base/memory.h"
 #include "lsh/cuckoo_find.h"
@@ -33,5 +32,3 @@ uint32_t thr_lsh_cuckoo_n_slots(size_t n);
  */
 thr_status thr_lsh_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
                                 thr_cuckoo *table, thr_error *err);
-
-#endif

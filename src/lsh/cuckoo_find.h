@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuckoo_find.h - look-up in the hash table of cuckoo.h; compiles for the CPU and for GPU kernels. */
-#ifndef THR_LSH_CUCKOO_FIND_H
-#define THR_LSH_CUCKOO_FIND_H
+#pragma once
 
 #include "base/host_device.h"
 
@@ -50,5 +49,3 @@ THR_ANYWHERE const thr_cuckoo_slot *thr_lsh_cuckoo_find(const thr_cuckoo *table,
     }
     return NULL;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Threads: a thr_lsh is immutable once made; a counter belongs to one search at a time.
  */
-#ifndef THR_LSH_LSH_H
-#define THR_LSH_LSH_H
+#pragma once
 
 #include "lsh/cuckoo.h"
 
@@ -64,5 +63,3 @@ void thr_lsh_counter_free(thr_context *context, thr_lsh_counter *counter);
  */
 void thr_lsh_mark(const thr_lsh *lsh, thr_lsh_counter *counter, const uint32_t *codes, size_t n_states,
                   uint32_t threshold, thr_lsh_combine combine, uint64_t *marks);
-
-#endif

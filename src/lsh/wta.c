@@ -8,7 +8,6 @@
 #include "lsh/wta.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/rng.h"

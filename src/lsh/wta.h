@@ -9,8 +9,7 @@
  *
  * Threads: a thr_wta is immutable once made.
  */
-#ifndef THR_LSH_WTA_H
-#define THR_LSH_WTA_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -58,5 +57,3 @@ static inline uint32_t thr_wta_place(const thr_wta *wta, uint32_t permutation, u
 
 /* The n_bands band codes of a vector of n_dims finite numbers. A band's first hash has its code's highest bits. */
 void thr_lsh_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes);
-
-#endif

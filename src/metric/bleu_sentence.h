@@ -4,8 +4,7 @@
  *
  * The tokens of the hypothesis (source 0) and its references are consecutive in one array.
  */
-#ifndef THR_METRIC_BLEU_SENTENCE_H
-#define THR_METRIC_BLEU_SENTENCE_H
+#pragma once
 
 #include <thresher/metric.h>
 
@@ -71,5 +70,3 @@ uint32_t thr_metric_lower(uint32_t letter);
 /* For the final sigma: cased letters, and the code points that may follow them within a word. No code point is both. */
 bool thr_metric_is_cased(uint32_t letter);
 bool thr_metric_is_case_ignorable(uint32_t letter);
-
-#endif

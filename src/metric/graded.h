@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graded.h - validate graded rankings and sort each query by score. */
-#ifndef THR_METRIC_GRADED_H
-#define THR_METRIC_GRADED_H
+#pragma once
 
 #include <thresher/metric.h>
 
@@ -42,5 +41,3 @@ void thr_metric_graded_count_pairs(thr_judged_query *query, thr_pair_quality *qu
 void thr_metric_graded_end_pairs(thr_pair_quality *quality);
 
 double thr_metric_gain(thr_gain gain, double label);
-
-#endif

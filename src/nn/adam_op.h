@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* adam_op.h - a step of Adam as a GPU's operations have it (device/learn_ops.h). */
-#ifndef THR_NN_ADAM_OP_H
-#define THR_NN_ADAM_OP_H
+#pragma once
 
 #include "device/learn_ops.h"
 #include "kernel/layers.h"
@@ -17,5 +16,3 @@ static inline thr_device_adam thr_nn_adam_op(const thr_adam_step *adam) {
                              .epsilon = adam->epsilon,
                              .decay = adam->decay};
 }
-
-#endif

@@ -6,8 +6,7 @@
  * table's size: the bags are transposed, so that a touched row's whole gradient is summed in cache and passed to the
  * optimiser at once. Sums are in the order of the lists, so the bits do not depend on the number of threads.
  */
-#ifndef THR_NN_BAGS_H
-#define THR_NN_BAGS_H
+#pragma once
 
 #include "nn/optimiser.h"
 
@@ -66,5 +65,3 @@ typedef struct thr_bags_table {
  */
 thr_status thr_nn_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
                                 const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Matrices are row-major: x is n_rows x n_in, W n_in x n_out, y n_rows x n_out. Kernel matmul sums in index order: a
  * row's result does not depend on its batch, the threads or the CPU level.
  */
-#ifndef THR_NN_DENSE_H
-#define THR_NN_DENSE_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -45,5 +44,3 @@ void thr_nn_sign_forward(thr_context *context, const float *x, size_t n, float *
 /* d_x from d_y at x, by an estimator of RBE 4.2 (tower.h). slope: for THR_ESTIMATOR_TANH. May be in place. */
 void thr_nn_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
                           size_t n, float *d_x);
-
-#endif

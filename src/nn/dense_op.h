@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_op.h - a dense layer as an operation of a GPU (device/learn_ops.h), with the bits of thr_nn_dense_forward. */
-#ifndef THR_NN_DENSE_OP_H
-#define THR_NN_DENSE_OP_H
+#pragma once
 
 #include "device/learn_ops.h"
 #include "nn/dense.h"
@@ -22,5 +21,3 @@ static inline thr_layer_op thr_nn_dense_op(const thr_dense *layer, const float *
                           .n_columns = (uint32_t)layer->n_out,
                           .n_inner = (uint32_t)layer->n_in};
 }
-
-#endif

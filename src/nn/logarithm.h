@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logarithm.h - ln x with the same bits everywhere. The C library's log may differ in the last bit between machines. */
-#ifndef THR_NN_LOGARITHM_H
-#define THR_NN_LOGARITHM_H
+#pragma once
 
 #include <math.h>
 
@@ -21,5 +20,3 @@ static inline double thr_logarithm(double x) {
         sum = sum * square + 1.0 / k;
     return 2 * s * sum + exponent * ln2;
 }
-
-#endif

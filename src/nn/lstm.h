@@ -7,8 +7,7 @@
  * Products use kernel matmul, exp and tanh the kernels of layers.h, and the rest is computed as written: a row's bits
  * do not depend on the other rows, the threads or the CPU level.
  */
-#ifndef THR_NN_LSTM_H
-#define THR_NN_LSTM_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -44,5 +43,3 @@ void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, 
  */
 void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
                      float *out, size_t out_row, float *c);
-
-#endif

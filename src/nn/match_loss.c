@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "kernel/elementwise.h"
 #include "nn/logarithm.h"
-#include "nn/products.h"
 #include "parallel/pool.h"
 
 #include <float.h>

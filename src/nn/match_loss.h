@@ -10,8 +10,7 @@
  * -sum of y_j log p_j of p_j = exp(g c_j) / sum of exp(g c_j) with y = share * t + (1 - share) * (1, 0, 0, ...), where
  * t is the soft-max of the teacher's cosines times teacher_gamma.
  */
-#ifndef THR_NN_MATCH_LOSS_H
-#define THR_NN_MATCH_LOSS_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -37,5 +36,3 @@ typedef struct thr_match_batch {
 double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
                              float *scratch);
 size_t thr_nn_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims);
-
-#endif

@@ -6,8 +6,7 @@
  * stepped on its own. Only rows with a gradient are stepped; other rows and their state, including Adam's moments, do
  * not change.
  */
-#ifndef THR_NN_OPTIMISER_H
-#define THR_NN_OPTIMISER_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -43,5 +42,3 @@ typedef struct thr_optimiser_pass {
 thr_optimiser_pass thr_nn_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser);
 void thr_nn_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
                                 float *const slots[2], size_t n);
-
-#endif

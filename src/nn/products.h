@@ -2,8 +2,7 @@
 /*
  * products.h - multithreaded matrix products, and transposition, for the layers of this room.
  */
-#ifndef THR_NN_PRODUCTS_H
-#define THR_NN_PRODUCTS_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -18,5 +17,3 @@ void thr_nn_transpose(const float *in, size_t n_rows, size_t n_columns, float *o
  * have some. With one thread it is `most`.
  */
 size_t thr_nn_piece_size(const thr_context *context, size_t n, size_t unit, size_t most);
-
-#endif

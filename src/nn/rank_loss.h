@@ -16,8 +16,7 @@
  *
  * Differentiation treats the weights as constants: they are piecewise constant in the scores.
  */
-#ifndef THR_NN_RANK_LOSS_H
-#define THR_NN_RANK_LOSS_H
+#pragma once
 
 #include <thresher/dual.h>
 
@@ -50,5 +49,3 @@ void thr_nn_rank_loss_terms(const thr_rank_loss *loss, const thr_rank_list *list
 double thr_nn_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
                             const float *scores, float *d_scores, double *scratch);
 size_t thr_nn_rank_loss_scratch(size_t n);
-
-#endif

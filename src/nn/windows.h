@@ -7,8 +7,7 @@
  *   ((left of word t - 1 + middle of word t) + right of word t + 1) + bias
  * where missing words contribute nothing. tanh is monotonic, so the maximum is taken before it.
  */
-#ifndef THR_NN_WINDOWS_H
-#define THR_NN_WINDOWS_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -35,5 +34,3 @@ void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const 
  */
 void thr_nn_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
                              size_t n_columns, float *d_vectors, float *d_bias);
-
-#endif

@@ -5,8 +5,7 @@
  * Plain pthreads instead of OpenMP: nothing is allocated after creation, ThreadSanitizer can follow every
  * synchronisation, and programs that link the library do not get a second threading runtime.
  */
-#ifndef THR_PARALLEL_POOL_H
-#define THR_PARALLEL_POOL_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -31,5 +30,3 @@ void thr_parallel_for(thr_context *context, size_t n_pieces, thr_piece_fn fn, vo
  */
 typedef thr_status (*thr_try_fn)(void *arg, size_t piece, uint32_t worker, thr_error *err);
 thr_status thr_parallel_try(thr_context *context, size_t n_pieces, thr_try_fn fn, void *arg, thr_error *err);
-
-#endif

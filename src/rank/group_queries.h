@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_queries.h - reordering the rows of a ranking so that each query's rows are adjacent. */
-#ifndef THR_RANK_GROUP_QUERIES_H
-#define THR_RANK_GROUP_QUERIES_H
+#pragma once
 
 #include "rank/ranking.h"
 
@@ -10,5 +9,3 @@
  * query are not adjacent, all rows are moved. THR_OK; THR_ENOMEM, after which the ranking can only be freed.
  */
 thr_status thr_ranking_group(thr_ranking *ranking, thr_error *err);
-
-#endif

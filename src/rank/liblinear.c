@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/text/number.h"
 #include "base/files/out.h"
 #include "io/numeral.h"

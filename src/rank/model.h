@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - the weights of a ranking model, and the readers and writers of its two file formats. */
-#ifndef THR_RANK_MODEL_H
-#define THR_RANK_MODEL_H
+#pragma once
 
 #include <thresher/rank.h>
 
@@ -36,5 +35,3 @@ thr_status thr_rank_tensors_write(const thr_rank_model *model, const char *path,
 thr_status thr_rank_text_read(thr_context *context, const char *name, const char *text, size_t size,
                               thr_rank_model **model, thr_error *err);
 thr_status thr_rank_text_write(const thr_rank_model *model, const char *path, thr_error *err);
-
-#endif

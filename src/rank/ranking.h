@@ -6,8 +6,7 @@
  * and are below n_features. Rows that the input has grouped by query are not copied; those of a cached file stay in its
  * map. Other rows are moved: dense rows in place if the memory is writable.
  */
-#ifndef THR_RANK_RANKING_H
-#define THR_RANK_RANKING_H
+#pragma once
 
 #include <thresher/ranking.h>
 
@@ -24,5 +23,3 @@ struct thr_ranking {
     uint32_t *columns;
     float *values;
 };
-
-#endif

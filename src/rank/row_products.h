@@ -5,8 +5,7 @@
  * Dense rows use the kernels (kernel/wide.h). A sparse row's product adds in the order of columns, and sums by feature
  * add in the order of rows: the same bits on every machine.
  */
-#ifndef THR_RANK_ROW_PRODUCTS_H
-#define THR_RANK_ROW_PRODUCTS_H
+#pragma once
 
 #include <thresher/ranking.h>
 
@@ -22,5 +21,3 @@ void thr_rank_rows_add(const thr_kernels *kernels, const thr_ranking_view *view,
 
 /* Stored numbers of n rows. */
 uint64_t thr_rank_rows_values(const thr_ranking_view *view, uint64_t first, uint64_t n);
-
-#endif

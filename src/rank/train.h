@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.h - checks the options of a training, and computes the costs of queries from them. */
-#ifndef THR_RANK_TRAIN_H
-#define THR_RANK_TRAIN_H
+#pragma once
 
 #include "rank/solver/solver.h"
 
@@ -20,5 +19,3 @@ thr_status thr_rank_check_weights(const double *weights, const char *what, uint6
  * the mean.
  */
 void thr_rank_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out);
-
-#endif

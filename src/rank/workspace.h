@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.h - a thread's scratch memory while it processes a query. */
-#ifndef THR_RANK_WORKSPACE_H
-#define THR_RANK_WORKSPACE_H
+#pragma once
 
 #include "rank/solver/problem.h"
 
@@ -38,5 +37,3 @@ static inline thr_rank_scratch thr_rank_scratch_of(const thr_rank_problem *probl
     s.features = at + n + THR_RANK_ENDS;
     return s;
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Threads: begin and window are called concurrently for different lanes.
  */
-#ifndef THR_SCAN_ADDED_SCORES_H
-#define THR_SCAN_ADDED_SCORES_H
+#pragma once
 
 #include "device/hit_ops.h"
 #include "select/candidates.h"
@@ -55,5 +54,3 @@ typedef struct thr_scan_hits {
     thr_status (*collect)(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
                           thr_error *err);
 } thr_scan_hits;
-
-#endif

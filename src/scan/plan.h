@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - chooses the method by which a search computes distances (thresher/plan.h). */
-#ifndef THR_SCAN_PLAN_H
-#define THR_SCAN_PLAN_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -13,5 +12,3 @@
  */
 thr_way thr_scan_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
                              uint32_t n_queries);
-
-#endif

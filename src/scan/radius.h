@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* radius.h - search for all rows whose score is at least a given one. */
-#ifndef THR_SCAN_RADIUS_H
-#define THR_SCAN_RADIUS_H
+#pragma once
 
 #include "scan/scan.h"
 #include "select/candidates.h"
@@ -32,5 +31,3 @@ thr_status thr_scan_found_append(thr_context *context, thr_found *found, const t
  */
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err);
-
-#endif

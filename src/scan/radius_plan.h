@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* radius_plan.h - how a radius search treats one query: a screen with a margin, or scoring all vectors. */
-#ifndef THR_SCAN_RADIUS_PLAN_H
-#define THR_SCAN_RADIUS_PLAN_H
+#pragma once
 
 #include "scan/worker.h"
 
@@ -59,5 +58,3 @@ static inline size_t thr_scan_most_survivors(const thr_job *job) {
  */
 thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
                                uint32_t n_lanes, thr_found *found, thr_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: one search at a time may use a thr_scan; create one for each concurrent search.
  */
-#ifndef THR_SCAN_SCAN_H
-#define THR_SCAN_SCAN_H
+#pragma once
 
 #include "base/memory.h"
 #include "scan/added_scores.h"
@@ -99,5 +98,3 @@ typedef struct thr_scan_rank_request {
 /* Compute the ranks for one of the queries. THR_ENOMEM. */
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t query,
                           const thr_scan_rank_request *request, thr_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All arrays with an element per item are padded with zeros to whole blocks of 64 items, except vectors.
  */
-#ifndef THR_SCAN_SEGMENT_H
-#define THR_SCAN_SEGMENT_H
+#pragma once
 
 #include <thresher/index.h>
 
@@ -39,5 +38,3 @@ typedef struct thr_segment {
     const float *scales;        /* keep = I8, per item: value = scale * integer; else NULL */
     const float *inverse_norms; /* cosine with vectors, per item: 1 / |kept vector|, 0 for zero vectors; else NULL */
 } thr_segment;
-
-#endif

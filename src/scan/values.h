@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* values.h - item values from scores and sums of hits, for searches that have hits. */
-#ifndef THR_SCAN_VALUES_H
-#define THR_SCAN_VALUES_H
+#pragma once
 
 #include "scan/worker.h"
 
@@ -45,5 +44,3 @@ float thr_scan_value(const thr_scan_query *query, const thr_candidate *item, flo
 
 /* Load the sums of the window of a row into the lane. */
 void thr_scan_values_load(const thr_scan_query *query, thr_lane *lane, uint64_t row);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h - the types and steps shared by the files of this room: job, query, group and lane. */
-#ifndef THR_SCAN_WORKER_H
-#define THR_SCAN_WORKER_H
+#pragma once
 
 #include "code/group.h"
 #include "code/nested.h"
@@ -292,5 +291,3 @@ static inline uint64_t thr_block_rows(const thr_scan_query *query, const thr_seg
     const uint64_t there = left >= THR_BLOCK_ITEMS ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
     return query->filter == NULL ? there : there & query->filter[segment->first_row / THR_BLOCK_ITEMS + block];
 }
-
-#endif

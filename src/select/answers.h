@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answers.h - output arrays of a batch of queries: k entries a query, best first. */
-#ifndef THR_SELECT_ANSWERS_H
-#define THR_SELECT_ANSWERS_H
+#pragma once
 
 #include "select/candidates.h"
 
@@ -20,5 +19,3 @@ float thr_select_answers_least(const thr_answers *answers, uint64_t query);
 
 /* Store one query's answer: those of n <= k sorted items that reach the least score; rows become ids. */
 void thr_select_answers_put(const thr_answers *answers, uint64_t query, const thr_candidate *items, size_t n);
-
-#endif

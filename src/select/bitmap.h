@@ -4,8 +4,7 @@
  *
  * Words after the one with the last requested bit are never read.
  */
-#ifndef THR_SELECT_BITMAP_H
-#define THR_SELECT_BITMAP_H
+#pragma once
 
 #include <thresher/filter.h>
 
@@ -40,5 +39,3 @@ size_t thr_select_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64
 
 /* Return THR_EINVAL with a message: row `largest` does not fit in n_bits. */
 thr_status thr_select_bitmap_too_small(uint64_t largest, uint64_t n_bits, thr_error *err);
-
-#endif

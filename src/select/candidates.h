@@ -7,8 +7,7 @@
  * collects into a buffer a few times larger, and prunes the buffer whenever it is full, which raises the threshold
  * for new rows.
  */
-#ifndef THR_SELECT_CANDIDATES_H
-#define THR_SELECT_CANDIDATES_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -69,5 +68,3 @@ void thr_select_collector_merge(thr_collector *collector, const thr_collector *o
 
 /* Reduce the buffer to the final answer: n rows, unsorted. */
 void thr_select_collector_finish(thr_collector *collector);
-
-#endif

@@ -10,8 +10,7 @@
  * validation is nearly all of the work, and the rest writes the target bitmap without building another one first.
  * Tests compare with CRoaring.
  */
-#ifndef THR_SELECT_ROARING_H
-#define THR_SELECT_ROARING_H
+#pragma once
 
 #include <thresher/status.h>
 
@@ -49,5 +48,3 @@ thr_status thr_select_roaring_next(thr_roaring *roaring, thr_roaring_container *
 
 /* Set the container's bits in words[0 .. last / 64]. A bitmap container overwrites its words; others only set bits. */
 void thr_select_roaring_fill(const thr_roaring_container *container, uint64_t *words);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * sampled_threshold.h - estimate an initial threshold from a sample of scores (XFBQ section 4, errata 5).
  */
-#ifndef THR_SELECT_SAMPLED_THRESHOLD_H
-#define THR_SELECT_SAMPLED_THRESHOLD_H
+#pragma once
 
 #include "base/host_device.h"
 
@@ -34,5 +33,3 @@ THR_ANYWHERE uint64_t thr_select_sample_place(uint64_t i, uint64_t n_sampled, ui
  * items survive, the caller repeats without a threshold. -INFINITY if the sample is too small.
  */
 float thr_select_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted);
-
-#endif

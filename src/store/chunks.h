@@ -14,8 +14,7 @@
  * An array of tiles holds all their codes first, then all their numbers, then all their offsets, so that a chunk is one
  * copy.
  */
-#ifndef THR_STORE_CHUNKS_H
-#define THR_STORE_CHUNKS_H
+#pragma once
 
 #include "store/impl.h"
 #include "select/sampled_threshold.h"
@@ -64,5 +63,3 @@ typedef thr_status (*thr_store_visit)(void *arg, thr_store_slice *slice, const t
 uint32_t thr_store_n_steps(const thr_store_slice *slice);
 thr_status thr_store_step(thr_store *store, thr_store_slice *slice, uint32_t step, thr_store_visit visit, void *arg,
                           thr_error *err);
-
-#endif

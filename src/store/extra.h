@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* extra.h - options->extra on devices: a second pass, with the threshold that the first pass found. */
-#ifndef THR_STORE_EXTRA_H
-#define THR_STORE_EXTRA_H
+#pragma once
 
 #include "store/screen_slice.h"
 
@@ -11,5 +10,3 @@
  * THR_EDEVICE.
  */
 thr_status thr_store_widen(const thr_collecting *c, const thr_slice_plan *plans, float extra, thr_error *err);
-
-#endif

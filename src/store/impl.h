@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the structures of a store, for the files of this room. */
-#ifndef THR_STORE_IMPL_H
-#define THR_STORE_IMPL_H
+#pragma once
 
 #include "device/buffer.h"
 #include "store/store.h"
@@ -100,5 +99,3 @@ void thr_store_free_rows(const thr_backend *backend, thr_store_slice *slice);
 /* Copy a slice's codes into the memory that thr_store_place_codes allocated (chunks.h). */
 thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice,
                                 thr_error *err);
-
-#endif

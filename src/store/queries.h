@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queries.h - uploads queries and filters to a device, and fills in operations that use them. */
-#ifndef THR_STORE_QUERIES_H
-#define THR_STORE_QUERIES_H
+#pragma once
 
 #include "scan/worker.h"
 #include "store/impl.h"
@@ -41,5 +40,3 @@ uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_slice *sl
  */
 void thr_store_make_batch(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                           uint32_t first, uint32_t size, thr_batch_op *op);
-
-#endif

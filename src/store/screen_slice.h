@@ -5,8 +5,7 @@
  *
  * The functions enqueue work on the slice's stream and do not wait for it.
  */
-#ifndef THR_STORE_SCREEN_SLICE_H
-#define THR_STORE_SCREEN_SLICE_H
+#pragma once
 
 #include "store/queries.h"
 
@@ -56,5 +55,3 @@ thr_status thr_store_bring(const thr_collecting *c, thr_store_slice *slice, cons
 
 /* Offer n items to a collector. */
 void thr_store_push(const thr_store_slice *slice, thr_collector *collector, const thr_device_item *items, size_t n);
-
-#endif

@@ -7,10 +7,8 @@
 
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/margins/bounds.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
-#include "scan/values.h"
 
 typedef struct search_batch {
     const thr_job *job;

@@ -10,8 +10,7 @@
  *
  * Threads: any number of searches may use a store; their screens take turns.
  */
-#ifndef THR_STORE_STORE_H
-#define THR_STORE_STORE_H
+#pragma once
 
 #include "device/choice.h"
 #include "scan/scan.h"
@@ -78,5 +77,3 @@ thr_status thr_store_rescore(thr_store *store, const struct thr_job *job, const 
                              size_t n, struct thr_lane *lanes, thr_error *err);
 thr_status thr_store_refine(thr_store *store, const struct thr_job *job, const struct thr_scan_query *queries, size_t n,
                             struct thr_lane *lanes, thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
  * chunks, but it does not fail.
  */
-#ifndef THR_STORE_WORKSPACE_H
-#define THR_STORE_WORKSPACE_H
+#pragma once
 
 #include "store/impl.h"
 
@@ -24,5 +23,3 @@ typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
  */
 thr_status thr_store_run_locked(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
                                 thr_error *err);
-
-#endif

@@ -6,7 +6,6 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/files/file.h"

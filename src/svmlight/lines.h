@@ -6,8 +6,7 @@
  * Parsing assumes nothing, not even correct counts: it stays within the array sizes that these gave, whatever the
  * text is.
  */
-#ifndef THR_SVMLIGHT_LINES_H
-#define THR_SVMLIGHT_LINES_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -64,5 +63,3 @@ void thr_svmlight_take(const char *text, size_t size, const thr_svmlight_counts 
 /* Return the status and message of a fault; first_line is the number of the range's first line, from 1. */
 thr_status thr_svmlight_report_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
                                      thr_error *err);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Values are rounded to the nearest float, labels to the nearest double.
  */
-#ifndef THR_SVMLIGHT_READ_H
-#define THR_SVMLIGHT_READ_H
+#pragma once
 
 #include "base/files/file.h"
 
@@ -79,5 +78,3 @@ thr_status thr_svmlight_read_memory(thr_context *context, const char *name, cons
 
 /* Free the arrays; a zeroed struct is allowed. */
 void thr_svmlight_free(thr_svmlight *svmlight);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * side_files.h - files next to an SVMlight file: FILE.query, and the cache, FILE.thr-cache (docs/format.md).
  */
-#ifndef THR_SVMLIGHT_SIDE_FILES_H
-#define THR_SVMLIGHT_SIDE_FILES_H
+#pragma once
 
 #include "svmlight/read.h"
 
@@ -65,5 +64,3 @@ thr_status thr_svmlight_cache_write(thr_context *context, const char *path, cons
  * rows ascend below n_features, comments end at n_comment_bytes.
  */
 bool thr_svmlight_is_sound(const thr_svmlight *svmlight, uint64_t n_comment_bytes);
-
-#endif

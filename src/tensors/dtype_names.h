@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtype_names.h - the type names of safetensors, and sizes of tensors of these types. */
-#ifndef THR_TENSORS_DTYPE_NAMES_H
-#define THR_TENSORS_DTYPE_NAMES_H
+#pragma once
 
 #include <thresher/matrix.h>
 
@@ -19,5 +18,3 @@ const thr_tensor_kind *thr_tensors_kind_of(thr_dtype dtype);
 
 /* Compute the bytes of n_values values; false on overflow, or if they are not whole bytes. */
 bool thr_tensors_kind_size(const thr_tensor_kind *kind, uint64_t n_values, uint64_t *n_bytes);
-
-#endif

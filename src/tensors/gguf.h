@@ -10,8 +10,7 @@
  * Rows: the first axis of the format is the innermost one. Here n_dims is its length, and n_rows the product of the
  * others.
  */
-#ifndef THR_TENSORS_GGUF_H
-#define THR_TENSORS_GGUF_H
+#pragma once
 
 #include <thresher/matrix.h>
 
@@ -70,5 +69,3 @@ thr_dtype thr_tensors_gguf_dtype(uint32_t type);
 
 /* Convert row `row` < n_rows of a supported type to n_dims floats. */
 void thr_tensors_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out);
-
-#endif

@@ -3,8 +3,7 @@
  * heapsort.h - sort and search arrays of pointers: heapsort, which unlike qsort never allocates, and binary
  * search.
  */
-#ifndef THR_TENSORS_HEAPSORT_H
-#define THR_TENSORS_HEAPSORT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -48,5 +47,3 @@ static inline const void *thr_order_find(const void *const *items, size_t n, con
     }
     return NULL;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * notation. The caller drives it and expects each token, so no unexpected value is read, and nesting is no deeper
  * than the caller's own.
  */
-#ifndef THR_TENSORS_JSON_H
-#define THR_TENSORS_JSON_H
+#pragma once
 
 #include <thresher/status.h>
 
@@ -40,5 +39,3 @@ thr_status thr_tensors_json_take_count(thr_json *json, uint64_t *count, thr_erro
 
 /* Write text in quotes to out, which has room for 6 bytes for each byte, plus 2. Returns the bytes written. */
 size_t thr_tensors_json_quote(const char *text, char *out);
-
-#endif

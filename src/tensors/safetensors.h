@@ -11,8 +11,7 @@
  * that this library writes, the data does, and tensors of 8-byte values come first, then those of 4, 2 and 1 bytes,
  * so every tensor is aligned for its type. Files by other writers guarantee no alignment: check before casting.
  */
-#ifndef THR_TENSORS_SAFETENSORS_H
-#define THR_TENSORS_SAFETENSORS_H
+#pragma once
 
 #include <thresher/matrix.h>
 
@@ -88,5 +87,3 @@ typedef struct thr_tensors_image {
  * could not be read back: a duplicate name or one that is not UTF-8, a wrong size, an invalid dtype.
  */
 thr_status thr_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err);
-
-#endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/files/out.h"
 #include "base/text/utf8.h"
 #include "tensors/json.h"

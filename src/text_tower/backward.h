@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backward.h - backpropagation through a side, from the gradient of its embeddings to those of its parameters. */
-#ifndef THR_TEXT_TOWER_BACKWARD_H
-#define THR_TEXT_TOWER_BACKWARD_H
+#pragma once
 
 #include "text_tower/model.h"
 
@@ -32,5 +31,3 @@ typedef struct thr_side_gradients {
 /* Backpropagate the gradient of the embeddings. pass: the activations of thr_text_side_forward on the same input. */
 void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side,
                             const thr_side_input *input, const thr_pass *pass, const thr_side_gradients *to);
-
-#endif

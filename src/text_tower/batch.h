@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h - the pairs of one step: their texts, and the distinct words in them, each of which is embedded once. */
-#ifndef THR_TEXT_TOWER_BATCH_H
-#define THR_TEXT_TOWER_BATCH_H
+#pragma once
 
 #include "text_tower/pairs.h"
 
@@ -51,5 +50,3 @@ static inline thr_batch_words *thr_batch_table(const thr_tower_config *config, t
 static inline thr_bags thr_batch_bags(const thr_batch_words *words) {
     return (thr_bags){.n_bags = words->n, .offsets = words->offsets, .rows = words->rows};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init_components.h - the first weights of a model of vectors. */
-#ifndef THR_TEXT_TOWER_INIT_COMPONENTS_H
-#define THR_TEXT_TOWER_INIT_COMPONENTS_H
+#pragma once
 
 #include "text_tower/vectors/vector_pairs.h"
 
@@ -18,5 +17,3 @@ typedef struct thr_vector_sample {
  */
 thr_status thr_text_init_components(thr_context *context, const thr_vector_sample *sample, uint64_t seed, size_t n_out,
                                     float *weight, thr_error *err);
-
-#endif

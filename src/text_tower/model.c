@@ -3,7 +3,6 @@
 #include "text_tower/model.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 

@@ -11,8 +11,7 @@
  * A float side has e = tanh(f W + b). For vectors it has e = f W + b: with tanh a third of the recall is lost. In the
  * code B is "rebuild", R "residual".
  */
-#ifndef THR_TEXT_TOWER_MODEL_H
-#define THR_TEXT_TOWER_MODEL_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -130,5 +129,3 @@ bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, cons
 static inline float *thr_pass_embedding(const thr_tower_config *config, thr_side side, const thr_pass *pass) {
     return pass->sums[thr_side_steps(config, side)];
 }
-
-#endif

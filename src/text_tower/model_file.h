@@ -6,8 +6,7 @@
  * such as "query.base.weight" (f32). A model of vectors has tensors only. training/model_image.h has the metadata.
  * thr_text_model_read does not read the weights; thr_training_image_check_whole verifies them.
  */
-#ifndef THR_TEXT_TOWER_MODEL_FILE_H
-#define THR_TEXT_TOWER_MODEL_FILE_H
+#pragma once
 
 #include "text_tower/model.h"
 #include "training/model_image.h"
@@ -23,5 +22,3 @@ thr_model_source thr_text_model_source(const thr_text_model *model);
  */
 thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name,
                                thr_text_model *model, uint64_t *fingerprint, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair_quality.h - quality of embeddings: AUC, recall and log loss of matching pairs against others. */
-#ifndef THR_TEXT_TOWER_PAIR_QUALITY_H
-#define THR_TEXT_TOWER_PAIR_QUALITY_H
+#pragma once
 
 #include "nn/match_loss.h"
 #include "text_tower/model.h"
@@ -33,5 +32,3 @@ thr_status thr_text_scored_pairs_recall(thr_context *context, const thr_scored_p
  */
 thr_status thr_text_scored_pairs_loss(thr_context *context, const thr_scored_pairs *pairs, const thr_match_loss *loss,
                                       size_t block, double *mean, thr_error *err);
-
-#endif

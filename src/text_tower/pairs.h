@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairs.h - pairs of texts to learn from, read once and kept as word numbers, four bytes a word. */
-#ifndef THR_TEXT_TOWER_PAIRS_H
-#define THR_TEXT_TOWER_PAIRS_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -33,5 +32,3 @@ typedef struct thr_pairs {
 thr_status thr_text_pairs_read(thr_context *context, const char *path, const thr_pairs_format *format,
                                uint32_t max_words, thr_lexicon *lexicon, thr_pairs *pairs, thr_error *err);
 void thr_text_pairs_free(thr_context *context, thr_pairs *pairs);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read_pairs.h - reading a file of pairs row by row; bad rows are counted, and too many of them are an error. */
-#ifndef THR_TEXT_TOWER_READ_PAIRS_H
-#define THR_TEXT_TOWER_READ_PAIRS_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -37,5 +36,3 @@ static inline void thr_pair_rows_refuse(thr_pair_rows *rows) {
     rows->n_refused++;
 }
 void thr_text_pair_rows_close(thr_pair_rows *rows);
-
-#endif

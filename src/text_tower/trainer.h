@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trainer.h - the state of a running training: pairs, weights, the optimiser's state, and its progress. */
-#ifndef THR_TEXT_TOWER_TRAINER_H
-#define THR_TEXT_TOWER_TRAINER_H
+#pragma once
 
 #include "nn/bags.h"
 #include "nn/match_loss.h"
@@ -119,5 +118,3 @@ thr_checkpoint thr_text_checkpoint_describe(void *trainer);
  * has them.
  */
 thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * identity of the training and its state, as 16 hexadecimal digits a number. Checksums cover everything: a resumed
  * training must learn exactly what an uninterrupted one would have learned.
  */
-#ifndef THR_TRAINING_CHECKPOINT_H
-#define THR_TRAINING_CHECKPOINT_H
+#pragma once
 
 #include "base/files/checksum.h"
 #include "training/model_image.h"
@@ -85,5 +84,3 @@ thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, 
 thr_status thr_training_checkpoint_damaged(const char *path, thr_error *err);                    /* THR_ECORRUPT */
 
 void thr_training_checkpoint_delete(thr_context *context, const char *model_path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - the steps of a training, on a GPU if its policy selects one (device/policy.h), else on the CPU. */
-#ifndef THR_TRAINING_DEVICE_H
-#define THR_TRAINING_DEVICE_H
+#pragma once
 
 #include "device/policy.h"
 #include "training/checkpoint.h"
@@ -44,5 +43,3 @@ thr_status thr_training_device_step(thr_training_device *device, const uint32_t 
 
 /* Bring the weights from the GPU, if it has newer ones. THR_OK; THR_EDEVICE. */
 thr_status thr_training_device_fetch(thr_training_device *device, thr_error *err);
-
-#endif

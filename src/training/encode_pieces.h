@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_pieces.h - encode texts in pieces over all threads, with a workspace for each thread; shared by all models. */
-#ifndef THR_TRAINING_ENCODE_PIECES_H
-#define THR_TRAINING_ENCODE_PIECES_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -21,5 +20,3 @@ typedef struct thr_encode_pieces {
 
 /* THR_OK; THR_EINVAL for an invalid side; the status of a piece that failed; THR_ENOMEM. */
 thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode_pieces *pieces, thr_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * The lock is on the file MODEL.lock, which is deleted with it. The system releases the lock of a process that was
  * killed, so a file that is left over locks nothing.
  */
-#ifndef THR_TRAINING_LOCK_H
-#define THR_TRAINING_LOCK_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -25,5 +24,3 @@ thr_status thr_training_lock_take(thr_context *context, const char *model_path, 
 
 /* Release the lock and delete its file. May be called twice, and on a zeroed struct. */
 void thr_training_lock_drop(thr_training_lock *lock);
-
-#endif

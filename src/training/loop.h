@@ -4,8 +4,7 @@
  * A model is saved when it is the best so far, a checkpoint written after each epoch but the last; training may stop
  * early.
  */
-#ifndef THR_TRAINING_LOOP_H
-#define THR_TRAINING_LOOP_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -44,5 +43,3 @@ static inline double thr_training_speed(const thr_training_state *state) {
  * THR_ECANCELED after writing a checkpoint.
  */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err);
-
-#endif

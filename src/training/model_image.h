@@ -5,8 +5,7 @@
  * A model is a safetensors file whose metadata holds, in this order: the kind and its version, the configuration's
  * numbers in decimal, a fingerprint of all tensors and the configuration, and a checksum of the metadata before it.
  */
-#ifndef THR_TRAINING_MODEL_IMAGE_H
-#define THR_TRAINING_MODEL_IMAGE_H
+#pragma once
 
 #include "tensors/safetensors.h"
 #include "training/weights.h"
@@ -99,5 +98,3 @@ thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *
 /* Find a float32 tensor of this shape, named as by thr_training_image_add_tensor. THR_OK or THR_EFORMAT. */
 thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
                                           const thr_tensor_shape *wanted, const float **data, thr_error *err);
-
-#endif

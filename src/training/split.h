@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* split.h - the split of examples into training and validation. */
-#ifndef THR_TRAINING_SPLIT_H
-#define THR_TRAINING_SPLIT_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -20,5 +19,3 @@ typedef struct thr_split {
 thr_status thr_training_split_make(thr_context *context, const uint64_t *hashes, size_t n, float share,
                                    size_t n_separate, thr_split *split, thr_error *err);
 void thr_training_split_free(thr_context *context, thr_split *split);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weights.h - an array of trained weights with its gradient and the optimiser's state. */
-#ifndef THR_TRAINING_WEIGHTS_H
-#define THR_TRAINING_WEIGHTS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -35,5 +34,3 @@ bool thr_training_all_finite(const float *x, size_t n);
 
 /* Draw n weights, uniform in [-limit, limit). */
 void thr_training_weights_draw(uint64_t *rng, double limit, float *out, size_t n);
-
-#endif

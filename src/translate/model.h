@@ -13,8 +13,7 @@
  *
  * docs/translate.md describes the file.
  */
-#ifndef THR_TRANSLATE_MODEL_H
-#define THR_TRANSLATE_MODEL_H
+#pragma once
 
 #include "base/text/dictionary.h"
 #include "tensors/safetensors.h"
@@ -62,5 +61,3 @@ bool thr_translate_seq2seq_is_in(const thr_tensors *tensors);
 thr_status thr_translate_seq2seq_read(thr_context *context, const thr_tensors *tensors, const char *name,
                                       thr_seq2seq *model, thr_matrix *weights, float **bias, thr_error *err);
 void thr_translate_seq2seq_free(thr_context *context, thr_seq2seq *model);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* translator.c - opening a model, its head and the beam search over it; options, progress, closing. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -5,8 +5,7 @@
  * Texts are translated longest first and put back in the caller's order at the end. All strings of a result share one
  * array, which moves while it grows: until the end they are offsets.
  */
-#ifndef THR_TRANSLATE_TRANSLATOR_H
-#define THR_TRANSLATE_TRANSLATOR_H
+#pragma once
 
 #include <thresher/translate.h>
 
@@ -101,5 +100,3 @@ thr_status thr_translate_report(thr_translator *translator, thr_translations *re
  */
 thr_status thr_translate_open_head(thr_translator *t, const char *model, const thr_translator_options *options,
                                    const thr_matrix *weights, const float *bias, thr_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Memory grows to the largest batch so far; smaller batches allocate nothing.
  */
-#ifndef THR_TRANSLATE_WORKSPACE_H
-#define THR_TRANSLATE_WORKSPACE_H
+#pragma once
 
 #include "translate/model.h"
 
@@ -70,5 +69,3 @@ thr_status thr_translate_seq2seq_reorder(thr_seq2seq_work *work, const uint32_t 
 /* Reserve n_rows x n_columns floats; contents are lost when it grows. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_floats_reserve(thr_context *context, thr_floats *floats, size_t n_rows, size_t n_columns,
                                         thr_error *err);
-
-#endif

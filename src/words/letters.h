@@ -4,8 +4,7 @@
  *
  * Bytes that are not UTF-8 separate words like punctuation. A word longer than THR_WORD_LETTERS is truncated.
  */
-#ifndef THR_WORDS_LETTERS_H
-#define THR_WORDS_LETTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ uint32_t thr_words_fold_case(uint32_t letter);
  * words.
  */
 bool thr_words_is_letter(uint32_t letter);
-
-#endif

@@ -5,8 +5,7 @@
  * Words repeat, in a batch as in a file. With numbers, letters are parsed once a word and a model computes each
  * distinct word once.
  */
-#ifndef THR_WORDS_LEXICON_H
-#define THR_WORDS_LEXICON_H
+#pragma once
 
 #include "base/files/checksum.h"
 #include "base/slots.h"
@@ -60,5 +59,3 @@ void thr_words_lexicon_add_to_sum(thr_checksum *sum, const thr_lexicon *lexicon)
 /* Remove all words but keep the memory. */
 void thr_words_lexicon_clear(thr_lexicon *lexicon);
 void thr_words_lexicon_free(thr_context *context, thr_lexicon *lexicon);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trigrams.h - the vocabulary of letter trigrams: maps a trigram to its row in the tables of a model. */
-#ifndef THR_WORDS_TRIGRAMS_H
-#define THR_WORDS_TRIGRAMS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -35,5 +34,3 @@ typedef struct thr_gram_count {
 } thr_gram_count;
 thr_status thr_words_grams_choose(thr_context *context, thr_gram_count *counts, size_t n, uint32_t most,
                                   thr_grams *grams, thr_error *err);
-
-#endif

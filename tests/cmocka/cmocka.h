@@ -4,8 +4,7 @@
  *
  * Same names, same meaning, plainer messages. Where cmocka is installed it is used.
  */
-#ifndef THR_TESTS_CMOCKA_H
-#define THR_TESTS_CMOCKA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void standin_range(uintmax_t x, uintmax_t low, uintmax_t high, const char *name,
 void standin_string(const char *a, const char *b, const char *name, const char *file, int line);
 void standin_memory(const void *a, const void *b, size_t size, int want_equal, const char *name, const char *file,
                     int line);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A failed check aborts, which is what a fuzzer looks for.
  */
-#ifndef TEST_IO_FUZZ_H
-#define TEST_IO_FUZZ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -124,5 +123,3 @@ static inline void fuzz_every_way(const char *name, const uint8_t *data, size_t 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#endif

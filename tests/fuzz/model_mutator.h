@@ -3,8 +3,7 @@
  * model_mutator.h - models in safetensors (docs/format.md): change header or data, then recompute the header's length,
  * and the checksum of the metadata if there is one.
  */
-#ifndef FUZZ_MODEL_MUTATOR_H
-#define FUZZ_MODEL_MUTATOR_H
+#pragma once
 
 #include "fuzz/text_mutator.h"
 
@@ -81,5 +80,3 @@ static inline size_t fuzz_mutate_model(uint8_t *data, size_t size, size_t room, 
     memcpy(data, &n_header, FUZZ_LENGTH);
     return size;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A target includes this and defines LLVMFuzzerCustomMutator, which libFuzzer and replay_main call.
  */
-#ifndef FUZZ_MUTATOR_H
-#define FUZZ_MUTATOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ static inline void fuzz_put(uint64_t *rng, uint8_t *at, size_t width, uint64_t s
     number = fuzz_number(rng, number, size);
     memcpy(at, &number, width);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* section_mutator.h - damage header, table and contents of files of sections; recompute checksums. */
-#ifndef FUZZ_SECTION_MUTATOR_H
-#define FUZZ_SECTION_MUTATOR_H
+#pragma once
 
 #include "fuzz/mutator.h"
 #include "seal.h"
@@ -128,5 +127,3 @@ static inline size_t fuzz_mutate_sections(uint8_t *data, size_t size, size_t roo
     (void)test_seal(data, size);
     return size;
 }
-
-#endif

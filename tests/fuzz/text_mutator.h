@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_mutator.h - lines and numbers of a text changed: for manifests and for the headers of models. */
-#ifndef FUZZ_TEXT_MUTATOR_H
-#define FUZZ_TEXT_MUTATOR_H
+#pragma once
 
 #include "fuzz/mutator.h"
 
@@ -57,5 +56,3 @@ static inline size_t fuzz_change_text(uint8_t *data, size_t size, size_t room, u
         return fuzz_change_number(data, size, room, rng);
     }
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Figures are in units of seconds, bytes, and so many a second. With --json each is a line of its own on standard
  * output, {"figure": "NAME", "value": NUMBER} or {"figure": "NAME", "text": "WORDS"}, which tables.awk reads.
  */
-#ifndef GCHECK_H
-#define GCHECK_H
+#pragma once
 
 #include "base/memory.h"
 #include "device/choice.h"
@@ -254,5 +253,3 @@ thr_devices gcheck_timed_devices(const thr_devices *devices);
 /* From start to stop every operation is waited for. */
 void gcheck_stages_start(void);
 gcheck_stages gcheck_stages_stop(void);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blas.h - compares matmul with a BLAS, for the table of docs/kernels.md. */
-#ifndef KCHECK_BLAS_H
-#define KCHECK_BLAS_H
+#pragma once
 
 /* Print the table. 0; 1 when two products disagree; 77 where libopenblas.so.0 cannot be loaded. */
 int kcheck_blas(void);
-
-#endif

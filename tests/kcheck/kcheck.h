@@ -6,8 +6,7 @@
  * given output. In a test run the output of the level is compared byte by byte with the specification's; in a timed run
  * the same call is timed.
  */
-#ifndef KCHECK_H
-#define KCHECK_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -37,5 +36,3 @@ void kcheck_call(kcheck *check, kcheck_run run, void *arg, size_t out_size, size
 #define KCHECK_DECLARE(name, type) void check_##name(kcheck *check);
 THR_KERNEL_LIST(KCHECK_DECLARE)
 #undef KCHECK_DECLARE
-
-#endif

@@ -5,8 +5,7 @@
  * Plain code that specifies each of them; the overloads are CUDA's, not templates, so that arguments convert alike.
  * The _rn operations need -ffp-contract=off, which the build has for all.
  */
-#ifndef SIMT_ARITHMETIC_H
-#define SIMT_ARITHMETIC_H
+#pragma once
 
 #include <cmath>
 #include <cstring>
@@ -303,5 +302,3 @@ template <typename T> inline void __stwb(T *p, T value) {
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
-
-#endif

@@ -3,8 +3,7 @@
  * atomics.h - atomic operations on global and shared memory. One thread runs at a time, so they are plain ones; on
  * shared memory they are checked. Each returns the old value.
  */
-#ifndef SIMT_ATOMICS_H
-#define SIMT_ATOMICS_H
+#pragma once
 
 #include "shared.h"
 #include "warp.h"
@@ -82,5 +81,3 @@ SIMT_ATOMIC(atomicExch, unsigned long long, b)
 SIMT_ATOMIC(atomicExch, float, b)
 SIMT_ATOMIC(atomicInc, unsigned, a >= b ? 0 : a + 1)
 SIMT_ATOMIC(atomicDec, unsigned, a == 0 || a > b ? b : a - 1)
-
-#endif

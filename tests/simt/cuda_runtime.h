@@ -4,8 +4,7 @@
  *
  * See README.md for what is checked. Compile with -x c++ -std=c++17 -ffp-contract=off and this folder before others.
  */
-#ifndef SIMT_CUDA_RUNTIME_H
-#define SIMT_CUDA_RUNTIME_H
+#pragma once
 
 #include "dialect.h"
 #include "arithmetic.h"
@@ -15,5 +14,3 @@
 #include "warp.h"
 #include "atomics.h"
 #include "launch.h"
-
-#endif

@@ -4,8 +4,7 @@
  *
  * __shared__ is left out with intent: shared memory is declared with THR_SHARED of shared.h, which checks it.
  */
-#ifndef SIMT_DIALECT_H
-#define SIMT_DIALECT_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ struct dim3 {
 };
 
 constexpr int warpSize = 32;
-
-#endif

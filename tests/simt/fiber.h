@@ -5,8 +5,7 @@
  * Fibers are never ended: one that has nothing to do goes back to a pool, suspended in its loop, with its stack and
  * what AddressSanitizer keeps beside it. All of this belongs to whoever holds the machine.
  */
-#ifndef SIMT_FIBER_H
-#define SIMT_FIBER_H
+#pragma once
 
 #include <cstddef>
 
@@ -52,5 +51,3 @@ void fiber_switch(Fiber *from, Fiber *to);
 [[noreturn]] void fiber_loop(Fiber *me);
 
 } // namespace simt
-
-#endif

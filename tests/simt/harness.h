@@ -2,8 +2,7 @@
 /*
  * harness.h - what the emulator's own tests share: checks, device memory that frees itself, reports that are caught.
  */
-#ifndef SIMT_HARNESS_H
-#define SIMT_HARNESS_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -65,5 +64,3 @@ template <typename T> class OnDevice {
 inline bool all_well() {
     return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
 }
-
-#endif

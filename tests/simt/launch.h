@@ -5,8 +5,7 @@
  * n_blocks and n_threads are unsigned or dim3. Write an instance of a template in parentheses. The
  * arguments are converted and copied once, as for a GPU. cudaGetLastError returns errors afterwards.
  */
-#ifndef SIMT_LAUNCH_H
-#define SIMT_LAUNCH_H
+#pragma once
 
 #include <tuple>
 #include <utility>
@@ -52,5 +51,3 @@ struct Launcher {
 };
 
 } // namespace simt
-
-#endif

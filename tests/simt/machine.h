@@ -5,8 +5,7 @@
  * There is one machine. A launch holds it from its first block to its last, whatever host thread it comes from, so
  * nothing here needs a lock. Threads are fibers that give way only in warp_meet and block_meet.
  */
-#ifndef SIMT_MACHINE_H
-#define SIMT_MACHINE_H
+#pragma once
 
 #include "dialect.h"
 
@@ -93,5 +92,3 @@ void block_meet(const char *what, Place place, int predicate);
 #define blockIdx  (::simt::block.index)
 #define blockDim  (::simt::block.dim)
 #define gridDim   (::simt::block.grid)
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * report.h - saying what a kernel or its host code did wrong.
  */
-#ifndef SIMT_REPORT_H
-#define SIMT_REPORT_H
+#pragma once
 
 #include <string>
 
@@ -30,5 +29,3 @@ void host_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct Abandon {};
 
 } // namespace simt
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * report_state.h - the launch that runs, as reports name it.
  */
-#ifndef SIMT_REPORT_STATE_H
-#define SIMT_REPORT_STATE_H
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ struct Running {
 extern Running running;
 
 } // namespace simt
-
-#endif

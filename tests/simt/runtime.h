@@ -4,8 +4,7 @@
  *
  * Streams are synchronous, so everything is done when a call returns; the statuses are those of CUDA 13.
  */
-#ifndef SIMT_RUNTIME_H
-#define SIMT_RUNTIME_H
+#pragma once
 
 #include "dialect.h"
 
@@ -235,5 +234,3 @@ cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t size,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
     return cudaMemcpyToSymbol(reinterpret_cast<const void *>(&symbol), source, size, offset, kind);
 }
-
-#endif

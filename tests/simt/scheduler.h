@@ -2,8 +2,7 @@
 /*
  * scheduler.h - the machine's services for launches and warp barriers.
  */
-#ifndef SIMT_SCHEDULER_H
-#define SIMT_SCHEDULER_H
+#pragma once
 
 #include "launch.h"
 #include "machine.h"
@@ -32,5 +31,3 @@ void wait_for_warp();
 void wake_lanes(Warp &warp, uint32_t mask);
 
 } // namespace simt
-
-#endif

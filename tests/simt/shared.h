@@ -6,8 +6,7 @@
  * compiler enforces: an element is read or written as a whole (read a uint4, then take its .x); `auto x = name[i]`
  * needs the type spelled out; &name[i] is a pointer that atomics take, not a type *.
  */
-#ifndef SIMT_SHARED_H
-#define SIMT_SHARED_H
+#pragma once
 
 #include <type_traits>
 
@@ -171,5 +170,3 @@ template <typename T, size_t n> class Shared : public SharedArray {
 };
 
 } // namespace simt
-
-#endif

@@ -5,8 +5,7 @@
  * C and C++. The functions are visible in a shared library that the emulator is linked into: a C program that opened
  * it finds them with dlsym. All may be called from any thread, but not from a kernel.
  */
-#ifndef SIMT_CONTROL_H
-#define SIMT_CONTROL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,6 +56,4 @@ SIMT_VISIBLE void simt_on_report(void (*f)(const char *text, void *state), void 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

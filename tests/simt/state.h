@@ -3,8 +3,7 @@
  * state.h - what the parts of the runtime share: the device in use, errors that are remembered, failures that are
  * wanted.
  */
-#ifndef SIMT_STATE_H
-#define SIMT_STATE_H
+#pragma once
 
 #include "runtime.h"
 
@@ -48,5 +47,3 @@ bool check_margins(const char *when);
 uint64_t launch_seed(uint64_t *number);
 
 } // namespace simt
-
-#endif

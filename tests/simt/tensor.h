@@ -7,8 +7,7 @@
  * the column g, rows 4 t to 4 t + 3 (b[0]) and 16 more (b[1]); of C the rows g (c[0], c[1]) and g + 8 (c[2], c[3]),
  * columns 2 t and 2 t + 1.
  */
-#ifndef SIMT_TENSOR_H
-#define SIMT_TENSOR_H
+#pragma once
 
 #include "warp.h"
 
@@ -57,5 +56,3 @@ inline void simt_mma_s8(int *c, const uint32_t *a, const uint32_t *b, SIMT_HERE)
     simt::Mma mine = {c, a, b};
     simt::warp_meet("mma.m16n8k32", {file, line}, 0xffffffffu, false, simt::resolve_mma, &mine);
 }
-
-#endif

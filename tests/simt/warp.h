@@ -5,8 +5,7 @@
  * The lanes of a warp keep no step of their own: a lane waits until all that its mask names are there. So a lane gets
  * nothing from a lane outside of the mask; what CUDA leaves undefined then is a value that spoils the result.
  */
-#ifndef SIMT_WARP_H
-#define SIMT_WARP_H
+#pragma once
 
 #include "arithmetic.h"
 #include "machine.h"
@@ -170,5 +169,3 @@ SIMT_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
 inline unsigned __activemask() {
     return 1u << simt::current->lane;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * damage.h - a file of one of our kinds, every byte of it changed in turn, and cut at every length: opening or
  * verifying finds it, and what opens nonetheless can be used without harm.
  */
-#ifndef TEST_DAMAGE_H
-#define TEST_DAMAGE_H
+#pragma once
 
 #include <thresher/context.h>
 
@@ -21,5 +20,3 @@ void test_every_changed_byte_is_found(const test_damage *damage);
 
 /* The file is cut to every length below its own, and is not opened; then it is gone. */
 void test_a_cut_file_is_not_opened(const test_damage *damage);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulator.h - the GPUs of tests/simt in place of real ones, with faults and counters. */
-#ifndef TEST_EMULATOR_H
-#define TEST_EMULATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ bool test_emulator_take(test_emulator *emulator, unsigned n_devices);
 /* Where that backend is, or NULL; and the library that it takes for cuBLAS. */
 const char *test_emulator_path(void);
 const char *test_emulator_cublas(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A file that cannot be read or written ends the test.
  */
-#ifndef TEST_FILES_H
-#define TEST_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ const char *test_path_of(const char *name);
 
 /* Deletes a directory and the plain files within it, where it exists. */
 void test_remove_directory(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpus.h - three emulated GPUs, contexts to search in, and corpora whose codes are there. */
-#ifndef TEST_GPUS_H
-#define TEST_GPUS_H
+#pragma once
 
 #include "emulator.h"
 #include "store/store.h"
@@ -31,5 +30,3 @@ thr_search_options test_counts(uint64_t survivors, uint64_t candidates);
 void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                      const float *rows);
 void test_target_take(test_corpus *corpus);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.h - corpora of all kinds of codes, and searches of all kinds over them, as devices have to answer them. */
-#ifndef TEST_KINDS_H
-#define TEST_KINDS_H
+#pragma once
 
 #include "gpus.h"
 
@@ -22,5 +21,3 @@ thr_status test_search(thr_context *context, const test_corpus *corpus, const fl
                        uint64_t k, const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err);
 thr_status test_search_once(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                             thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * goes unnoticed. Here nothing runs until the caller waits or frees memory. Then the streams take turns at random: each
  * runs its own work in order, and none runs work before the work that it waits for.
  */
-#ifndef TEST_LATE_H
-#define TEST_LATE_H
+#pragma once
 
 #include "device/device.h"
 
@@ -16,5 +15,3 @@ const thr_backend *test_late_backend(const thr_backend *real, uint64_t seed);
 
 /* How often work ran before work that was enqueued earlier on another stream. */
 uint64_t test_late_overtakings(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* little.h - emulated GPUs with little memory, and stores that have no room for all their codes. */
-#ifndef TEST_LITTLE_H
-#define TEST_LITTLE_H
+#pragma once
 
 #include "gpus.h"
 
@@ -23,5 +22,3 @@ void test_check_places(const thr_store *store, test_room much);
  */
 void test_target_put_in(const test_gpus *gpus, const thr_devices *devices, test_corpus *corpus, const test_shape *shape,
                         const float *rows, test_room much);
-
-#endif

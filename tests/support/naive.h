@@ -2,8 +2,7 @@
 /*
  * naive.h - a search by the book: score every item, sort them all, take the first.
  */
-#ifndef TEST_NAIVE_H
-#define TEST_NAIVE_H
+#pragma once
 
 #include "select/candidates.h"
 #include "support.h"
@@ -52,5 +51,3 @@ void test_naive_search(const test_corpus *corpus, const float *vector, uint64_t 
 /* Search with a new scan in context, and compare every row and every bit of the scores with the naive answer. */
 void test_search_equals_naive(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                               uint64_t k, const thr_search_options *options, const char *what);
-
-#endif

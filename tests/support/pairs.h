@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairs.h - rankings of any kind of labels, and RankSVM by the book: sums over all pairs, in double. */
-#ifndef TEST_PAIRS_H
-#define TEST_PAIRS_H
+#pragma once
 
 #include <thresher/ranking.h>
 
@@ -49,5 +48,3 @@ uint64_t test_pairs_right(const test_ranking *ranking, const double *w);
  * there.
  */
 double test_pairs_solve(const test_ranking *ranking, const double *costs, double *w);
-
-#endif

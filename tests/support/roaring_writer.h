@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roaring_writer.h - a naive writer of Roaring bitmaps, straight from the text of RoaringFormatSpec. */
-#ifndef TEST_ROARING_WRITER_H
-#define TEST_ROARING_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ typedef struct test_roaring_form {
 
 /* Bytes of the bitmap of these values, which increase; below 2^32 unless the form is wide. free() them. */
 uint8_t *test_roaring_write(const uint64_t *values, size_t n, test_roaring_form form, size_t *size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seal.h - the checksums of a file of sections that was changed in memory, made right again. */
-#ifndef TEST_SEAL_H
-#define TEST_SEAL_H
+#pragma once
 
 #include "base/files/sections.h"
 
@@ -27,5 +26,3 @@ static inline bool test_seal(uint8_t *file, size_t size) {
     memcpy(file + THR_SECTIONS_CHECKSUM_AT, &checksum, sizeof checksum);
     return true;
 }
-
-#endif

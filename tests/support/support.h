@@ -5,8 +5,7 @@
  *
  * Every group of tests is run by test_run_group, which prints the seed first: THR_TEST_SEED=N repeats a failure.
  */
-#ifndef TEST_SUPPORT_H
-#define TEST_SUPPORT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -177,5 +176,3 @@ bool test_is_nested(const test_shape *shape);
 
 /* Value of a dimension in the copy kept for refine. */
 float test_kept_value(const test_corpus *corpus, uint64_t item, uint32_t dim);
-
-#endif

@@ -3,8 +3,7 @@
  * beam_support.h - a decoder whose states are drawn by a hash of the sentence and its words, and the search by the
  * book: all continuations sorted, nothing dropped early, no stop before the maximum length.
  */
-#ifndef TEST_HEAD_BEAM_SUPPORT_H
-#define TEST_HEAD_BEAM_SUPPORT_H
+#pragma once
 
 #include "beam/impl.h"
 #include "head_support.h"
@@ -199,5 +198,3 @@ static inline bool same_sequence(const thr_beam_result *r, uint64_t i, const nai
            memcmp(r->words + at, right->words, right->n * sizeof(uint32_t)) == 0 &&
            memcmp(r->word_log_probs + at, right->log_probs, right->n * sizeof(float)) == 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_support.h - what the tests of room cuda share: an emulated GPU, numbers on it and back, a context beside it. */
-#ifndef CUDA_SUPPORT_H
-#define CUDA_SUPPORT_H
+#pragma once
 
 #include "emulator.h"
 #include "nn_support.h"
@@ -97,5 +96,3 @@ static inline int gpu_close(void **state) {
 /* The end of main: 77 where there is no emulator. */
 #define gpu_run_group(tests)                                                                                           \
     (test_emulator_take(&gpu.emulator, 1) ? cmocka_run_group_tests(tests, gpu_open, gpu_close) : 77)
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dual_tower_support.h - what the tests of dual towers share: a small shop with users that have tastes, trainings of a
  * blink. */
-#ifndef TOWER_DUAL_SUPPORT_H
-#define TOWER_DUAL_SUPPORT_H
+#pragma once
 
 #include "text_tower_support.h"
 
@@ -69,5 +68,3 @@ static inline thr_dual *dual_open(thr_context *context, const char *path) {
     assert_ok(thr_dual_open(context, path, &dual, &err), &err);
     return dual;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The includer defines _GNU_SOURCE, DIR_A, the directory under test, and OLD, a name for the manifest before a rename.
  */
-#ifndef TESTS_UNIT_FAULTY_CALLS_H
-#define TESTS_UNIT_FAULTY_CALLS_H
+#pragma once
 
 #include "index_support.h"
 
@@ -253,5 +252,3 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
         return MAP_FAILED;
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gguf_support.h - GGUF files written value by value, for tests that read them. */
-#ifndef TEST_GGUF_SUPPORT_H
-#define TEST_GGUF_SUPPORT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ static inline void gguf_align(gguf_bytes *b, size_t alignment) {
     while (b->n % alignment != 0)
         gguf_put(b, 0, 1);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_support.h - heads drawn at random, and the query by the book: every logit, sorted, and a sum in double. */
-#ifndef TEST_HEAD_SUPPORT_H
-#define TEST_HEAD_SUPPORT_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -238,5 +237,3 @@ static inline size_t head_naive_answer(const head_drawn *h, const float *state, 
     *normaliser = (double)all[0].score + log(sum);
     return n;
 }
-
-#endif

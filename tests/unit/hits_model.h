@@ -3,8 +3,7 @@
  * hits_model.h - a catalogue that is updated, as plain items in the order of their rows, and what searches of posting
  * lists must answer of it: naively, item by item, and as lists that are built anew from it.
  */
-#ifndef HITS_MODEL_H
-#define HITS_MODEL_H
+#pragma once
 
 #include "hits_support.h"
 
@@ -428,5 +427,3 @@ static inline void check(thr_context *context, thr_hits *hits, const model *m, u
         thr_hits_free(anew);
     }
 }
-
-#endif

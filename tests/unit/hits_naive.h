@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits_naive.h - what a search of posting lists finds, item by item. */
-#ifndef HITS_NAIVE_H
-#define HITS_NAIVE_H
+#pragma once
 
 #include "hits_support.h"
 
@@ -72,5 +71,3 @@ static inline void hits_free_numbers(hits_numbers *x) {
     free(x->offsets);
     free(x->filter);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits_support.h - what the tests of room hits share: items whose features are dense, clustered, rare or repeated. */
-#ifndef HITS_SUPPORT_H
-#define HITS_SUPPORT_H
+#pragma once
 
 #include "support.h"
 
@@ -123,5 +122,3 @@ static inline int hits_teardown(void **state) {
     thr_context_free(*state);
     return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_hits_support.h - items with features, and queries for them, for tests of indexes that have both. */
-#ifndef THR_TESTS_INDEX_HITS_SUPPORT_H
-#define THR_TESTS_INDEX_HITS_SUPPORT_H
+#pragma once
 
 #include "index_support.h"
 
@@ -61,5 +60,3 @@ static inline uint64_t *draw_filter(uint64_t n, uint64_t one_in, uint64_t seed) 
         filter[row / 64] |= (uint64_t)(thr_rng_below(&seed, one_in) == 0) << row % 64;
     return filter;
 }
-
-#endif

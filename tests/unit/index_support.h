@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_support.h - what the tests of the index share: statuses compared by name, paths, checksums made right, data. */
-#ifndef TESTS_UNIT_INDEX_SUPPORT_H
-#define TESTS_UNIT_INDEX_SUPPORT_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -160,5 +159,3 @@ static inline double naive_score(thr_metric metric, const float *q, const float 
         return -distance;
     return qq > 0 && xx > 0 ? dot / sqrt(qq * xx) : 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * io_files.h - what the tests of io share: a context whose memory is counted, files built byte by byte, and
  * one way to read everything a reader gives.
  */
-#ifndef TEST_IO_FILES_H
-#define TEST_IO_FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -242,5 +241,3 @@ static inline thr_status read_all_memory(thr_context *context, const char *name,
         if (strstr((text), (part)) == NULL)                                                                            \
             fail_msg("\"%s\" does not contain \"%s\"", (text), (part));                                                \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_support.h - small models that are learned in a moment, and texts for them. */
-#ifndef TESTS_UNIT_MODEL_SUPPORT_H
-#define TESTS_UNIT_MODEL_SUPPORT_H
+#pragma once
 
 #include "index_support.h"
 
@@ -78,5 +77,3 @@ static inline float *encode_texts(thr_context *context, const char *path, thr_si
     thr_tower_free(tower);
     return out;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nn_bags_support.h - random bags over a small table, with all that sums and steps of rows read. */
-#ifndef NN_BAGS_SUPPORT_H
-#define NN_BAGS_SUPPORT_H
+#pragma once
 
 #include "nn/bags.h"
 
@@ -47,5 +46,3 @@ static inline void nn_free_bags(nn_bags *b) {
         free(all[i]);
     free(b);
 }
-
-#endif

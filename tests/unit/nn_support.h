@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nn_support.h - what the tests of room nn share: random numbers, and every context whose bits must be the same. */
-#ifndef NN_SUPPORT_H
-#define NN_SUPPORT_H
+#pragma once
 
 #include "support.h"
 
@@ -61,5 +60,3 @@ static inline void nn_each_context(nn_check check, void *arg) {
                 fail_msg(__VA_ARGS__);                                                                                 \
             }                                                                                                          \
     } while (0)
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Files are named by NAME(...), which begins with TOWER_TEST, so that tests that run at once have their own.
  */
-#ifndef TOWER_SUPPORT_H
-#define TOWER_SUPPORT_H
+#pragma once
 
 #include <thresher/tower.h>
 
@@ -173,5 +172,3 @@ static inline void tower_fail_allocations(test_memory *memory, thr_status (*work
         assert_true(oom.n_failed > 2);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tower_device_support.h - contexts of trainings on emulated GPUs; include it after the tower's own support. */
-#ifndef TEST_TOWER_DEVICE_SUPPORT_H
-#define TEST_TOWER_DEVICE_SUPPORT_H
+#pragma once
 
 #include "device/gpus.h"
 #include "emulator.h"
@@ -30,5 +29,3 @@ static inline void tower_end(thr_context *context) {
     assert_int_equal(emulator.allocated(), 0);
     assert_int_equal(emulator.pinned(), 0);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * translate_support.h - small models of translations: of numbers drawn by a formula, written to files, and the same in
  * double, from the tensors as PyTorch has them.
  */
-#ifndef TESTS_UNIT_TRANSLATE_SUPPORT_H
-#define TESTS_UNIT_TRANSLATE_SUPPORT_H
+#pragma once
 
 #include "support.h"
 
@@ -310,5 +309,3 @@ static inline size_t naive_step(model *m, const naive_sentence *sentence, naive_
         best = shares[j] > shares[best] ? j : best;
     return best;
 }
-
-#endif

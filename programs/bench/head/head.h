@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head.h - the input of `thresher-bench head`: a head that is drawn, or from files, and states. */
-#ifndef THRESHER_BENCH_HEAD_H
-#define THRESHER_BENCH_HEAD_H
+#pragma once
 
 #include "bench.h"
 
@@ -18,5 +17,3 @@ typedef struct bench_head {
  * state points near a word that is drawn by Zipf's law.
  */
 void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench_head *head);
-
-#endif

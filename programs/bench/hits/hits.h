@@ -2,8 +2,7 @@
 /*
  * hits.h - one run of `thresher-bench hits`: a synthetic catalogue, other ways of adding up weights, and their timing.
  */
-#ifndef THRESHER_BENCH_HITS_H
-#define THRESHER_BENCH_HITS_H
+#pragma once
 
 #include "bench.h"
 
@@ -115,5 +114,3 @@ void bench_hits_export_queries(const bench_hits_query *queries, uint32_t n_queri
                                uint64_t n_items);
 int bench_hits_peers(const bench_catalogue *c, uint32_t n_queries, const uint32_t sizes[2], bench_hits_peer *peers,
                      int most);
-
-#endif

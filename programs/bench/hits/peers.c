@@ -2,7 +2,6 @@
 /* peers.c - other programs read the same matrix and queries, and print their times. */
 #define _GNU_SOURCE /* popen */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hits.h"

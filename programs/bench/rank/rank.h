@@ -2,8 +2,7 @@
 /*
  * rank.h - one run of `thresher-bench rank`: synthetic examples of known shapes, and the classic way to learn.
  */
-#ifndef THRESHER_BENCH_RANK_H
-#define THRESHER_BENCH_RANK_H
+#pragma once
 
 #include "bench.h"
 
@@ -63,5 +62,3 @@ void bench_classic_train(const char *path, double c, double epsilon, bench_rank_
 
 /* Curves and a table of how near each solver is to the least of f, on shares of the shapes and on MQ2007. */
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c);
-
-#endif

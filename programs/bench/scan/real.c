@@ -9,7 +9,6 @@
 
 #include "cli/program.h"
 #include "scan.h"
-#include "cli/messages.h"
 
 enum { K = 10, REPEATS = 5, N_COUNTS = 7, FIRST_BITS = 2, LAST_BITS = 4 };
 

@@ -7,10 +7,6 @@
  */
 #include "scan.h"
 
-#include <inttypes.h>
-
-#include "cli/messages.h"
-
 enum { K = 10, ROUNDS = 8, SCAN_REPEATS = 6, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
 
 static const double TARGET_BANDWIDTH = 0.90, TARGET_EXACT_BANDWIDTH = 0.80, TARGET_BUILD_S = 3.0, TARGET_OPEN_MS = 20.0;

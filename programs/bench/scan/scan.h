@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan.h - sections of `thresher-bench scan` in files of their own. */
-#ifndef THRESHER_BENCH_SCAN_H
-#define THRESHER_BENCH_SCAN_H
+#pragma once
 
 #include "bench.h"
 
@@ -10,5 +9,3 @@ void bench_real(void);
 
 /* filter.c: searches of the index in dir, of bench_normal's rows with their vectors, with filters of several kinds. */
 void bench_filter(const char *dir);
-
-#endif

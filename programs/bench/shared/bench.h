@@ -5,8 +5,7 @@
  * Benchmarks use the public API only, as a user would. A process runs one of them, so the state of the run
  * is a global.
  */
-#ifndef THRESHER_BENCH_H
-#define THRESHER_BENCH_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -202,5 +201,3 @@ void bench_print_figures(void);
 
 extern const prog_command bench_scan_command, bench_writer_command, bench_tower_command, bench_hits_command,
     bench_rank_command, bench_head_command;
-
-#endif

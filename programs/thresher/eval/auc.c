@@ -2,7 +2,6 @@
 /*
  * auc.c - `eval auc SCORES`.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /*
  * ndcg.c - `eval ndcg SCORES FILE.svm`.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "rank/quality.h"
 #include "rank/files.h"
 #include "input/row_numbers.h"
-#include "cli/messages.h"
 
 typedef struct ndcg_values {
     const char *scores, *file;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* align.c - `head align SOURCE TARGET -o FILE`: word translations for translate --screen align. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/json.h"

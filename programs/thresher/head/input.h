@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input.h - read inputs whole: files of numbers, for heads and calibration, and lists of words. */
-#ifndef THRESHER_PROGRAM_HEAD_INPUT_H
-#define THRESHER_PROGRAM_HEAD_INPUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ typedef struct prog_head_lists {
 /* Read a text with a list a line, numbers separated by spaces; a line may be empty. Returns as above. */
 int prog_head_lists_read(prog_head_lists *lists, thr_context *context, const char *path);
 void prog_head_lists_free(prog_head_lists *lists);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - options of a head's queries, shared by head query and translate. */
-#ifndef THRESHER_PROGRAM_HEAD_OPTIONS_H
-#define THRESHER_PROGRAM_HEAD_OPTIONS_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -38,5 +37,3 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
  * options of other screens.
  */
 void prog_head_take_options(const program *run, const prog_head_values *values, thr_head_query_options *query);
-
-#endif

@@ -2,7 +2,6 @@
 /*
  * build.c - `hits build ITEM_FEATURES -o FILE`.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "hits/weight_note.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.h - which of a query's features the items of an answer have, and their weights. */
-#ifndef THRESHER_PROGRAM_HITS_EXPLAIN_H
-#define THRESHER_PROGRAM_HITS_EXPLAIN_H
+#pragma once
 
 #include "hits/query.h"
 #include "output/results.h"
@@ -26,5 +25,3 @@ typedef struct prog_explainer {
 /* Add the matches of its items to an answer, which borrows them until the next. Returns PROG_DONE or an exit code. */
 int prog_explain(prog_explainer *explainer, const thr_hits *hits, const prog_hits_query *query, prog_answer *answer);
 void prog_explainer_free(prog_explainer *explainer);
-
-#endif

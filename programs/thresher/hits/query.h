@@ -7,8 +7,7 @@
  *
  * A line's first word may be the fingerprint of the model that its weights are of: `#model=0123456789abcdef`.
  */
-#ifndef THRESHER_PROGRAM_HITS_QUERY_H
-#define THRESHER_PROGRAM_HITS_QUERY_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -52,5 +51,3 @@ void prog_hits_batch_free(prog_hits_batch *batch);
 
 /* Whether the word ends in a colon and a weight; *colon is that colon. */
 bool prog_hits_weight(const char *word, const char **colon, float *weight);
-
-#endif

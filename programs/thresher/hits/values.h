@@ -3,8 +3,7 @@
  * values.h - read a number for every item, by row: from a table FILE.tsv, an item and its number a line, with
  * fallback for other items; or from any file of numbers, one a row in order.
  */
-#ifndef THRESHER_PROGRAM_HITS_VALUES_H
-#define THRESHER_PROGRAM_HITS_VALUES_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -14,5 +13,3 @@ int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers, 
 /* Read values for the *n items of a table of features, before anything is built from it. The caller frees *values. */
 int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
                            uint64_t *n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_note.h - warn of item features that look as if they had a weight. */
-#ifndef THRESHER_PROGRAM_HITS_WEIGHT_NOTE_H
-#define THRESHER_PROGRAM_HITS_WEIGHT_NOTE_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -10,5 +9,3 @@
  * is rarely meant. table is the file they come from, which is read again to find a line with one of them.
  */
 void prog_hits_note_weighed(const program *run, const thr_hits *hits, uint64_t first, const char *table);
-
-#endif

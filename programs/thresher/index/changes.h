@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* changes.h - report what a change did to an index, for the commands that change one. */
-#ifndef THRESHER_PROGRAM_INDEX_CHANGES_H
-#define THRESHER_PROGRAM_INDEX_CHANGES_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -20,5 +19,3 @@ typedef struct prog_change {
 
 /* Print a note, and with --json an object. */
 void prog_report_change(const program *run, const prog_change *change);
-
-#endif

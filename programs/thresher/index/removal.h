@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* removal.h - collect the ids of items to remove, given as ids or names, in files or on the command line. */
-#ifndef THRESHER_PROGRAM_INDEX_REMOVAL_H
-#define THRESHER_PROGRAM_INDEX_REMOVAL_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -24,5 +23,3 @@ int prog_removal_names(prog_removal *removal, const prog_list *names);
 /* Add the items that a filter allows (input/filter.h). */
 int prog_removal_filter(prog_removal *removal, thr_context *context, const char *path);
 void prog_removal_free(prog_removal *removal);
-
-#endif

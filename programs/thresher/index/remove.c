@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remove.c - `index remove DIR [IDS]` and `index compact DIR`. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "index/changes.h"

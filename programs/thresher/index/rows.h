@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.h - the rows of an index's items: a file of vectors, or what a model's item side makes of a file. */
-#ifndef THRESHER_PROGRAM_INDEX_ROWS_H
-#define THRESHER_PROGRAM_INDEX_ROWS_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -28,5 +27,3 @@ bool prog_encodes_vectors(const thr_tower *tower);
 /* The reader of vectors, which lives until prog_rows_close. */
 thr_reader *prog_rows_reader(const prog_rows *rows);
 void prog_rows_close(prog_rows *rows);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * search_run.h - one run of `index search`: queries from a file, by name or as texts, batch by batch.
  */
-#ifndef THRESHER_PROGRAM_INDEX_SEARCH_RUN_H
-#define THRESHER_PROGRAM_INDEX_SEARCH_RUN_H
+#pragma once
 
 #include "input/filter.h"
 #include "search/options.h"
@@ -47,5 +46,3 @@ void prog_vector_search_free(prog_vector_search *s);
 /* search_text.c: search lines of texts, called name, encoded by the index's model; and the vectors of --text. */
 int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
 int prog_vector_search_texts(prog_vector_search *s);
-
-#endif

@@ -2,7 +2,6 @@
 #include "index/summary.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "hits/weight_note.h"
 #include "cli/json.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.h - build an index and print a summary, for the commands that build or show one. */
-#ifndef THRESHER_PROGRAM_INDEX_SUMMARY_H
-#define THRESHER_PROGRAM_INDEX_SUMMARY_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/program.h"
@@ -20,5 +19,3 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
 /* File bytes an item, without the model, whose size does not depend on the number of items. */
 double prog_bytes_per_item(const thr_index *index);
 uint64_t prog_model_bytes(const thr_index *index); /* 0 where there is none */
-
-#endif

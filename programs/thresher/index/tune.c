@@ -2,9 +2,7 @@
 /*
  * tune.c - `index tune DIR [QUERIES]`.
  */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "head/input.h"
 #include "cli/json.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpus.h - print the GPUs, and where the work ran. */
-#ifndef THRESHER_PROGRAM_INFO_GPUS_H
-#define THRESHER_PROGRAM_INFO_GPUS_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/program.h"
@@ -24,5 +23,3 @@ void prog_print_device(const char *what, const char *device);
  */
 void prog_print_gpus(const program *run);
 void prog_json_gpus(const program *run, prog_json *json);
-
-#endif

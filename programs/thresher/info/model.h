@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - describe a model, as text and as JSON. */
-#ifndef THRESHER_PROGRAM_INFO_MODEL_H
-#define THRESHER_PROGRAM_INFO_MODEL_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/program.h"
@@ -20,5 +19,3 @@ bool prog_is_model(const char *path);
 
 /* Describe the file. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_print_model(program *run, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_model.h - describe a ranking model. */
-#ifndef THRESHER_PROGRAM_INFO_RANK_MODEL_H
-#define THRESHER_PROGRAM_INFO_RANK_MODEL_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -13,5 +12,3 @@ bool prog_is_liblinear(const char *path);
  * or an exit code after printing an error.
  */
 int prog_print_rank_model(program *run, const char *path, bool *is);
-
-#endif

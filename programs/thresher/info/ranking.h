@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranking.h - describe a file of examples to rank. */
-#ifndef THRESHER_PROGRAM_INFO_RANKING_H
-#define THRESHER_PROGRAM_INFO_RANKING_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -13,5 +12,3 @@ bool prog_names_ranking(const char *path);
  * With is_ranking, a file of another kind is no error: *is_ranking becomes false and nothing is printed.
  */
 int prog_print_ranking(program *run, const char *path, bool *is_ranking);
-
-#endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "info/verified.h"
 
-#include <stdio.h>
-
 #include "cli/json.h"
 #include "cli/messages.h"
 #include "output/plain.h"

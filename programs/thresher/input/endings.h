@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* endings.h - the kind of a file by the ending of its name, or by its first bytes. */
-#ifndef THRESHER_PROGRAM_INPUT_ENDINGS_H
-#define THRESHER_PROGRAM_INPUT_ENDINGS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool prog_is_table(const char *path);
 
 /* Whether a regular file can be read and has these bytes, at most 16, at this offset. */
 bool prog_has_bytes(const char *path, long offset, const char *bytes);
-
-#endif

@@ -7,8 +7,7 @@
  *   .txt .tsv .csv                              ids, or names where the index has names, one a line
  *   .roaring                                    a Roaring bitmap of ids, in the portable format
  */
-#ifndef THRESHER_PROGRAM_INPUT_FILTER_H
-#define THRESHER_PROGRAM_INPUT_FILTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id);
 
 /* Whether values of this type can be ids. */
 bool prog_dtype_is_whole(thr_dtype dtype);
-
-#endif

@@ -2,7 +2,6 @@
 #include "input/ids.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,7 @@
 /*
  * ids.h - a whole file of ids or of their scores in memory: n_rows rows of n_columns values.
  */
-#ifndef THRESHER_PROGRAM_INPUT_IDS_H
-#define THRESHER_PROGRAM_INPUT_IDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void prog_ids_free(prog_ids *ids);
 /* Read floats. With missing_ok, THR_ENOTFOUND and THR_EFORMAT print nothing, and scores->scores stays NULL. */
 int prog_scores_read(prog_scores *scores, thr_context *context, const char *path, bool missing_ok);
 void prog_scores_free(prog_scores *scores);
-
-#endif

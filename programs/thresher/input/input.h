@@ -3,8 +3,7 @@
  * input.h - reading a file piece by piece. Every function returns PROG_DONE, or an exit code after printing an error,
  * also when a signal stops the program.
  */
-#ifndef THRESHER_PROGRAM_INPUT_H
-#define THRESHER_PROGRAM_INPUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ int prog_input_line(thr_reader *reader, const char **line, size_t *length);
 
 /* Read the next rows, at most this many; rows->n_rows is 0 at the end. They are valid until the next call. */
 int prog_input_rows(thr_reader *reader, uint64_t most, thr_matrix *rows);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl.h - parse the ids in a .jsonl result of `thresher index search`. */
-#ifndef THRESHER_PROGRAM_INPUT_JSONL_H
-#define THRESHER_PROGRAM_INPUT_JSONL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
  * ids. line[length] is a NUL byte; a NUL before it makes the line invalid.
  */
 int64_t prog_jsonl_ids(const char *line, size_t length, uint64_t *ids, uint64_t most);
-
-#endif

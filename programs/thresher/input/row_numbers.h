@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_numbers.h - read a number for each row, or query, of a file of rows to rank, from another file. */
-#ifndef THRESHER_PROGRAM_INPUT_ROW_NUMBERS_H
-#define THRESHER_PROGRAM_INPUT_ROW_NUMBERS_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -22,5 +21,3 @@ int prog_read_numbers(program *run, const prog_numbers *wanted, double **numbers
 
 /* Sort numbers of rows to the order of the view: by query. */
 int prog_order_numbers(const thr_ranking_view *view, double **numbers);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain.h - print untrusted text to a terminal: control characters become '?'. */
-#ifndef THRESHER_PROGRAM_OUTPUT_PLAIN_H
-#define THRESHER_PROGRAM_OUTPUT_PLAIN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@ void prog_put_plain(FILE *file, const char *text);
 
 /* printf of one line, without its end, to standard output, after thr_make_printable. */
 __attribute__((format(printf, 1, 2))) void prog_line(const char *format, ...);
-
-#endif

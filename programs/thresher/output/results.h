@@ -10,8 +10,7 @@
  *
  * "-.jsonl" and the like write to standard output.
  */
-#ifndef THRESHER_PROGRAM_OUTPUT_RESULTS_H
-#define THRESHER_PROGRAM_OUTPUT_RESULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ int prog_results_put(prog_results *results, const prog_answer *answer);
 
 /* Publish the file if rc is PROG_DONE, else delete it, as prog_out_close. */
 int prog_results_close(prog_results *results, int rc);
-
-#endif

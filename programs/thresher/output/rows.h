@@ -5,8 +5,7 @@
  * The number of rows is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs"). A file appears when
  * it is complete.
  */
-#ifndef THRESHER_PROGRAM_OUTPUT_ROWS_H
-#define THRESHER_PROGRAM_OUTPUT_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows);
 
 /* Publish the file if rc is PROG_DONE, else keep the old one, as prog_out_close. */
 int prog_rows_out_close(prog_rows_out *out, int rc);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.h - reading FILE for `eval ndcg` and the commands of `rank`, and the options for it. */
-#ifndef THRESHER_PROGRAM_RANK_FILES_H
-#define THRESHER_PROGRAM_RANK_FILES_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -38,5 +37,3 @@ double *prog_rank_numbers(uint64_t n);
 /* Print a note if rows have fewer features than a model; missing ones count as 0. */
 void prog_rank_tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
                           const thr_rank_model *model);
-
-#endif

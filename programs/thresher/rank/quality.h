@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quality.h - the quality of a ranking, for eval ndcg and rank eval. */
-#ifndef THRESHER_PROGRAM_RANK_QUALITY_H
-#define THRESHER_PROGRAM_RANK_QUALITY_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -41,5 +40,3 @@ extern const char *const prog_ties[];
 /* Compute the quality of scores, one a row of the ranking's view, and print it. where names the scores in messages. */
 int prog_quality_judge(const program *run, const prog_quality_values *values, const thr_ranking *ranking,
                        const double *scores, const char *where);
-
-#endif

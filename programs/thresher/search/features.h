@@ -3,8 +3,7 @@
  * features.h - features of queries, a line a query, from a file or the command line, with targets, bids and
  * explanations. For `hits search`, and for `index search` beside the queries' vectors.
  */
-#ifndef THRESHER_PROGRAM_SEARCH_FEATURES_H
-#define THRESHER_PROGRAM_SEARCH_FEATURES_H
+#pragma once
 
 #include "hits/explain.h"
 
@@ -95,5 +94,3 @@ int prog_features_end(prog_features *f);
 /* Print notes on unknown features. */
 void prog_features_report(const prog_features *f);
 void prog_features_free(prog_features *f);
-
-#endif

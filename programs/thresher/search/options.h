@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the values, options and preparation that `index search` and `shards search` share. */
-#ifndef THRESHER_PROGRAM_SEARCH_OPTIONS_H
-#define THRESHER_PROGRAM_SEARCH_OPTIONS_H
+#pragma once
 
 #include <math.h>
 
@@ -79,5 +78,3 @@ void prog_search_values_set(const prog_search_values *values, uint64_t n_items, 
  */
 int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,
                                prog_search *s, float *least_score);
-
-#endif

@@ -3,8 +3,7 @@
  * rerank.h - sort the items found by a ranking model, whose features are the search's score and columns of a file with
  * a row an item.
  */
-#ifndef THRESHER_PROGRAM_SEARCH_RERANK_H
-#define THRESHER_PROGRAM_SEARCH_RERANK_H
+#pragma once
 
 #include "cli/program.h"
 
@@ -44,5 +43,3 @@ int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *val
 int prog_rerank_answer(prog_rerank *r, uint64_t n, uint64_t *ids, float *scores);
 
 void prog_rerank_free(prog_rerank *r);
-
-#endif

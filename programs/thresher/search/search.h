@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.h - the common part of `index search` and `hits search`: search queries in batches, write answers in order. */
-#ifndef THRESHER_PROGRAM_SEARCH_H
-#define THRESHER_PROGRAM_SEARCH_H
+#pragma once
 
 #include "search/rerank.h"
 #include "output/results.h"
@@ -71,5 +70,3 @@ int prog_search_end(prog_search *s, int rc);
 
 /* Free everything else; s may be partly prepared. */
 void prog_search_free(prog_search *s);
-
-#endif

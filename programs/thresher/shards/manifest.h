@@ -3,8 +3,7 @@
  * manifest.h - DIR/shards.json, the list of a collection's shards (docs/many-machines.md), and its shards, opened
  * one at a time.
  */
-#ifndef THRESHER_PROGRAM_SHARDS_MANIFEST_H
-#define THRESHER_PROGRAM_SHARDS_MANIFEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void prog_shards_free(prog_shards *shards);
  */
 thr_status prog_shards_open(const prog_shards *shards, thr_context *context, uint64_t i, thr_index **index,
                             thr_error *err);
-
-#endif

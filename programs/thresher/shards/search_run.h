@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search_run.h - one run of `shards search`: every batch of queries goes to all shards, one after the other. */
-#ifndef THRESHER_PROGRAM_SHARDS_SEARCH_RUN_H
-#define THRESHER_PROGRAM_SHARDS_SEARCH_RUN_H
+#pragma once
 
 #include "search/options.h"
 #include "shards/manifest.h"
@@ -28,5 +27,3 @@ int prog_shards_search_file(prog_shards_search *s);
 
 /* Free everything; s may be partly prepared. */
 void prog_shards_search_free(prog_shards_search *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curve.h - the learning curve of a training, as CSV and as a plot. */
-#ifndef THRESHER_PROGRAM_TOWER_CURVE_H
-#define THRESHER_PROGRAM_TOWER_CURVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ void prog_curve_on_epoch(void *curve, const thr_tower_epoch *epoch);
  * Returns whether there is a model; *rc is the exit code, also that of a plot that failed.
  */
 bool prog_curve_end(prog_curve *curve, thr_status status, const thr_error *err, int *rc);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dual.h - the dual-tower parts of the commands of `tower`. */
-#ifndef THRESHER_PROGRAM_TOWER_DUAL_H
-#define THRESHER_PROGRAM_TOWER_DUAL_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/program.h"
@@ -31,5 +30,3 @@ int prog_print_dual(program *run, const char *path);
 
 /* Whether the model at path is a dual tower. */
 int prog_probe_dual(program *run, const char *path, bool *is_dual);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - `tower encode MODEL TEXTS|VECTORS -o FILE`; with -o DIR, an index of them. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

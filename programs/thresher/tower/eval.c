@@ -2,7 +2,6 @@
 /*
  * eval.c - `tower eval MODEL PAIRS`.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairs.h - the options for the columns of a file of pairs. */
-#ifndef THRESHER_PROGRAM_TOWER_PAIRS_H
-#define THRESHER_PROGRAM_TOWER_PAIRS_H
+#pragma once
 
 #include <math.h>
 
@@ -35,5 +34,3 @@ static inline thr_pairs_format prog_pairs_format(const prog_pairs_values *values
                               .least_label = (float)values->least_label,
                               .header = values->header};
 }
-
-#endif

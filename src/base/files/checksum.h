@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checksum.h - XXH3-64 over one or many pieces. xxHash is compiled in, so nothing is linked. */
-#ifndef THR_BASE_CHECKSUM_H
-#define THR_BASE_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint64_t thr_checksum_of(const void *data, size_t size);
 
 /* A number of the time, the process and a count, almost certainly unlike all others, of other processes too. */
 uint64_t thr_checksum_unique(void);
-
-#endif

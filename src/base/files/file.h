@@ -2,8 +2,7 @@
 /*
  * file.h - read-only maps of files, and directories. Output files are in out.h.
  */
-#ifndef THR_BASE_FILE_H
-#define THR_BASE_FILE_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -54,5 +53,3 @@ thr_status thr_dir_make(const char *dir, bool *made, thr_error *err);
 
 /* fsync a directory, which makes renames and creations in it durable. */
 thr_status thr_dir_sync(const char *dir, thr_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * file_sum.h - checksums of file contents, read through the descriptor and not through a map: an unreadable sector is
  * then an error instead of SIGBUS. Reports progress.
  */
-#ifndef THR_BASE_FILE_SUM_H
-#define THR_BASE_FILE_SUM_H
+#pragma once
 
 #include "base/progress.h"
 
@@ -26,5 +25,3 @@ thr_status thr_file_sum_step(thr_file_sum *sum, thr_error *err);
 /* Return the checksum of n bytes. THR_EIO; THR_ECHANGED if the file ends before them; THR_ECANCELED. */
 thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
                               uint64_t *checksum, thr_error *err);
-
-#endif

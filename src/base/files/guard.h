@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard.h - maps whose lost bytes read as zeros once thr_guard_files was called. */
-#ifndef THR_BASE_GUARD_H
-#define THR_BASE_GUARD_H
+#pragma once
 
 #include <thresher/guard.h>
 
@@ -23,5 +22,3 @@ bool thr_guard_lost(uint32_t guard);
 
 /* Whether a read of any map has failed in this process: calls that read maps then check them at their end, too. */
 bool thr_guard_fired(void);
-
-#endif

@@ -10,8 +10,7 @@
  * An existing target keeps its permission bits; a new one gets 0666 less the umask. A target that is a symbolic link
  * is itself replaced; the file it points to stays.
  */
-#ifndef THR_BASE_OUT_H
-#define THR_BASE_OUT_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -72,5 +71,3 @@ bool thr_out_is_vacant(const char *path);
 
 /* Return THR_EEXIST with a message that path exists and is not `what`. */
 thr_status thr_out_fail_other_kind(const char *path, const char *what, thr_error *err);
-
-#endif

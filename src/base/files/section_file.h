@@ -9,8 +9,7 @@
  * A newer version is reported before any field is read whose place it may have changed. Unknown sections and flags in
  * a file with a correct checksum are also reported as a newer version (docs/format.md, Compatibility).
  */
-#ifndef THR_BASE_SECTION_FILE_H
-#define THR_BASE_SECTION_FILE_H
+#pragma once
 
 #include "base/files/file_sum.h"
 #include "base/files/sections.h"
@@ -100,5 +99,3 @@ bool thr_section_file_is_whole(const thr_section_file *file);
  * opened. THR_ECORRUPT; THR_ECHANGED; THR_EIO; THR_ECANCELED.
  */
 thr_status thr_section_file_verify(const thr_section_file *file, const thr_map *map, thr_file_sum *sum, thr_error *err);
-
-#endif

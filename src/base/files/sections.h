@@ -7,8 +7,7 @@
  * The header begins with a magic of 8 bytes and the version; at 32 it has the number of sections, at 40 the offset of
  * the table, at 56 the checksum of the table and the header before it. Other fields depend on the kind of file.
  */
-#ifndef THR_BASE_SECTIONS_H
-#define THR_BASE_SECTIONS_H
+#pragma once
 
 #include "base/files/checksum.h"
 #include "base/files/file.h"
@@ -71,5 +70,3 @@ thr_status thr_sections_finish(thr_section_writer *writer, void *header, thr_err
 
 /* May be called twice, and after finish. */
 void thr_sections_drop(thr_section_writer *writer);
-
-#endif

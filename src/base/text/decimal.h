@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decimal.h - unsigned decimal integers in text. */
-#ifndef THR_BASE_TEXT_DECIMAL_H
-#define THR_BASE_TEXT_DECIMAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline bool thr_decimal_parse(const char *text, size_t length, uint64_t *
     }
     return true;
 }
-
-#endif

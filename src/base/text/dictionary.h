@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dictionary.h - distinct strings, numbered in the order of insertion. */
-#ifndef THR_BASE_TEXT_DICTIONARY_H
-#define THR_BASE_TEXT_DICTIONARY_H
+#pragma once
 
 #include "base/slots.h"
 
@@ -29,5 +28,3 @@ static inline const char *thr_dictionary_text(const thr_dictionary *dictionary, 
 }
 
 void thr_dictionary_free(thr_context *context, thr_dictionary *dictionary);
-
-#endif

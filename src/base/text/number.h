@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.h - format and parse numbers in machine-read text, independent of the locale. */
-#ifndef THR_BASE_TEXT_NUMBER_H
-#define THR_BASE_TEXT_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ __attribute__((format(printf, 3, 0))) size_t thr_number_text(char *out, size_t s
 
 /* Like strtof in the C locale. */
 float thr_text_float(const char *text, char **end);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * string_table.h - strings as our files store them: n + 1 offsets, then the bytes, each string ending in a zero byte.
  */
-#ifndef THR_BASE_TEXT_STRING_TABLE_H
-#define THR_BASE_TEXT_STRING_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline const char *thr_strings_get(const thr_strings *strings, uint64_t i
  * correct but bytes follow the last; n + 1 if everything is correct.
  */
 uint64_t thr_strings_check(const thr_strings *strings);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - decode and encode UTF-8. */
-#ifndef THR_BASE_TEXT_UTF8_H
-#define THR_BASE_TEXT_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ size_t thr_utf8_put(uint32_t letter, char out[4]);
 
 /* Return the length of the longest valid UTF-8 prefix. */
 size_t thr_utf8_valid(const char *text, size_t length);
-
-#endif

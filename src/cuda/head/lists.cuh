@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lists.cuh - the listed words of a state, and their logits (device/head_ops.h). */
-#ifndef THR_CUDA_HEAD_LISTS_CUH
-#define THR_CUDA_HEAD_LISTS_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 #include "device/head_ops.h"
@@ -23,5 +22,3 @@ __device__ __forceinline__ float *logits_of(const thr_head_lists &lists, uint32_
 __device__ __forceinline__ uint32_t n_tiles_of(uint32_t n) {
     return (n + THR_HEAD_OP_TILE - 1) / THR_HEAD_OP_TILE;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * The only instruction written in PTX. For the emulator it is written in C++ (tests/simt/tensor.h, which documents
  * the layout of the operands over lanes).
  */
-#ifndef THR_CUDA_LEARN_PRODUCTS_CUH
-#define THR_CUDA_LEARN_PRODUCTS_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -25,5 +24,3 @@ __device__ __forceinline__ void multiply_add(int32_t (&c)[4], const uint32_t (&a
     simt_mma_s8(c, a, b);
 #endif
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The contents of lists are not validated before a search, so every element is clamped to the tile it is added to.
  */
-#ifndef THR_CUDA_LISTS_STRETCHES_CUH
-#define THR_CUDA_LISTS_STRETCHES_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 #include "device/hit_ops.h"
@@ -129,5 +128,3 @@ __device__ __forceinline__ void add_range_step(const thr_device_hits &hits, cons
     if (to < THR_HIT_TILE)
         atomicAdd(&places[to], 0u - weight);
 }
-
-#endif

@@ -13,8 +13,7 @@
  * A tile of places contains 64 tiles of codes (cuda/tiles.cuh). The template parameter Dense provides an item's dense
  * score: no_dense has none, dense.cu computes that of codes.
  */
-#ifndef THR_CUDA_LISTS_TILES_CUH
-#define THR_CUDA_LISTS_TILES_CUH
+#pragma once
 
 #include "cuda/lists/stretches.cuh"
 #include "cuda/keys.cuh"
@@ -280,5 +279,3 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
 static inline uint32_t tile_blocks(const thr_hit_tiles_op *op) {
     return op->n_queries * (op->samples != nullptr ? op->n_samples : thr_device_hit_tiles_of(op->hits.n_items));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add_sparse.cuh - launches that accumulate sparse rows into features, for add.cu; the caller checks for errors. */
-#ifndef THR_CUDA_RANK_ADD_SPARSE_CUH
-#define THR_CUDA_RANK_ADD_SPARSE_CUH
+#pragma once
 
 #include "cuda/backend.cuh"
 
@@ -10,5 +9,3 @@ void thr_cuda_add_sparse_rows(thr_stream *stream, const thr_rank_add_op *op);
 
 /* Fill op->partial. THR_OK; THR_EDEVICE. */
 thr_status thr_cuda_add_sparse_squares(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * loads are issued ahead. A query thus takes about as many additions as it has rows; with many queries, several of
  * which run on a multiprocessor at once, the time is that of reading them.
  */
-#ifndef THR_CUDA_RANK_QUERY_CUH
-#define THR_CUDA_RANK_QUERY_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 #include "device/rank_ops.h"
@@ -37,5 +36,3 @@ __device__ __forceinline__ double add_up(const double *numbers, uint32_t n) {
         sum += numbers[i];
     return sum;
 }
-
-#endif

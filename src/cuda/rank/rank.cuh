@@ -4,8 +4,7 @@
  * bit in which keys differ, counting in shared memory the keys that share the prefix. One block is limited by memory
  * latency, not bandwidth, so every thread loads several keys before it uses the first.
  */
-#ifndef THR_CUDA_RANK_RANK_CUH
-#define THR_CUDA_RANK_RANK_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -91,5 +90,3 @@ __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, 
     }
     return found;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Some adjacent lanes share a sum: each loads and multiplies one of as many adjacent entries, and then all add the
  * products in the order of entries. Loads are contiguous and in flight together; only the additions are sequential.
  */
-#ifndef THR_CUDA_RANK_SPARSE_CUH
-#define THR_CUDA_RANK_SPARSE_CUH
+#pragma once
 
 #include "cuda/portable.cuh"
 
@@ -29,5 +28,3 @@ __device__ __forceinline__ double add_entries(uint64_t begin, uint64_t end, cons
     }
     return sum;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * sums.cuh - sums over active pairs for each row of a query, by trees (rank/solver/pair_tree.h) and by sweeps over the
  * order of scores (rank/solver/pair_sweep.h, RankSVM's algorithm 2), in their orders.
  */
-#ifndef THR_CUDA_RANK_SUMS_CUH
-#define THR_CUDA_RANK_SUMS_CUH
+#pragma once
 
 #include "cuda/rank/query.cuh"
 
@@ -153,5 +152,3 @@ __device__ __forceinline__ void sum_pairs(const thr_rank_queries &queries, const
     }
     __syncthreads();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of a dual tower's training on a device. Pointers are to device memory unless stated. */
-#ifndef THR_DUAL_TOWER_DEVICE_IMPL_H
-#define THR_DUAL_TOWER_DEVICE_IMPL_H
+#pragma once
 
 #include "device/upload.h"
 #include "dual_tower/trainer.h"
@@ -53,5 +52,3 @@ typedef struct thr_dual_learner {
  */
 thr_status thr_dual_device_batch_put(thr_dual_learner *learner, thr_dual_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err);
-
-#endif

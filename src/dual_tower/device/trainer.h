@@ -9,8 +9,7 @@
  *
  * Errors: THR_ENOMEM for memory of the host or the device; THR_EDEVICE for every other failure of the device.
  */
-#ifndef THR_DUAL_TOWER_DEVICE_TRAINER_H
-#define THR_DUAL_TOWER_DEVICE_TRAINER_H
+#pragma once
 
 #include "device/choice.h"
 
@@ -28,5 +27,3 @@ thr_status thr_dual_device_fetch(void *learner, void *trainer, thr_error *err);
  * the device's weights are lost then.
  */
 thr_status thr_dual_device_step(void *learner, void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Threads: any number of queries may use one copy; they take turns.
  */
-#ifndef THR_HEAD_DEVICE_COPY_H
-#define THR_HEAD_DEVICE_COPY_H
+#pragma once
 
 #include "device/choice.h"
 #include "head/workspace.h"
@@ -53,5 +52,3 @@ thr_status thr_head_device_query(thr_head_device *device, thr_head_workspace *wo
  */
 thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, bool *done,
                                  thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of a head on a device, for the files of this folder. */
-#ifndef THR_HEAD_DEVICE_IMPL_H
-#define THR_HEAD_DEVICE_IMPL_H
+#pragma once
 
 #include "device/buffer.h"
 #include "head/device/copy.h"
@@ -61,5 +60,3 @@ thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer 
  * The scan corpus of the head's plane codes on the device; uploads them on first use. THR_OK; THR_ENOMEM; THR_EDEVICE.
  */
 thr_status thr_head_device_codes(thr_head_device *device, const thr_scan_corpus **corpus, thr_error *err);
-
-#endif

@@ -7,7 +7,6 @@
  * its hits are counted, and its logits computed, some states at a time. A state's logits have a place for every word,
  * because the host does not have the number of candidates; unused places only cost memory.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

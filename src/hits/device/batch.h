@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h - the queries that a GPU searches together, and the device memory that they use. */
-#ifndef THR_HITS_DEVICE_BATCH_H
-#define THR_HITS_DEVICE_BATCH_H
+#pragma once
 
 #include "hits/device/impl.h"
 
@@ -32,5 +31,3 @@ typedef struct thr_hit_batch {
  * an error, query first + b->n failed.
  */
 thr_status thr_hit_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err);
-
-#endif

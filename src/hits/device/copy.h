@@ -11,8 +11,7 @@
  *
  * Threads: any number of searches may use a store; they take turns.
  */
-#ifndef THR_HITS_DEVICE_COPY_H
-#define THR_HITS_DEVICE_COPY_H
+#pragma once
 
 #include "device/choice.h"
 #include "lists/search_lists.h"
@@ -62,5 +61,3 @@ typedef struct thr_hit_caller {
 thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue *catalogue,
                                 const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
                                 uint64_t *failed, thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the structures of a store of posting lists, for the files of this folder. */
-#ifndef THR_HITS_DEVICE_IMPL_H
-#define THR_HITS_DEVICE_IMPL_H
+#pragma once
 
 #include "device/buffer.h"
 #include "hits/device/copy.h"
@@ -60,5 +59,3 @@ struct thr_hit_store {
 /* thr_device_buffer_grow for one of the buffers. */
 thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
                               thr_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells.h - the step of a build that puts the items of its segments into cells. */
-#ifndef THR_INDEX_BUILD_CELLS_H
-#define THR_INDEX_BUILD_CELLS_H
+#pragma once
 
 #include "index/build/directory.h"
 
@@ -12,5 +11,3 @@
  */
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                                  thr_manifest *manifest, thr_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Invariant: until thr_index_build_dir_publish has renamed the new MANIFEST into place, no file that the old one names
  * is changed.
  */
-#ifndef THR_INDEX_BUILD_DIRECTORY_H
-#define THR_INDEX_BUILD_DIRECTORY_H
+#pragma once
 
 #include "index/manifest.h"
 
@@ -60,5 +59,3 @@ thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *m
 
 /* Unlock the directory. Unless the build was published, delete its files, and the directory if the build created it. */
 void thr_index_build_dir_close(thr_build_dir *dir);
-
-#endif

@@ -8,7 +8,6 @@
 #include "kernel/kernel.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -5,8 +5,7 @@
  * The length of a stream is unknown in advance, so memory is allocated slab by slab and never copied. The next segment
  * reuses the slabs. Every slab but the last is full.
  */
-#ifndef THR_INDEX_BUILD_GATHER_H
-#define THR_INDEX_BUILD_GATHER_H
+#pragma once
 
 #include "code/encode.h"
 #include "index/build/segment_write.h"
@@ -62,5 +61,3 @@ void thr_index_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n);
 /* Write the sections from kind first to last, as far as they are gathered here and the shape has them. */
 thr_status thr_index_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
                                   thr_section_writer *writer, thr_error *err);
-
-#endif

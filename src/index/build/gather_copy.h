@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather_copy.h - gathers items of other segments of the same shape, as they are stored. */
-#ifndef THR_INDEX_BUILD_GATHER_COPY_H
-#define THR_INDEX_BUILD_GATHER_COPY_H
+#pragma once
 
 #include "index/build/gather.h"
 
@@ -10,5 +9,3 @@ thr_status thr_index_gather_copy(thr_gather *gather, const thr_segment *from, ui
 
 /* After the last item: compute the blocks' norms. */
 void thr_index_gather_copy_end(thr_gather *gather);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ids.h - the ids and names of the items to index, from the caller's array or from a file. */
-#ifndef THR_INDEX_BUILD_IDS_H
-#define THR_INDEX_BUILD_IDS_H
+#pragma once
 
 #include "index/build/segment_write.h"
 
@@ -45,5 +44,3 @@ thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, t
 /* Write the section of name slots for the same rows. */
 thr_status thr_index_ids_write_name_slots(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
                                           thr_error *err);
-
-#endif

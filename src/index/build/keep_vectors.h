@@ -3,8 +3,7 @@
  * keep_vectors.h - converts vectors to the copy that is kept for the exact pass: float32, float16, or 8-bit integers
  * with a scale.
  */
-#ifndef THR_INDEX_BUILD_KEEP_VECTORS_H
-#define THR_INDEX_BUILD_KEEP_VECTORS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -38,5 +37,3 @@ typedef struct thr_kept_rows {
  */
 thr_status thr_index_keep_rows(thr_keeper *keeper, const thr_matrix *rows, uint64_t first_row, const float *norms,
                                thr_kept_rows *kept, thr_error *err);
-
-#endif

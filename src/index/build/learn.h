@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* learn.h - what an index learns from a sample of its rows before it codes any. */
-#ifndef THR_INDEX_BUILD_LEARN_H
-#define THR_INDEX_BUILD_LEARN_H
+#pragma once
 
 #include "index/build/row_source.h"
 
@@ -32,5 +31,3 @@ thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning,
 
 /* options->lead_bits, or if that is 0 the number of leading planes that suits the dimensions. */
 uint32_t thr_index_choose_lead(const thr_index_build_options *options, uint32_t n_dims);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order_by_cells.h - groups the rows of a new segment into cells of neighbours, by k-means on a sample of them. */
-#ifndef THR_INDEX_BUILD_ORDER_BY_CELLS_H
-#define THR_INDEX_BUILD_ORDER_BY_CELLS_H
+#pragma once
 
 #include "cells/cell_order.h"
 #include "index/impl.h"
@@ -24,5 +23,3 @@ typedef struct thr_index_cell_rows {
 
 /* Borrows rows. */
 thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n);
-
-#endif

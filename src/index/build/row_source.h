@@ -5,8 +5,7 @@
  * A seekable reader is sampled over its whole length. Of any other, the first rows are kept in memory; they are the
  * sample, and are returned again first.
  */
-#ifndef THR_INDEX_BUILD_ROW_SOURCE_H
-#define THR_INDEX_BUILD_ROW_SOURCE_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -41,5 +40,3 @@ uint64_t thr_index_row_source_sampled_row(const thr_row_source *source, uint64_t
 
 /* Return the next max_rows rows (a multiple of 64); fewer only at the end, then 0. Valid until the next call. */
 thr_status thr_index_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err);
-
-#endif

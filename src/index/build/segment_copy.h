@@ -3,8 +3,7 @@
  * segment_copy.h - writes rows of an open index as a new segment. Vectors are copied. Codes are, too, so every score
  * stays the same; or they are made again by another quantiser.
  */
-#ifndef THR_INDEX_BUILD_SEGMENT_COPY_H
-#define THR_INDEX_BUILD_SEGMENT_COPY_H
+#pragma once
 
 #include "index/build/segment_stream.h"
 #include "index/impl.h"
@@ -31,5 +30,3 @@ void thr_index_segment_copy_close(thr_segment_copy *copy);
  * thr_index_segment_stream_write.
  */
 thr_status thr_index_segment_copy_write(thr_segment_copy *copy, uint32_t number, thr_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * segment_stream.h - writes segment files, one after the other: encodes a stream of rows with a trained quantiser, or
  * takes items that the caller gathers. Memory: a segment's codes and a few chunks.
  */
-#ifndef THR_INDEX_BUILD_SEGMENT_STREAM_H
-#define THR_INDEX_BUILD_SEGMENT_STREAM_H
+#pragma once
 
 #include "base/progress.h"
 #include "index/build/directory.h"
@@ -57,5 +56,3 @@ thr_status thr_index_segment_stream_write(thr_segment_stream *stream, uint32_t n
  */
 thr_status thr_index_segment_begin(thr_segment_stream *stream, uint32_t number, thr_error *err);
 thr_status thr_index_segment_end(thr_segment_stream *stream, uint32_t number, uint32_t n_items, thr_error *err);
-
-#endif

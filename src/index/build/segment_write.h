@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segment_write.h - finishes a segment file under construction: section table, header, publication. */
-#ifndef THR_INDEX_BUILD_SEGMENT_WRITE_H
-#define THR_INDEX_BUILD_SEGMENT_WRITE_H
+#pragma once
 
 #include "index/segment_file.h"
 
@@ -12,5 +11,3 @@
  */
 thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
                                           thr_manifest_segment *listed, thr_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * shared_quantiser.h - the quantiser of another index, for a build that shares it. Rows then have the same codes in
  * both indexes, and so the same estimated scores.
  */
-#ifndef THR_INDEX_BUILD_SHARED_QUANTISER_H
-#define THR_INDEX_BUILD_SHARED_QUANTISER_H
+#pragma once
 
 #include "index/impl.h"
 #include "index/build/row_source.h"
@@ -27,5 +26,3 @@ typedef struct thr_quantiser_wanted {
  */
 thr_status thr_index_quantiser_copy(thr_context *context, const thr_quantiser_wanted *wanted, thr_quantiser *quantiser,
                                     uint32_t *lead, thr_error *err);
-
-#endif

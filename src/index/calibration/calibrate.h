@@ -3,8 +3,7 @@
  * calibrate.h - calibration: the numbers of survivors and candidates that reach a recall, learnt from queries with
  * known answers.
  */
-#ifndef THR_INDEX_BUILD_CALIBRATE_H
-#define THR_INDEX_BUILD_CALIBRATE_H
+#pragma once
 
 #include "index/impl.h"
 
@@ -33,5 +32,3 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
  */
 thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows,
                                    uint64_t wanted, thr_tuning *tuning, thr_error *err);
-
-#endif

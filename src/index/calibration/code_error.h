@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_error.h - the relative error of codes: how much of the items' spread around their mean the codes lose. */
-#ifndef THR_INDEX_BUILD_CODE_ERROR_H
-#define THR_INDEX_BUILD_CODE_ERROR_H
+#pragma once
 
 #include "index/impl.h"
 
@@ -19,5 +18,3 @@ thr_status thr_index_code_error_of(thr_context *context, const thr_quantiser *qu
  * caller's; THR_ENOMEM.
  */
 thr_status thr_index_sample_items(const thr_index *index, uint64_t most, float **vectors, uint64_t *n, thr_error *err);
-
-#endif

@@ -4,11 +4,9 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "code/encode.h"
 #include "index/build/directory.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Most multiplications that a build spends on true neighbours: some seconds. */
 static const double MOST_PRODUCTS = 4e10;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add.h - adds rows to an index as segments. */
-#ifndef THR_INDEX_CHANGE_ADD_H
-#define THR_INDEX_CHANGE_ADD_H
+#pragma once
 
 #include "index/build/ids.h"
 #include "index/build/row_source.h"
@@ -23,5 +22,3 @@ typedef struct thr_addition {
  */
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);
-
-#endif

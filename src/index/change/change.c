@@ -7,7 +7,6 @@
 #include "select/bitmap.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* One more than the largest id, of an index that has ids of its own. */

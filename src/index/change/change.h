@@ -6,8 +6,7 @@
  * deletes what was written. Between them, in this order: clear the live rows of items that are removed, fold the tail,
  * append or rewrite segments. A journal without changes stays as it is.
  */
-#ifndef THR_INDEX_CHANGE_CHANGE_H
-#define THR_INDEX_CHANGE_CHANGE_H
+#pragma once
 
 #include "index/build/ids.h"
 #include "index/build/row_source.h"
@@ -145,5 +144,3 @@ void thr_index_commit_report(const thr_commit *commit, thr_index_change *change)
  * the next change tries again.
  */
 void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held);
-
-#endif

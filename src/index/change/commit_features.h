@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit_features.h - the posting lists of a commit. */
-#ifndef THR_INDEX_CHANGE_COMMIT_FEATURES_H
-#define THR_INDEX_CHANGE_COMMIT_FEATURES_H
+#pragma once
 
 #include "hits/rewrite.h"
 #include "index/change/change.h"
@@ -26,5 +25,3 @@ thr_status thr_index_commit_read_features(const thr_commit *commit, const thr_hi
  */
 thr_status thr_index_commit_write_features(thr_commit *commit, const uint64_t *kept, const thr_hits_added *added,
                                            thr_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * A journal stays as it is: its calls name items by ids, which do not change. Items whose removal was committed
  * meanwhile are removed from the new segments, too.
  */
-#ifndef THR_INDEX_CHANGE_MERGE_H
-#define THR_INDEX_CHANGE_MERGE_H
+#pragma once
 
 #include "index/change/change.h"
 
@@ -36,5 +35,3 @@ thr_status thr_index_merge_install(thr_merge *merge, thr_error *err);
 
 /* Delete the new segments unless they were installed. */
 void thr_index_merge_end(thr_merge *merge);
-
-#endif

@@ -9,8 +9,7 @@
  *    segments. Later runs are chosen first. A run stays if merging would not halve its number of segments, because
  *    they are nearly full.
  */
-#ifndef THR_INDEX_CHANGE_MERGE_POLICY_H
-#define THR_INDEX_CHANGE_MERGE_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef struct thr_segment_size {
  */
 bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64_t most_items, uint32_t *first,
                             uint32_t *end);
-
-#endif

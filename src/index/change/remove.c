@@ -2,9 +2,6 @@
 /* remove.c - thr_index_remove. */
 #include "base/error.h"
 #include "index/change/change.h"
-#include "index/journal/snapshot.h"
-
-#include <string.h>
 
 /* Clear the rows of the ids. An id that occurs twice is removed once. */
 static uint64_t clear_rows(thr_commit *commit, const uint64_t *ids, uint64_t n_ids) {

@@ -6,8 +6,7 @@
  * journal, and flushes it. So calls that come during a flush share the next one. It waits a moment for as many calls as
  * the last flush had, since threads that were woken together call again at about the same time.
  */
-#ifndef THR_INDEX_CHANGE_WRITER_H
-#define THR_INDEX_CHANGE_WRITER_H
+#pragma once
 
 #include "index/build/directory.h"
 #include "index/build/ids.h"
@@ -96,5 +95,3 @@ thr_status thr_index_writer_run(thr_index_writer *writer, thr_write *write, thr_
 
 /* Forget the index that is open. */
 void thr_index_writer_close_index(thr_index_writer *writer);
-
-#endif

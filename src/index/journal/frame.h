@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* frame.h - the bytes of a journal's frames. */
-#ifndef THR_INDEX_JOURNAL_FRAME_H
-#define THR_INDEX_JOURNAL_FRAME_H
+#pragma once
 
 #include "index/journal/journal.h"
 
@@ -30,5 +29,3 @@ typedef struct thr_call_header {
 static inline uint64_t thr_call_padded(uint64_t size) {
     return (size + 7) / 8 * 8;
 }
-
-#endif

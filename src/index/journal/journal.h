@@ -7,8 +7,7 @@
  * has its place, the checksum of the frame before and its own, so that no bytes of another journal, nor of a frame that
  * was cut off, are taken for a frame.
  */
-#ifndef THR_INDEX_JOURNAL_JOURNAL_H
-#define THR_INDEX_JOURNAL_JOURNAL_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -98,5 +97,3 @@ thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_call *call, u
  * before. THR_ENOSPACE; THR_EIO.
  */
 thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Threads: one at a time adds; any number look up meanwhile.
  */
-#ifndef THR_INDEX_JOURNAL_ROW_TABLE_H
-#define THR_INDEX_JOURNAL_ROW_TABLE_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -48,5 +47,3 @@ static inline void thr_row_table_add(thr_row_table *table, uint64_t key, uint32_
         ;
     atomic_store_explicit(&table->slots[(at - 1) & table->mask], row + 1, memory_order_release);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot.h - the journal of an open index: reads it, and makes snapshots of what was read. */
-#ifndef THR_INDEX_JOURNAL_SNAPSHOT_H
-#define THR_INDEX_JOURNAL_SNAPSHOT_H
+#pragma once
 
 #include "index/impl.h"
 
@@ -28,5 +27,3 @@ void thr_index_snapshot_show_newest(thr_index *index);
 static inline bool thr_index_snapshot_has_changes(const thr_index *index) {
     return index->tail != NULL && index->live.copied;
 }
-
-#endif

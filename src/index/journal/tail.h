@@ -6,8 +6,7 @@
  * only appended: a snapshot of n rows stays valid while others are added. Removing an item clears its bit in the live
  * rows; every snapshot has its own copy.
  */
-#ifndef THR_INDEX_JOURNAL_TAIL_H
-#define THR_INDEX_JOURNAL_TAIL_H
+#pragma once
 
 #include "index/build/keep_vectors.h"
 #include "index/journal/journal.h"
@@ -76,5 +75,3 @@ thr_status thr_index_tail_apply(thr_tail *tail, const struct thr_index *index, c
 bool thr_index_tail_find(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, uint64_t id, uint64_t *row);
 bool thr_index_tail_find_name(const thr_tail *tail, const uint64_t *live, uint32_t n_rows, const char *name,
                               uint64_t key, uint64_t *row);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Threads: one search at a time uses a thr_index_hits_workspace; its lanes may do so concurrently.
  */
-#ifndef THR_INDEX_SEARCH_FEATURE_SCORES_H
-#define THR_INDEX_SEARCH_FEATURE_SCORES_H
+#pragma once
 
 #include "hits/impl.h"
 #include "scan/scan.h"
@@ -35,5 +34,3 @@ void thr_index_feature_scores_end(thr_index_hits_workspace *workspace);
 
 /* Let *scan_hits, filled in by thr_index_feature_scores_begin, search on the device of store; NULL: not on a device. */
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store);
-
-#endif

@@ -6,8 +6,7 @@
  * A code's score is the model's cosine, which has no bounded error against the score of the vectors. So there are no
  * margins: how many candidates are refined decides the recall.
  */
-#ifndef THR_INDEX_SEARCH_INPUTS_H
-#define THR_INDEX_SEARCH_INPUTS_H
+#pragma once
 
 #include "index/impl.h"
 
@@ -24,5 +23,3 @@ thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, 
                                    thr_error *err);
 
 void thr_index_refine_free(void *workspace);
-
-#endif

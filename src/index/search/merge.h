@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.h - searches of an index with a tail: the segments' answers and the tail's, which are exact, become one. */
-#ifndef THR_INDEX_SEARCH_MERGE_H
-#define THR_INDEX_SEARCH_MERGE_H
+#pragma once
 
 #include "index/impl.h"
 #include "scan/radius.h"
@@ -19,5 +18,3 @@ thr_status thr_index_radius_merged(thr_index *index, thr_scan *scan, const thr_m
 
 /* Free a piece of index->merges. */
 void thr_index_merge_free(void *merge);
-
-#endif

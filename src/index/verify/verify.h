@@ -3,8 +3,7 @@
  * verify.h - recomputes the derived values of an index and compares them. Checksums must be verified before
  * (base/section_file), so a difference is a fault of the writer. No allocation grows with the number of items.
  */
-#ifndef THR_INDEX_VERIFY_VERIFY_H
-#define THR_INDEX_VERIFY_VERIFY_H
+#pragma once
 
 #include "base/files/file_sum.h"
 #include "index/impl.h"
@@ -39,5 +38,3 @@ thr_status thr_index_verify_journal(const thr_index *index, thr_error *err);
 
 /* Check that items have the same ids or names in the segments and in the posting lists. THR_ECORRUPT. */
 thr_status thr_index_verify_features(const thr_index *index, thr_error *err);
-
-#endif

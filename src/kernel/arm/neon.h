@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neon.h - functions of the files neon_*.c that neon.c puts into the table. */
-#ifndef THR_KERNEL_ARM_NEON_H
-#define THR_KERNEL_ARM_NEON_H
+#pragma once
 
 #include "kernel/level_codes.h"
 
@@ -12,5 +11,3 @@ int32_t thr_kernel_rest_product_neon(const uint8_t *planes, uint32_t n_planes, s
 /* quantise and code_products; block_bounds and the screen_ kernels */
 void thr_kernels_fill_neon_encode(thr_kernels *kernels);
 void thr_kernels_fill_neon_screen(thr_kernels *kernels);
-
-#endif

@@ -6,8 +6,7 @@
  * four at a time. Products are of signed bytes: with 8 planes u_d - 128 is multiplied, and 128 times the digits' sum
  * is added.
  */
-#ifndef THR_KERNEL_ARM_NEON_TILE_H
-#define THR_KERNEL_ARM_NEON_TILE_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "kernel/planes.h"
@@ -161,5 +160,3 @@ TILE_INLINE void tile_any_planes(uint32_t *distances, size_t stride, const uint8
                                  const thr_query_tile *tile, tile_multiply multiply) {
     THR_CALL_PLANES(tile->item_bits, tile_distances, distances, stride, blocks, n_blocks, tile, multiply)
 }
-
-#endif

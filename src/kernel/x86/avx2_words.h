@@ -5,8 +5,7 @@
  * Sums of even and odd items are 16-bit words: `both` adds whole words, `odd` their high bytes; even = both - 256
  * odd.
  */
-#ifndef THR_KERNEL_X86_AVX2_WORDS_H
-#define THR_KERNEL_X86_AVX2_WORDS_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -91,5 +90,3 @@ INLINE void put_words(uint32_t *out, const word_sums *sum, uint32_t shift, int f
     put_numbers(out + 8, _mm256_unpacklo_epi16(high, zero), shift, first);
     put_numbers(out + 12, _mm256_unpackhi_epi16(high, zero), shift, first);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of a problem on a device, for the files of this folder. */
-#ifndef THR_RANK_DEVICE_IMPL_H
-#define THR_RANK_DEVICE_IMPL_H
+#pragma once
 
 #include "rank/device/problem.h"
 
@@ -53,5 +52,3 @@ thr_status thr_rank_device_copy_tree(thr_rank_device *device, thr_error *err);
 
 /* Allocate n elements on the device; thr_rank_device_free frees them. THR_OK; THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_rank_device_alloc(thr_rank_device *device, size_t n, size_t size, void *memory_out, thr_error *err);
-
-#endif

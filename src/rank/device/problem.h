@@ -11,8 +11,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef THR_RANK_DEVICE_PROBLEM_H
-#define THR_RANK_DEVICE_PROBLEM_H
+#pragma once
 
 #include "device/choice.h"
 #include "rank/solver/precondition.h"
@@ -41,5 +40,3 @@ thr_status thr_rank_device_matrix(thr_rank_device *device, const thr_rank_sample
 
 /* Download the last evaluation's counts into the problem's, for tests. THR_OK; THR_EDEVICE. */
 thr_status thr_rank_device_counts(thr_rank_device *device, thr_error *err);
-
-#endif

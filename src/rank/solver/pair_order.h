@@ -8,8 +8,7 @@
  * position. Rounding is monotone, so this holds for computed differences as well, and both rows of a pair agree on
  * whether it is active.
  */
-#ifndef THR_RANK_SOLVER_PAIR_ORDER_H
-#define THR_RANK_SOLVER_PAIR_ORDER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ typedef struct thr_scored_row {
  * Scores must not be NaN.
  */
 thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A device with sweep (cuda/rank/sums.cuh) adds in the same order, so its sums have the same bits.
  */
-#ifndef THR_RANK_SOLVER_PAIR_SWEEP_H
-#define THR_RANK_SOLVER_PAIR_SWEEP_H
+#pragma once
 
 #include "rank/solver/pair_tree.h"
 
@@ -35,5 +34,3 @@ void thr_rank_pair_sweep_order(const thr_pair_sweep *sweep, thr_scored_row *rows
  * Neither overlaps values.
  */
 void thr_rank_pair_sweep_sums(const thr_pair_sweep *sweep, const double *values, double *low, double *high);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * The order of additions depends only on labels and scores, so equal inputs give equal bits.
  */
-#ifndef THR_RANK_SOLVER_PAIR_TREE_H
-#define THR_RANK_SOLVER_PAIR_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ void thr_rank_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *cou
  */
 void thr_rank_pair_tree_sums(const thr_pair_tree *tree, const double *values, double *low, double *high,
                              double *prefixes);
-
-#endif

@@ -3,8 +3,7 @@
  * parts.h - evaluates the objective of a ranking whose rows are in parts: the leader sends requests to all parts and
  * adds their sums, with the bits of problem.h's.
  */
-#ifndef THR_RANK_SOLVER_PARTS_H
-#define THR_RANK_SOLVER_PARTS_H
+#pragma once
 
 #include "rank/solver/precondition.h"
 
@@ -30,5 +29,3 @@ thr_status thr_rank_leader_right_pairs(thr_rank_leader *leader, const double *w,
 
 /* As thr_rank_preconditioner_set, for one that is not diagonal. */
 thr_status thr_rank_leader_precondition(thr_rank_leader *leader, thr_rank_preconditioner *p, thr_error *err);
-
-#endif

@@ -15,8 +15,7 @@
  * With many features compared with rows, M would cost more than a few products with the Hessian. Then the
  * preconditioner is diagonal: 0.99 + 0.01 times the Hessian's diagonal.
  */
-#ifndef THR_RANK_SOLVER_PRECONDITION_H
-#define THR_RANK_SOLVER_PRECONDITION_H
+#pragma once
 
 #include "rank/solver/problem.h"
 
@@ -62,5 +61,3 @@ void thr_rank_preconditioner_factorise(thr_rank_preconditioner *p);
 
 /* z = M^-1 r. Returns r' z. */
 double thr_rank_preconditioner_solve(const thr_rank_preconditioner *p, const double *r, double *z);
-
-#endif

@@ -23,8 +23,7 @@
  * Memory: 17 bytes per row; 4 bytes for each node that a row is in, about log2 of the levels; and two vectors per
  * chunk. The number of chunks is limited so that these vectors have at most a sixteenth as many numbers as X.
  */
-#ifndef THR_RANK_SOLVER_PROBLEM_H
-#define THR_RANK_SOLVER_PROBLEM_H
+#pragma once
 
 #include <thresher/rank.h>
 
@@ -131,5 +130,3 @@ void thr_rank_product(thr_rank_problem *problem, const double *v, double *out);
  * queries. This overwrites the active pairs: evaluate again before the next product.
  */
 uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const bool *which, uint64_t *n_pairs);
-
-#endif

@@ -14,8 +14,7 @@
  *                    radius in which the quadratic model agreed with f, at first the norm of the gradient (a radius
  *                    of 0 would never move).
  */
-#ifndef THR_RANK_SOLVER_SOLVER_H
-#define THR_RANK_SOLVER_SOLVER_H
+#pragma once
 
 #include <thresher/rank.h>
 
@@ -105,5 +104,3 @@ static inline double thr_rank_inner(const double *a, const double *b, uint32_t n
         sum += a[d] * b[d];
     return sum;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * After that sum[0] is the sum of all. A part does the additions that lie within its chunks. A few sums remain,
  * each at the first chunk that it covers. A device (cuda/rank/add.cu) adds in the same order.
  */
-#ifndef THR_RANK_SOLVER_SUM_TREE_H
-#define THR_RANK_SOLVER_SUM_TREE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ static inline void thr_rank_add_chunks(const thr_rank_range *range, double *sums
             if (thr_rank_covers(range, c) > step)
                 thr_rank_add_chunk(range, sums, size, c, step);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * An item whose estimate is below the bound certainly has a smaller score, so a screen may drop it. bounds.c derives
  * the bounds. They are in the collector's units, and -infinity if the codes' errors are unknown.
  */
-#ifndef THR_SCAN_BOUNDS_H
-#define THR_SCAN_BOUNDS_H
+#pragma once
 
 #include "scan/worker.h"
 
@@ -45,5 +44,3 @@ double thr_scan_residual_sine(const thr_scan_query *query, double score);
 
 /* Convert a score from the user's units to the collector's. */
 double thr_scan_to_collector(const thr_scan_query *query, double score);
-
-#endif

@@ -7,8 +7,7 @@
  * the probability that a normal error exceeds z. This holds for every query, k and filter, because the standard error
  * is measured for each query (noise.h).
  */
-#ifndef THR_SCAN_MARGIN_H
-#define THR_SCAN_MARGIN_H
+#pragma once
 
 #include "scan/margins/noise.h"
 
@@ -100,5 +99,3 @@ thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_
  */
 thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err);
-
-#endif

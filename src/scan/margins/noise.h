@@ -6,8 +6,7 @@
  * error divided by the factor has about the same distribution for all items. Its standard deviation is measured here,
  * in score per unit of factor. noise.c has the formulae.
  */
-#ifndef THR_SCAN_NOISE_H
-#define THR_SCAN_NOISE_H
+#pragma once
 
 #include "scan/worker.h"
 
@@ -41,5 +40,3 @@ double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row);
 
 /* The z that a standard normal number exceeds with this probability, in (0, 0.5]. */
 double thr_scan_normal_quantile(double probability);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* impl.h - the members of a device learner. Pointers are to device memory unless stated otherwise. */
-#ifndef THR_TEXT_TOWER_DEVICE_IMPL_H
-#define THR_TEXT_TOWER_DEVICE_IMPL_H
+#pragma once
 
 #include "text_tower/device/trainer.h"
 #include "text_tower/trainer.h"
@@ -80,5 +79,3 @@ static inline const thr_device_table *thr_device_side_table(const thr_device_lea
                                                             const thr_tower_config *config, thr_side side) {
     return &learner->tables[config->shared_words ? 0 : side];
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Errors: THR_ENOMEM for memory of the host or the device; THR_EDEVICE for every other failure of the device.
  */
-#ifndef THR_TEXT_TOWER_DEVICE_TRAINER_H
-#define THR_TEXT_TOWER_DEVICE_TRAINER_H
+#pragma once
 
 #include "device/choice.h"
 
@@ -40,5 +39,3 @@ thr_status thr_text_device_learner_fetch(void *learner, void *trainer, thr_error
  */
 thr_status thr_text_device_learner_step(void *learner, void *trainer, const uint32_t *numbers, double *loss,
                                         thr_error *err);
-
-#endif

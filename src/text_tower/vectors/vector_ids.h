@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector_ids.h - pairs of vectors by their ids: a table with the id of a query and of an item in each row. */
-#ifndef THR_TEXT_TOWER_VECTOR_IDS_H
-#define THR_TEXT_TOWER_VECTOR_IDS_H
+#pragma once
 
 #include "base/memory.h"
 #include "training/weights.h"
@@ -23,5 +22,3 @@ typedef struct thr_vector_ids {
  */
 thr_status thr_text_vector_ids_read(thr_context *context, const thr_vector_ids *ids, uint32_t *rows[THR_N_SIDES],
                                     size_t *n, thr_error *err);
-
-#endif

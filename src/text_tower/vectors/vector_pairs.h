@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector_pairs.h - pairs of vectors to learn from, read once and kept as float32, each of length 1. */
-#ifndef THR_TEXT_TOWER_VECTOR_PAIRS_H
-#define THR_TEXT_TOWER_VECTOR_PAIRS_H
+#pragma once
 
 #include <thresher/matrix.h>
 
@@ -52,5 +51,3 @@ typedef struct thr_vector_noise {
 /* Copy the vectors of n pairs to out[side], n x n_dims each. */
 void thr_text_vector_pairs_gather(const thr_vector_pairs *pairs, const uint32_t *numbers, size_t n,
                                   const thr_vector_noise *noise, float *const out[THR_N_SIDES]);
-
-#endif

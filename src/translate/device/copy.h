@@ -9,8 +9,7 @@
  * Threads: one at a time.
  * Errors:  THR_ENOMEM for memory of the host or the device; THR_EDEVICE for every other failure of the device.
  */
-#ifndef THR_TRANSLATE_DEVICE_COPY_H
-#define THR_TRANSLATE_DEVICE_COPY_H
+#pragma once
 
 #include "device/choice.h"
 #include "translate/model.h"
@@ -32,5 +31,3 @@ thr_status thr_translate_device_begin(thr_seq2seq_device *device, const uint32_t
 thr_status thr_translate_device_step(thr_seq2seq_device *device, const uint32_t *words, float *states,
                                      uint32_t *attended, thr_error *err);
 thr_status thr_translate_device_reorder(thr_seq2seq_device *device, const uint32_t *from, size_t n, thr_error *err);
-
-#endif

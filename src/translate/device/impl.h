@@ -4,8 +4,7 @@
  *
  * A row's state is h and c of all layers, 2 n_units floats a layer, in one piece: rows are reordered by one gather.
  */
-#ifndef THR_TRANSLATE_DEVICE_IMPL_H
-#define THR_TRANSLATE_DEVICE_IMPL_H
+#pragma once
 
 #include "device/upload.h"
 #include "translate/device/copy.h"
@@ -66,5 +65,3 @@ thr_status thr_translate_device_inputs(thr_seq2seq_device *device, const thr_lst
 /* gates += h W_own, for n rows of h. */
 thr_status thr_translate_device_own(thr_seq2seq_device *device, const thr_lstm *lstm, const float *h, size_t h_row,
                                     size_t n, float *gates, thr_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A call that fails ends the program with a sentence: after a kernel's failure nothing on the device can be trusted.
  */
-#ifndef PROBE_CUH
-#define PROBE_CUH
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -89,5 +88,3 @@ void probe_tensor();
 void probe_wgmma();
 void probe_sparse();
 void probe_baseline(uint64_t n_items);
-
-#endif
