@@ -31,8 +31,10 @@ static struct {
     outcome at; /* what happens at call number `call` */
     int why;    /* FAIL: errno, or SHORT */
     uint64_t call, n_calls, rng;
-    uint64_t *state;                          /* or NULL: a checksum of the call and of what was lost at it */
-    uint64_t n_merger_calls, n_merger_faults; /* of these, by a thread that is not the process's first one */
+    uint64_t *state;  /* or NULL: how many calls have changed or flushed something; after a loss, a checksum of that and
+                        of what was lost */
+    bool merger_only; /* count the merger's calls alone */
+    uint64_t n_merger_faults; /* calls that failed there */
 } faults;
 static pthread_mutex_t faulty_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -87,13 +89,20 @@ static void lose(void) {
         }
 }
 
+/* Whether this is the merger: not the process's first thread. */
+static bool by_merger(void) {
+    return syscall(SYS_gettid) != getpid();
+}
+
+static bool is_counted(void) {
+    return faults.at != NOTHING && (!faults.merger_only || by_merger());
+}
+
 /* Whether this call fails; it may end the process. The mutex is held. */
 static bool fails_now(void) {
-    const bool merger = syscall(SYS_gettid) != getpid();
-    faults.n_merger_calls += merger;
-    if (faults.at == NOTHING || ++faults.n_calls != faults.call)
+    if (!is_counted() || ++faults.n_calls != faults.call)
         return false;
-    faults.n_merger_faults += merger;
+    faults.n_merger_faults += by_merger();
     if (faults.at == LOSE) {
         faults.at = NOTHING;
         lose();
@@ -105,15 +114,30 @@ static bool fails_now(void) {
     return faults.why != SHORT;
 }
 
+/* The same of a call that changes or flushes a file or a directory. */
+static bool change_fails_now(void) {
+    const bool failed = fails_now();
+    if (!failed && faults.state != NULL)
+        ++*faults.state;
+    return failed;
+}
+
 /* How much of a read or write the next call does. The mutex is held. */
 static size_t size_done(size_t size) {
-    const bool is_short = faults.at == FAIL && faults.why == SHORT && faults.n_calls + 1 == faults.call;
+    const bool is_short = is_counted() && faults.at == FAIL && faults.why == SHORT && faults.n_calls + 1 == faults.call;
     return is_short && size > 1 ? size / 2 : size;
 }
 
 static bool fails(void) {
     (void)pthread_mutex_lock(&faulty_mutex);
     const bool failed = fails_now();
+    (void)pthread_mutex_unlock(&faulty_mutex);
+    return failed;
+}
+
+static bool change_fails(void) {
+    (void)pthread_mutex_lock(&faulty_mutex);
+    const bool failed = change_fails_now();
     (void)pthread_mutex_unlock(&faulty_mutex);
     return failed;
 }
@@ -153,7 +177,7 @@ static ino_t inode_of(int fd) {
 
 static ssize_t write_at(int fd, const void *data, size_t wanted, off_t offset) {
     const size_t size = size_done(wanted);
-    if (fails_now()) {
+    if (change_fails_now()) {
         if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
             (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
         return -1;
@@ -186,7 +210,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
 
 static int flush_now(int fd) {
     struct stat st;
-    if (fails_now())
+    if (change_fails_now())
         return -1;
     if (faults.at != LOSE)
         return 0;
@@ -212,7 +236,7 @@ int fdatasync(int fd) {
 }
 
 int ftruncate(int fd, off_t size) {
-    return fails() ? -1 : (int)syscall(SYS_ftruncate, fd, size);
+    return change_fails() ? -1 : (int)syscall(SYS_ftruncate, fd, size);
 }
 
 ssize_t pread(int fd, void *data, size_t size, off_t offset) {
@@ -224,7 +248,7 @@ ssize_t pread(int fd, void *data, size_t size, off_t offset) {
 }
 
 static int rename_now(int from_dir, const char *from, int to_dir, const char *to) {
-    if (fails_now())
+    if (change_fails_now())
         return -1;
     if (faults.at == LOSE) {
         assert_true(n_renamed < MOST);
@@ -244,7 +268,7 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to) {
 }
 
 int unlinkat(int dir, const char *path, int flags) {
-    return fails() ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
+    return change_fails() ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
 }
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
