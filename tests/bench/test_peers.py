@@ -273,11 +273,13 @@ class Pictures(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             report, picture = f"{directory}/scan.md", f"{directory}/recall.svg"
             with open(report, "w") as file:
-                file.write("### Search over the exact scan, x\n\n| bits | candidates | recall@10 | ms a query | queries/s | times exact |\n|--|\n"
+                file.write("Real vectors, books_*: 1234 x 5, 9 queries.\n\n### Search over the exact scan, x\n\n| bits | candidates | recall@10 | ms a query | queries/s | times exact |\n|--|\n"
                            "| 2 | 10 | 0.95 | 0.1 | 9000 | 9.0 |\n| 2 | 20 | 0.99 | 0.2 | 8000 | 8.0 |\n\nend\n")  # fmt: skip
             plots.recall(report, picture)
             with open(picture) as file:
-                self.assertEqual(3, file.read().count("<polygon"))  # squares of 2 bits, and a diamond
+                drawn = file.read()
+            self.assertIn("books: 1,234 x 5", drawn)
+            self.assertEqual(3, drawn.count("<polygon"))  # squares of 2 bits, and a diamond
             with open(f"{directory}/convergence-A.csv", "w") as file:
                 file.write("solver,step,seconds,objective,relative_difference\n"
                            '"Newton, line search",0,0.1,9,0.5\n"Newton, line search",1,0.2,8,0\n"classic",0,0.3,9,0.5\n')  # fmt: skip

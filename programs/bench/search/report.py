@@ -159,7 +159,7 @@ def plots(results, stem="search"):
         if not points or name not in results["data"]:
             continue
         panels = []
-        for speed, words in (("qps", "queries a second, one at a time"), ("qps_batch", "in batches of 64")):
+        for speed, words in (("qps", "queries a second, one at a time"), ("qps_batch", "queries a second, in batches of 64")):
             titles = dict.fromkeys(p["title"] for p in points)
             panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
         about = results["data"][name]

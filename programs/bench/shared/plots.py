@@ -11,6 +11,7 @@ usage: plots.py recall REPORT FILE.svg     the scan's table of recall and speed;
 import csv
 import glob
 import os
+import re
 import sys
 
 from bench.shared import svg
@@ -23,10 +24,12 @@ DRAWN = 1e-10  # the least share above the optimum that is drawn
 
 def recall(report, path):
     with open(report, encoding="utf-8") as file:
-        tables = tables_of(file.read())
-    rows = next((rows for heading, rows in tables.items() if heading.startswith("Search over the exact scan")), None)
+        text = file.read()
+    headings = tables_of(text).items()
+    rows = next((rows for heading, rows in headings if heading.startswith("Search over the exact scan")), None)
     if not rows:
         return
+    data, n_items, n_dims = re.search(r"^Real vectors, (.+?)_?\*: (\d+) x (\d+)", text, re.MULTILINE).groups()
     series = {}
     for row in rows:
         point = float(row["recall@10"]), float(row["queries/s"])
@@ -36,7 +39,7 @@ def recall(report, path):
     best = [(name, front([{"recall": a, "qps": b} for a, b in points], "qps")) for name, points in series.items()]
     panels = [("queries a second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
     with open(path, "w", encoding="utf-8") as file:
-        file.write(svg.curves("Search against the exact scan of the same vectors, one thread", panels))
+        file.write(svg.curves(f"{data}: {int(n_items):,} x {n_dims}; one thread", panels))
 
 
 def convergence(directory):
@@ -76,7 +79,7 @@ def draw_translation(text, path):
             screens.setdefault(screen, []).append((*point, first))
     for (title, name), series in zip(translation_titles(path), (screens, beams)):
         with open(name, "w", encoding="utf-8") as file:
-            file.write(svg.lines(title, "times the full head with a beam of 12", "BLEU", list(series.items())))
+            file.write(svg.lines(title, "speed, as a multiple of the full head's with a beam of 12", "BLEU", list(series.items())))
 
 
 def translation(report, path):
