@@ -12,8 +12,8 @@ enum {
     SURVIVORS_TIMES = 8,    /* survivors per candidate without a calibration */
     LEAST_TO_CHOOSE = 4096, /* items; with fewer, all ways cost about the same */
     /*
-     * Margins keep a recall whatever the number of survivors; with twice the calibration's, 3 of 100 queries like those
-     * of the calibration need a second pass (scan/margins/complete.c).
+     * Margins keep a recall whatever the number of survivors. With twice the calibration's, few queries like those of
+     * the calibration need a second pass (scan/margins/complete.c).
      */
     MARGIN_TIMES = 2,
 };

@@ -229,8 +229,8 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n);
 
 /*
- * Whether scoring the vectors of the allowed rows costs less than screening the blocks that hold them. The costs were
- * measured on a processor of 2023; wrong costs change the time, not the answer.
+ * Whether scoring the vectors of the allowed rows costs less than screening the blocks that hold them. Both costs are
+ * estimates by constants of scan/refine.c: wrong ones change the time, not the answer.
  */
 bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed);
 

@@ -8,7 +8,7 @@
  *     r_t = tanh(e_(t-1) B_t + b'_t)                    n_pooled: f as reconstructed from e_(t-1)
  *     p_t = sign((f - r_t) R_t + b''_t),  e_t = e_(t-1) + 2^-t p_t
  *
- * A float side has e = tanh(f W + b). For vectors it has e = f W + b: with tanh a third of the recall is lost. In the
+ * A float side has e = tanh(f W + b). For vectors it has e = f W + b: with tanh the recall falls. In the
  * code B is "rebuild", R "residual".
  */
 #pragma once

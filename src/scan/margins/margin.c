@@ -13,9 +13,8 @@ static const double SMALLEST = 0x1p-120; /* products underflow float32 below thi
 
 /*
  * The fewest effective dimensions of a query whose errors are taken as normal. With fewer, the best items are those
- * whose largest components the code clips, so their errors are larger than those of the sampled rows. Without rotation
- * promises were missed up to 6 effective dimensions on word vectors of 100 dimensions, and up to 2 on their first 16. A
- * rotated query rarely has so few.
+ * whose largest components the code clips, so their errors are larger than those of the sampled rows. Without
+ * rotation, such queries missed their promise on word vectors. A rotated query rarely has so few dimensions.
  */
 static double fewest_dims(const thr_scan_corpus *corpus) {
     return fmin(FEWEST_DIMS, (double)corpus->quantiser->n_dims / FEWEST_DIMS_ONE_IN);
