@@ -76,7 +76,7 @@ def main() -> int:
         print(f"{name}: greedy as before: {words == wanted}, beams as before: {same}")
         good = good and words == wanted and same and bool(near)
 
-    # What a shortlist keeps is measured with states of the decoder itself.
+    # Measure a shortlist's recall with states of the decoder itself.
     states = np.concatenate([step(np.zeros((1, DIMS), np.float32), np.array([word])) for word in range(200)])
     measured = head.measure(states, BEAM, screen="planes")
     print(f"recall@{BEAM} {measured.recall:.4f} by {measured.candidates:.0f} of {head.info.n_words} words a state")

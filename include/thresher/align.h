@@ -30,12 +30,12 @@ typedef struct thr_align_options {
 THR_API void thr_align_options_init(thr_align_options *options);
 
 typedef struct thr_align_report {
-    uint64_t n_pairs;                        /* of lines that were learned from */
+    uint64_t n_pairs;                        /* pairs of lines learned from */
     uint64_t n_skipped;                      /* pairs with a side that is empty or has more than 250 words */
     uint32_t n_source_words, n_target_words; /* distinct */
     uint64_t n_entries;                      /* pairs of words that occur together, each with a probability */
-    uint64_t n_written;                      /* of these, lines of the table */
-    double perplexity;                       /* a target word, by the table before the last update */
+    uint64_t n_written;                      /* entries written, a line each */
+    double perplexity;                       /* of a target word, under the table before the last update */
 } thr_align_report;
 
 /*

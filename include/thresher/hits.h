@@ -5,7 +5,7 @@
  * Items have binary features: a category, an advertiser, a tag. A query assigns weights to features. s, the sum of an
  * item, adds the weights of the query's features that the item has (the wide part of HitMatch (9), L w); it is 0 if the
  * item has none of them. Items are ranked by their value: multiplier x s + offset, or multiplier x sigmoid(s) + offset.
- * A multiplier may be a bid, an offset pacing; they are 1 and 0 unless set.
+ * Ads use the multiplier for bids and the offset for pacing; they are 1 and 0 unless set.
  *
  * Lists are stored in one file, which is built once and mapped. 256 neighbouring items make a container; a feature's
  * items in a container are stored as 16-bit positions, as runs or as a bitmap (docs/format.md). Weights are rounded to

@@ -274,8 +274,8 @@ typedef struct thr_search_options {
      * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
      * Otherwise the search measures the errors of each query's estimates, and drops an item only if it is unlikely
      * enough to be among the best k. So the recall holds for queries unlike the items, too, and the calibration affects
-     * only the time. Queries of few effective dimensions, such as unit vectors, are compared with all vectors;
-     * rotation spreads a query over its dimensions, so there it hardly ever happens.
+     * only the time. A query of few effective dimensions, such as a unit vector, is scored against all vectors: its
+     * errors on a few rows do not predict those of the best items. In a rotated index this is rare.
      *
      * The recall depends on the numbers of survivors and candidates with features, without kept vectors, for flat
      * cosine codes without a centre, and for codes of a model of vectors. The calibrated numbers reach it for queries
@@ -307,7 +307,7 @@ typedef struct thr_search_options {
     /*
      * NULL, or n_queries scores: items that score less are left out of query q's answer, whose row is padded with
      * THR_NO_ID. For answers that are merged with others: with the k-th best score of the others fewer items are read.
-     * -INFINITY: no limit. recall and certified are then of the items that reach the score.
+     * -INFINITY: no limit. recall and certified then refer to the items that reach the score.
      */
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
@@ -315,7 +315,8 @@ typedef struct thr_search_options {
     /*
      * If not 0, extra in the XFBQ paper's unit, the integer distance of codes (8), for cosine: a distance of 1 is
      * 2 x range(item bits) x range(query bits) / 2^(item bits + query bits) of a cosine, by (7), where range is 1 /
-     * scale of codes of that many bits. Of an estimate it may be a little more or less, since each item has a factor.
+     * scale of codes of that many bits. In estimates a distance of 1 differs a little from that, because each item has
+     * its own factor.
      */
     uint64_t extra_distance;
 } thr_search_options;
@@ -341,8 +342,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *   THR_EDIM          the queries' n_dims, or the number of feature queries, is wrong
  *   THR_ERANGE        a query has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2; err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite
- *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra where codes are of a model
- *                     of vectors, since they do not estimate scores of these; extra_distance for ip and l2
+ *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra for codes of a model of
+ *                     vectors, which do not estimate the vectors' scores; extra_distance for ip and l2
  *   THR_EMISMATCH     the feature weights come from another model
  *   THR_ECHANGED      a file was changed or cut after it was opened
  *   THR_ENOMEM

@@ -7,8 +7,8 @@
  * at a time may run in a directory; another one gets THR_EBUSY. Any number of processes may search meanwhile.
  *
  * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
- * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes for less; these
- * functions take over what its journal holds.
+ * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes at less
+ * cost; the functions here include the items of its journal.
  *
  * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
  * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
@@ -50,7 +50,7 @@ typedef struct thr_index_add_options {
 /* Defaults: ids chosen by the index, nothing replaced. */
 THR_API void thr_index_add_options_init(thr_index_add_options *options);
 
-/* What a change did. */
+/* The result of a change. */
 typedef struct thr_index_change {
     uint64_t n_added;   /* including those that replace others */
     uint64_t n_removed; /* including those replaced */
@@ -92,9 +92,9 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
 
 /*
  * Write all segments again, without removed items, as few files as possible; cells are made anew. Vectors, ids and
- * exact scores stay the same. So do codes, unless the index has 4,096 items or more and their error has grown so much
- * (thr_index_code_error) that new ones pay: then this does what thr_index_recode does. Needs disk space for a second
- * copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
+ * exact scores stay the same. Codes stay the same, too, unless the index has 4,096 items or more and the codes' error
+ * has grown by THR_RECODE_PAYS (thr_index_code_error): then this works as thr_index_recode. Needs disk space for a
+ * second copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
@@ -107,11 +107,11 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
 /*
- * Measure how much the codes lose: the distance of some live items to their codes, over their distance to their mean,
- * both as root mean squares. *now is of the segments' items; *learned is what it was when the quantiser was learned.
- * Either is 0 where it is unknown: without kept vectors or codes, of a model's codes, or *learned in an index that an
- * older version changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to make searches
- * faster. Returns THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
+ * Measure the error of the codes: the distance of some live items to their codes, divided by their distance to their
+ * mean, both as root mean squares. *now is the error of the segments' items; *learned is the error when the quantiser
+ * was learned. Either is 0 if it is unknown: without kept vectors or codes, for a model's codes, or, *learned only, in
+ * an index that an older version changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to
+ * make searches faster. Returns THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
  */
 #define THR_RECODE_PAYS 1.05
 THR_API thr_status thr_index_code_error(const thr_index *index, float *now, float *learned, thr_error *err);

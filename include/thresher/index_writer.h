@@ -58,8 +58,8 @@ typedef struct thr_index_writer_options {
     size_t size; /* sizeof(thr_index_writer_options), set by _init */
     /*
      * The journal becomes a segment when it has this many items, removed ones included. The largest value is 4,096, or
-     * what 16 MiB of float32 hold if that is fewer, but at least 256; it is taken for 0 and for all above it. Below 4
-     * every add writes a segment. Smaller journals make searches faster and changes slower.
+     * as many as fit 16 MiB of float32 if that is fewer, but at least 256; 0 and larger values mean the largest. Below
+     * 4 every add writes a segment. Smaller journals make searches faster and changes slower.
      */
     uint32_t journal_rows;
     /*

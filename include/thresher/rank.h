@@ -6,7 +6,7 @@
  *   minimise f(w) = 1/2 |w|^2 + C sum over queries, over pairs y_i > y_j of the query, of max(0, 1 - <w, x_i - x_j>)^2
  *
  * C is the cost of an error. With row weights o and query weights a, the term of a pair is multiplied by o_i o_j a: a
- * row of weight 2, or a query, counts as if it occurred twice. The *cost* of a query's pairs is C a, divided by a
+ * row or a query of weight 2 counts as if it occurred twice. The *cost* of a query's pairs is C a, divided by a
  * number of pairs as thr_rank_scale requires.
  *
  * The solver never enumerates pairs; a step costs a few passes over the features. It stops at
@@ -176,7 +176,7 @@ THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs,
 THR_API void thr_rank_part_free(thr_rank_part *part);
 
 /*
- * What a part computes. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are computed at the w of the latest
+ * The tasks of a part. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are computed at the w of the latest
  * EVALUATE. EVALUATE and PRODUCT write a few sums, each over some of the part's chunks. SCALES and MATRIX sum over a
  * sample of rows, for the preconditioner: their numbers pass through the parts in order, and each part adds to them.
  */
@@ -202,7 +202,7 @@ typedef struct thr_rank_request {
 THR_API size_t thr_rank_part_output_size(const thr_rank_part *part, const thr_rank_request *request);
 
 /*
- * Compute what a request asks for. request->costs has the part's own queries only. out has room for
+ * Compute the numbers of a request. request->costs has the part's own queries only. out has room for
  * thr_rank_part_output_size numbers; for SCALES and MATRIX it holds those of the part before. A part serves one request
  * at a time, with all threads of its context.
  *

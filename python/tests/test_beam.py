@@ -16,7 +16,7 @@ N_WORDS, N_DIMS, END = 40, 6, 3
 
 
 class Recurrent:
-    """state' = tanh(A state + what the word is)"""
+    """state' = tanh(A state + embedding of the word)"""
 
     def __init__(self, seed: int = 5) -> None:
         self.matrix = random_vectors(N_DIMS, N_DIMS, seed).astype(np.float32) / 2

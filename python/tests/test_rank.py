@@ -265,7 +265,7 @@ class Rank(Case):
         self.assertTrue(np.isnan(model.score(x, y, qid, sample_weight=np.zeros(50))))
 
     def test_names_of_features_are_kept_and_compared(self) -> None:
-        class Frame:  # what a data frame is, for this
+        class Frame:  # the attributes of a data frame that RankSVM reads
             def __init__(self, values: Any, columns: list[Any]) -> None:
                 self.values, self.columns, self.shape = values, columns, values.shape
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collections of shards: their answers are those of one index over all rows, and what does not fit is refused."""
+"""Collections of shards: their answers are those of one index over all rows, and inputs that do not fit are refused."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class Sample(unittest.TestCase):
 
 
 class Refused(Case):
-    """What does not fit is refused in a sentence, and nothing is published."""
+    """Inputs that do not fit are refused with a message, and nothing is published."""
 
     def refused(self, kind: Any, words: str, parts: Any, **options: Any) -> None:
         with self.assertRaisesRegex(kind, words):
@@ -344,7 +344,7 @@ class Refused(Case):
                 with self.assertRaisesRegex(thresher.FormatError, "is no collection"):
                     shards.open(self.path())
         shards.build(self.path(), [shifted(300)], replace=True).close()
-        self.assertEqual(len(os.listdir(self.path())), 2)  # what the killed build left is gone
+        self.assertEqual(len(os.listdir(self.path())), 2)  # the files of the killed build are gone
 
 
 class Versions(unittest.TestCase):

@@ -74,7 +74,7 @@ typedef struct cells_job {
     size_t n_cells;
     uint64_t n_blocks, wanted; /* rows that every pass finds: k, or LEAST_WANTED if k is less */
     double allowed;            /* how many of the best k may be in cells not visited */
-    double spread_times;       /* what the fitted spread is multiplied by */
+    double spread_times;       /* a factor of the fitted spread */
 } cells_job;
 
 /* One query. */

@@ -28,7 +28,7 @@ typedef struct thr_device_copier {
                         differently */
 } thr_device_copier;
 
-/* What an object is about to do, and its cost. */
+/* A use of an object that is about to begin, and its cost. */
 typedef struct thr_device_use {
     const thr_device_copier *copier;
     void *object;

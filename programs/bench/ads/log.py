@@ -163,7 +163,7 @@ def spread(offsets, chosen):
 
 
 class Batches:
-    """What a step is given, as arrays."""
+    """The input of a step, as arrays."""
 
     def __init__(self, log, distinct=True):
         self.log, self.distinct = log, distinct

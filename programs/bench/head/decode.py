@@ -99,7 +99,7 @@ class Course:
         return thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked)
 
     def run(self, *ways):
-        """Translate in turns, and judge; the full head, if among them, is the first. After Ctrl-C what all have is judged."""
+        """Translate in turns, and judge; the full head, if among them, is the first. After Ctrl-C the sentences that all have translated are judged."""
         texts, seconds, head_seconds = ([[] for _ in ways], [0.0] * len(ways), [0.0] * len(ways))
         with ExitStack() as stack:
             opened = [stack.enter_context(self.translator(way)) for way in ways]

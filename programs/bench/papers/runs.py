@@ -101,7 +101,7 @@ def scans():
 
 
 def sections_now():
-    """{mark: report} of what takes seconds and is in no other bench: Table 1 of WTA-LSH, and RBE 8.3."""
+    """{mark: report} of measurements that take seconds and belong to no other bench: Table 1 of WTA-LSH, and RBE 8.3."""
     return {TIMES: translations(), SCANS: scans()}
 
 
@@ -129,7 +129,7 @@ def translations():
 
 
 def quick_sections(keep):
-    """{mark: report} of every way that could be run in the time; what failed or was stopped is said and left out."""
+    """{mark: report} of every way that could be run in the time; ways that failed or were stopped are reported and left out."""
     os.makedirs(keep, exist_ok=True)
     began, sections = time.monotonic(), sections_now()
     for mark, words in QUICK.items():

@@ -57,7 +57,7 @@ static double time_open(rank_bench *b, bool cache) {
     return seconds;
 }
 
-/* A context of one thread, on a device or NULL; what it allocates is counted where allocations is not NULL. */
+/* A context of one thread, on a device or NULL; its allocations are counted unless allocations is NULL. */
 static thr_context *make_context(const char *device, bench_allocations *allocations) {
     thr_context *context = NULL;
     thr_context_options options;

@@ -39,7 +39,7 @@ class Missing(Exception):
 @dataclass
 class Dataset:
     name: str
-    title: str  # one line for tables: what it is, and whether it is synthetic
+    title: str  # one line for tables: kind of data, and whether it is synthetic
     metric: str  # "cosine" (unit vectors) or "l2"
     synthetic: bool
     base: np.ndarray

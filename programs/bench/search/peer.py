@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a peer is: something that builds indexes of vectors, and searches them in one or more settings.
+"""A peer builds indexes of vectors, and searches them in one or more settings.
 
 A peer offers variants of its index (bits, clusters, ...), each built once for a data set; an index offers settings of
 its search, from the least work to the most. The driver measures every setting of every variant.

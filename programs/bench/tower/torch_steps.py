@@ -119,7 +119,7 @@ def frequent_grams(counts, most):
 
 
 class Batches:
-    """What a step is given: numbers in arrays, made anew for every batch, words left out by chance."""
+    """The input of a step: numbers in arrays, made anew for every batch, words left out by chance."""
 
     def __init__(self, texts, shared_words, seed=1):
         self.texts, self.shared = texts, shared_words

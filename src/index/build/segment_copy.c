@@ -86,7 +86,7 @@ static thr_status copy_codes(thr_segment_copy *copy, thr_error *err) {
     return THR_OK;
 }
 
-/* Encode n rows from the i-th on; vectors has room for them. What belongs to the kept vectors is copied. */
+/* Encode n rows from the i-th on; vectors has room for them. Numbers of the kept vectors are copied. */
 static thr_status recode_some(thr_segment_copy *copy, thr_slab *slab, uint64_t i, uint64_t n, float *vectors,
                               thr_error *err) {
     const thr_index *index = copy->index;

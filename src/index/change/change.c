@@ -121,7 +121,7 @@ thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
     assert(c->folded || c->beside || !thr_index_snapshot_has_changes(c->index));
     m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
-    THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* what was copied from its files is right */
+    THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* bytes copied from its files are right */
     if (c->learned)
         THR_TRY(thr_index_commit_calibrate(c, err));
     m->n_items = thr_select_bitmap_count_words(c->live, thr_bitmap_words(m->n_rows));

@@ -53,7 +53,7 @@ static thr_status read_header(thr_journal *j, thr_error *err) {
     j->checksum = expected.checksum;
     if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0)
         return THR_OK;
-    /* One that is whole is another index's, or a newer version's; what follows it is not read. */
+    /* A whole header is of another index or of a newer version; the bytes after it are not read. */
     if (got == sizeof h && h.checksum != thr_checksum_of(&h, offsetof(header, checksum)))
         THR_TRY(thr_index_journal_follows(j, expected.checksum, &j->header_damaged, err));
     if (j->header_damaged)
