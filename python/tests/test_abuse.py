@@ -166,7 +166,7 @@ def float_doors(t: Things) -> dict[str, Door]:
 
 
 class Decoder:
-    """States that are what was given, whatever is asked."""
+    """A decoder that returns the given states at every step."""
 
     def __init__(self, states: Any = None) -> None:
         self.states = states
@@ -176,7 +176,7 @@ class Decoder:
 
 
 def text_doors(t: Things) -> dict[str, Door]:
-    """Everything that takes a text or a path; the text is said to hold NUL, and where."""
+    """Everything that takes a text or a path; the error names the text and the place of its NUL."""
     return {
         "HitsTarget": lambda s: HitsTarget(t.words, s),
         "Hits.search target": lambda s: t.words.search(["c=1"], K, target=s),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beam search with decoders in Python: beside the plain way, what decoders raise, and what is refused."""
+"""Beam search with decoders in Python: beside a naive search, exceptions of decoders, and refusals."""
 
 from __future__ import annotations
 

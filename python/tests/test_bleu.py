@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BLEU: what sacreBLEU printed, small letters of all of Unicode, and what is refused."""
+"""BLEU: scores that sacreBLEU printed, small letters of all of Unicode, and refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of ad requests: learned, opened again, scored beside the definition, judged, and what is refused."""
+"""Models of ad requests: learned, opened again, scored beside the definition, judged, and refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heads: made, saved and opened, asked beside the plain way, measured; and what is refused."""
+"""Heads: made, saved and opened, queried beside a naive head, measured; and refusals."""
 
 from __future__ import annotations
 

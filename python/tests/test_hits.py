@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Posting lists: built from arrays and tables, searched beside numpy, explained, and what is refused."""
+"""Posting lists: built from arrays and tables, searched beside numpy, explained, and refusals."""
 
 from __future__ import annotations
 

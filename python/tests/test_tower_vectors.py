@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of given vectors: training on arrays and files, encoding, indexes, and what is refused."""
+"""Models of given vectors: training on arrays and files, encoding, indexes, and refusals."""
 
 from __future__ import annotations
 

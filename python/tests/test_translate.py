@@ -59,7 +59,7 @@ def dictionary(path: str, dtype: Any = np.float32) -> None:
     output[2, 2] = 0
     output[:, V:] = np.where((np.arange(V)[:, None] == 2) == (np.arange(V) != 1), 10, -10)
     tensors["attention.weight"] = np.zeros((2 * V, 2 * V))
-    tensors["attention.weight"][1, 0] = 40  # at first to what is unknown
+    tensors["attention.weight"][1, 0] = 40  # attention begins at the unknown word
     tensors["combine.weight"], tensors["output.weight"], tensors["output.bias"] = combine, output, np.zeros(V)
     tensors = {name: array.astype(dtype) for name, array in tensors.items()}
     for name, words in (("source.words", SOURCE), ("target.words", TARGET)):

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-/* Centroids, and what is precomputed to compare rows with them. Initialise with zeros; owns its arrays. */
+/* Centroids, and precomputed numbers to compare rows with them. Initialise with zeros; owns its arrays. */
 typedef struct thr_kmeans {
     thr_context *context;
     uint32_t n, n_dims;

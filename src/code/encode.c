@@ -146,7 +146,7 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     }
 }
 
-/* Report what is wrong with row r, which was rejected. */
+/* Report why row r was rejected. */
 static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
                                  thr_error *err) {
     const unsigned long long name = first_row + r;

@@ -45,7 +45,7 @@ typedef enum thr_svmlight_fault_kind {
     THR_SVMLIGHT_INDEX_DESCENDS,
     THR_SVMLIGHT_NO_VALUE,
     THR_SVMLIGHT_VALUE_RANGE,
-    THR_SVMLIGHT_CHANGED /* the text differs from what was counted */
+    THR_SVMLIGHT_CHANGED /* the text differs from the counted one */
 } thr_svmlight_fault_kind;
 
 /* The first fault. at and line_begin point into the text. */

@@ -16,7 +16,7 @@ typedef struct thr_training_loop {
     uint32_t n_epochs, patience, batch;
     uint64_t seed;
     const char *path;       /* of the model */
-    thr_model_source model; /* what is saved there */
+    thr_model_source model; /* its tensors */
     const thr_split *split;
     thr_training_state *state;
     thr_tower_epoch_fn on_epoch; /* called after every epoch, or NULL */

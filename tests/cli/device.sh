@@ -114,7 +114,7 @@ works "$THRESHER" index build base.i8bin --bits 8 --codes-only -o big.index
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o cpu.ivecs --device cpu -v
 says 'codes are screened by the CPU$' err
 
-# auto, where there is no GPU: nothing is said of it in ordinary use
+# auto without a GPU: ordinary commands do not mention it
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs
 same auto.ivecs cpu.ivecs
 [ "$(wc -l <err)" -eq 1 ] || die "the missing GPU is noted"
@@ -125,7 +125,7 @@ works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q --j
 is_json out
 says "\"device\":\"cpu; $why" out
 
-# nothing is said of GPUs where none is wanted
+# without --device no message mentions GPUs
 works "$THRESHER" index search big.index one.i8bin -k 5 -v
 says 'codes are screened by the CPU$' err
 works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Dual towers: learned from requests, stopped and resumed, looked at, encoding, judged; and what is refused.
+# Dual towers: learned from requests, stopped and resumed, looked at, encoding, judged; and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -217,4 +217,4 @@ fails 2 '--hits needs users' "$THRESHER" tower encode m.safetensors items.tsv -o
 fails 1 'no/h.txt: cannot create' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
 head -c 3000 m.safetensors >cut.safetensors
 fails 1 'cut.safetensors' "$THRESHER" info cut.safetensors
-[ -z "$(ls -d new* x.npy 2>/dev/null)" ] || die "what was refused left something"
+[ -z "$(ls -d new* x.npy 2>/dev/null)" ] || die "a refused command left something"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Heads: built of rows, asked for the best words with every screen, measured; and what is refused.
+# Heads: built of rows, asked for the best words with every screen, measured; and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -163,7 +163,7 @@ fails 1 'has no tensor other: of 1 it has, the first are output.weight' \
 gguf 14 >model.gguf
 fails 1 'output.weight is of type Q4_K (12): weights must be' "$THRESHER" head build model.gguf -o x.head
 
-# what is refused
+# refusals
 fails 1 'weights.fbin: cannot find tensor lm_head.weight' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
 fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
 fails 1 'hashes of 99 components: choose 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99

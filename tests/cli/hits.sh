@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Posting lists: built from a table, searched by features with bids and targets, explained; and what is refused.
+# Posting lists: built from a table, searched by features with bids and targets, explained; and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -202,7 +202,7 @@ printf '7\tx\n' >words.tsv
 fails 1 'words.tsv: feature x: those of these posting lists are numbers' \
     "$THRESHER" hits search numbers.hits --features 5 --with words.tsv
 
-# what is wrong
+# wrong arguments
 fails 2 'QUERIES or --features WORDS is missing' "$THRESHER" hits search ads.hits
 fails 2 'exclude each other' "$THRESHER" hits search ads.hits queries.txt --features a
 fails 1 'weight of kind=chair is not a finite number' "$THRESHER" hits search ads.hits --features kind=chair:inf

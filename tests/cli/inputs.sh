@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Bad input: exit code 1, one line that names the file and what is wrong, and what was there before stays.
+# Bad input: exit code 1, one line that names the file and what is wrong, and earlier files stay.
 set -eu
 . "$(dirname "$0")/lib.inc"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An index of texts: built with a model, asked in words, described; and what is said where texts and models do not fit.
+# An index of texts: built with a model, searched by text, described; and messages where texts and models do not fit.
 set -eu
 . "$(dirname "$0")/lib.inc"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Nested codes, rotation and recall: how they are asked for, shown, and what they answer.
+# Nested codes, rotation and recall: options, descriptions and answers.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -42,7 +42,7 @@ done
 
 # ---------------------------------------------------------------------------------------------------------- answers
 
-# What is asked for decides which rows are refined; with all of them refined every index answers as the exact scan.
+# Options decide which rows are refined; with all rows refined every index answers as the exact scan.
 for index in nested flat shifted; do
     works "$THRESHER" index search $index.index queries.fvecs -k 10 --exact -o truth.ivecs -q
     works "$THRESHER" index search $index.index queries.fvecs -k 10 --survivors 2000 --candidates 2000 -o all.ivecs -q
@@ -53,7 +53,7 @@ for index in nested flat shifted; do
         works "$THRESHER" index search $index.index queries.fvecs -k 10 --recall $recall -o result.ivecs -q
         works "$THRESHER" eval recall truth.ivecs result.ivecs -k 10
         awk -v wanted=$recall '{ exit !($2 >= wanted - 0.02) }' out ||
-            die "$index: recall $recall was asked for: $(cat out)"
+            die "$index: --recall $recall: $(cat out)"
     done
     works "$THRESHER" index search $index.index queries.fvecs -k 10 -o default.ivecs -q
     works "$THRESHER" index search $index.index queries.fvecs -k 10 --recall 0.99 -o result.ivecs -q

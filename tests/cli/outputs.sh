@@ -177,7 +177,7 @@ plant() {
     # shellcheck disable=SC2086 # words
     "$1" -o "$2" $3 >out 2>&1 || true
     [ "$(cat victim)" = mine ] || die "$1 followed a link at $2"
-    [ -L "$2.tmp" ] || die "$1 took what was at $2.tmp"
+    [ -L "$2.tmp" ] || die "$1 took the file at $2.tmp"
     rm -f "$2"
     # shellcheck disable=SC2086 # words
     works "$1" -o "$2" $3

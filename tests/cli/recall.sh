@@ -19,7 +19,7 @@ says 'recall@1  0.5000' out
 works "$THRESHER" eval recall truth.ivecs result.ivecs -k 2
 says 'recall@2  0.7500' out
 
-# -1 is no id and never found; what a result lacks is not found
+# -1 is no id and never found; missing ids are not found
 printf '1 -1 -1 -1\n5 6 7 8\n' | to_ivecs >short.ivecs
 works "$THRESHER" eval recall truth.ivecs short.ivecs -k 4
 says 'recall@4  0.6250' out

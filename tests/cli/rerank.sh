@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# index search --rank: features of what is found, a model learned from them, and the order it gives; bad words.
+# index search --rank: features of found items, a model learned from them, and its order; bad arguments.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -13,7 +13,7 @@ works "$THRESHER" index build base.fvecs --ids names.txt -o named.index -q
 works "$THRESHER" index build base.fvecs -o plain.index -q
 random_rows 300 3 3 | awk 'BEGIN { print "clicks\tid\tprice\tage" } { printf "%.6f\titem%d\t%.6f\t%.6f\n", $1, NR - 1, $2, $3 }' >items.tsv
 
-# the features of what is found: the search's score, and the columns that are named
+# the features of found items: the search's score, and the columns that are named
 works "$THRESHER" index search named.index queries.fvecs -k 20 --exact -o run.trec
 works "$THRESHER" index search named.index queries.fvecs -k 20 --exact --rank-columns price,score,clicks \
     --rank-features items.tsv -o found.svm
@@ -22,7 +22,7 @@ awk 'FILENAME == "items.tsv" { if (FNR > 1) { clicks[$2] = $1; price[$2] = $3 } 
     { split($3 ":" $4 ":" $5, f, ":"); split(order[FNR], o, " "); item = $NF
         if ($1 != 0 || $2 != "qid:" o[1] || item != o[2] || f[4] - o[3] > 1e-6 || o[3] - f[4] > 1e-6 ||
             (f[2] - price[item]) ^ 2 > 1e-12 || (f[6] - clicks[item]) ^ 2 > 1e-12) { print FNR ": " $0; exit 1 } }
-    END { exit FNR != 400 }' items.tsv run.trec found.svm || die "found.svm is not what was found"
+    END { exit FNR != 400 }' items.tsv run.trec found.svm || die "found.svm does not have the found items"
 
 # rows by the items of a column, in any order and with others between, are the same
 (head -1 items.tsv && printf '1\tsomething else\t2\t3\n' && tail -n +2 items.tsv | sort) >mixed.tsv
@@ -69,7 +69,7 @@ printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n0\
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --rank zero.model --rank-columns score -o -.trec
 awk '$1 == q && $3 <= last { exit 1 } { q = $1; last = $3 }' out || die "equal scores are not by id"
 
-# what cannot be done is said
+# errors
 search="$THRESHER index search named.index queries.fvecs -k 5"
 model="--rank m.safetensors --rank-columns price,score,clicks"
 while IFS='|' read -r code pattern words; do

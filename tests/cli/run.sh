@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ./run prints one sentence on what is wrong with its arguments or the machine; ./run test counts, and fails as it counts.
+# ./run prints one sentence about wrong arguments or a wrong machine; ./run test counts, and fails as it counts.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -41,7 +41,7 @@ refused 2 'no bench "serch": did you mean search? the benches are scan' bench se
 refused 2 'no bench "xyzzy": the benches are' bench xyzzy
 refused 2 'demo takes no arguments: x' demo x
 
-# The help of benches in Python needs no compiler, no build and no numpy: -S leaves out what is installed.
+# The help of benches in Python needs no compiler, no build and no numpy: -S hides installed modules.
 if python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null); then
     printf '#!/bin/sh\nexec "%s" -S "$@"\n' "$python" >bare-python
     chmod +x bare-python
@@ -70,7 +70,7 @@ touch "$tree/build"
 refused 2 'a tree/build cannot be written: delete it' test
 rm "$tree/build"
 
-# Debian without a network: what cannot be done without is named; the rest is done without.
+# Debian without a network: required packages are named; optional ones are left out.
 for tool in dpkg-query apt-cache; do
     echo 'exit 1' | fake_tool $tool
 done
@@ -80,7 +80,7 @@ run env -i PATH="$scratch/bin" sh "$tree/run" test
 [ "$code" -eq 1 ] || die "exit $code without a network"
 says '^packages: could not install libc6-dev libxxhash-dev (E: Could not resolve deb.debian.org); please do so by hand' err
 [ "$(wc -l <err)" -eq 2 ] || die "not two lines without a network"
-[ ! -e "$tree/build/packages-not-there" ] || die "what a missing network hid is remembered"
+[ ! -e "$tree/build/packages-not-there" ] || die "packages are remembered as missing after a network failure"
 rm bin/dpkg-query bin/apt-cache bin/apt-get
 
 # A compiler that CC names and is not there.
@@ -131,7 +131,7 @@ says '^failed: unit.c; again: ctest --preset quick -R' out
 counted 1 '3 passed, 1 failed, 2 skipped' smoke:crash
 says 'ctest failed: cannot start' out
 
-# A build that fails is a failure, in a line of its own; what the compiler said is shown.
+# A build that fails is a failure, in a line of its own; the compiler's output is shown.
 fake_tool cmake <<'END'
 case $* in
 --version) echo cmake version 3.22.1 ;;

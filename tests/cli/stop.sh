@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds and searches that are interrupted or killed while they read a slow pipe: what was there before stays.
+# Builds and searches that are interrupted or killed while they read a slow pipe: earlier files stay.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -75,7 +75,7 @@ works "$THRESHER" index search old.index small.fvecs -k 5 --json -q
 same out before
 works "$THRESHER" index verify old.index
 
-# What a killed build left is no hindrance, and gone after the next.
+# Files that a killed build left do not disturb the next build, which deletes them.
 works "$THRESHER" index build base.fvecs -o old.index --force
 works "$THRESHER" index verify old.index
 [ "$(find old.index | wc -l)" -eq "$n_files" ] || die "leftovers of a killed build: $(ls old.index)"

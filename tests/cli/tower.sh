@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Models: trained, stopped and resumed, looked at, encoding to files and to an index, judged; and what is refused.
+# Models: trained, stopped and resumed, looked at, encoding to files and to an index, judged; and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -69,7 +69,7 @@ wait "$killer" || true
 [ "$(wc -l <err)" -eq 1 ] || die "not one line"
 says '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
 [ -e part.safetensors.checkpoint ] || die "no checkpoint"
-[ -s part.svg ] || die "no plot of what was learned"
+[ -s part.svg ] || die "no plot of the learning curve"
 cp part.safetensors.checkpoint kept
 works train --epochs 100 -o part.safetensors --curve part.csv --resume
 [ "$(grep -c epoch part.csv)" -eq 1 ] || die "the resumed curve has not one head"
@@ -145,7 +145,7 @@ fails 2 '--packed needs a file' "$THRESHER" tower encode m.safetensors texts.txt
 fails 2 '--side query: -o new names an index' "$THRESHER" tower encode m.safetensors texts.txt -o new --side query
 fails 2 '--ids needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --ids names.txt
 fails 2 '--force needs an index' "$THRESHER" tower encode m.safetensors texts.txt -o new.npy --force
-[ -z "$(ls -d new* 2>/dev/null)" ] || die "what was refused left something"
+[ -z "$(ls -d new* 2>/dev/null)" ] || die "a refused command left something"
 
 # ---------------------------------------------------------------------------------------------------------- eval
 
@@ -181,7 +181,7 @@ fails 2 '--rate takes a number above 0' train -o new.safetensors --rate 0
 fails 2 '--model' train -o new.safetensors --model cdsm
 fails 2 'PAIRS' "$THRESHER" tower train -o new.safetensors
 fails 2 '-o MODEL is missing' "$THRESHER" tower train pairs.tsv
-[ -z "$(ls -d new* 2>/dev/null)" ] || die "what was refused left something"
+[ -z "$(ls -d new* 2>/dev/null)" ] || die "a refused command left something"
 
 # one training a model: a second one is refused while the first runs, and the first's lock goes with it
 awk 'BEGIN { for (i = 0; i < 4000; i++) print "query " i " of " i % 71 "\tthing " i % 71 " numbered " i }' >many.tsv

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Models of given vectors: trained, looked at, encoding, indexed and searched; and what is refused.
+# Models of given vectors: trained, looked at, encoding, indexed and searched; and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Translations by a small dictionary as a model: lines in, lines out, n best, JSON, files, and what is refused.
+# Translations by a small dictionary as a model: lines in, lines out, n best, JSON, files, and refusals.
 set -eu
 . "$(dirname "$0")/lib.inc"
 # shellcheck disable=SC2154 # cli_dir is lib.inc's
@@ -8,7 +8,7 @@ set -eu
 
 dictionary le chat chien . >small.safetensors
 
-# words in the order of lines; what is no word, an empty line, one without its end
+# lines in order; text without words, an empty line, a last line without a line end
 printf 'Chat\n\nle\n   \nchien\n.\nchat' >text.fr
 cat >expected <<'END'
 cat
@@ -115,7 +115,7 @@ is_json out
 works "$THRESHER" translate small.safetensors text.fr --max-length 1
 says 'cut [0-9]* translations\{0,1\} at the maximum length' err
 
-# what a model is
+# a model described
 works "$THRESHER" info small.safetensors
 says '^target      7 words of 7 dimensions$' out
 says '^model       translations from ? to ?, attention over 1 layer of 14 LSTM units$' out
@@ -123,7 +123,7 @@ works "$THRESHER" info small.safetensors --json
 says '"kind":"translations","source":null,"target":null,"n_source_words":7,' out
 is_json out
 
-# what is refused
+# refusals
 printf 'chat\nle chat le chat\n' >text.fr
 fails 1 'text.fr: line 2 has 4 words, more than 3: split it, or raise --max-source' \
     "$THRESHER" translate small.safetensors text.fr --max-source 3 -o cut.en

@@ -38,7 +38,7 @@ fails 2 'standard output has the translations' "$THRESHER" translate "$data/en-d
 fails 2 'states.txt: the ending must be' "$THRESHER" translate "$data/en-de.safetensors" test.en --states states.txt
 [ ! -e states.txt ] || die "a file that was refused"
 
-# where the time goes: six parts and what is in none of them, of the whole
+# where the time goes: six parts and the rest, as shares of the whole
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --times
 same full.de again.de
 says '^thresher: head  *[0-9.]* %' err

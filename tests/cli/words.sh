@@ -75,7 +75,7 @@ fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threa
 fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threads 1025
 fails 2 '--seed takes a whole number' "$THRESHER" info --seed -1
 
-# what is missing, too much or does not go together
+# missing, surplus and contradictory arguments
 fails 2 'VECTORS is missing' "$THRESHER" index build
 fails 2 '-o DIR is missing' "$THRESHER" index build x.npy
 fails 2 'DIR is missing' "$THRESHER" index search -k 3
@@ -138,7 +138,7 @@ for words in '-q -v' '-vq' '--verbose --quiet'; do
     [ ! -s err ] || die "$words is not quiet"
 done
 
-# -k is 10 unless it is given, and only one that is given is said to be too many
+# -k is 10 unless it is given, and only a given one is reported as too large
 for words in '' '-k 10'; do
     # shellcheck disable=SC2086 # words
     works "$THRESHER" index search rows.index rows.fvecs $words -o ten"$(printf '%s' "$words" | tr -d ' ')".ivecs

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_dual_tower.c - bytes read as a dual tower's file, and as a table of items with one of requests after an empty
- * line: what is kept of them names only items and words that are there, best ads first.
+ * line: kept requests name only existing items and words, best ads first.
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"

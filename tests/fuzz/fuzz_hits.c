@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of posting lists, its checksums recomputed; a search of what opens stays within it. */
+/* Any bytes as a file of posting lists, its checksums recomputed; a search of a file that opens reads only its bytes. */
 #include "lists/search_lists.h"
 #include "hits/file.h"
 

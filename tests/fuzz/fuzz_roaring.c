@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_roaring.c - bytes read as a Roaring bitmap; what is read, CRoaring reads too, and the same. */
+/* fuzz_roaring.c - bytes read as a Roaring bitmap; CRoaring reads the same from bytes that are accepted. */
 #include <thresher/filter.h>
 
 #include "fuzz/io_fuzz.h"

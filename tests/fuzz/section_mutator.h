@@ -41,7 +41,7 @@ static inline void fuzz_change_contents(const fuzz_sections *s, uint64_t *rng) {
     if (section.offset > s->size || section.size > s->size - section.offset || section.size < width)
         return;
     const uint64_t n = section.size / width;
-    /* Half of the time one of the first or last: offsets and sizes begin with 0 and end with what there is. */
+    /* Half of the time one of the first or last: offsets and sizes begin with 0 and end at the file's size. */
     uint64_t at = thr_rng_below(rng, n);
     if (thr_rng_below(rng, 2) == 0)
         at = thr_rng_below(rng, 2) == 0 ? thr_rng_below(rng, n < 4 ? n : 4) : n - 1 - thr_rng_below(rng, n < 4 ? n : 4);

@@ -18,7 +18,7 @@
 typedef struct sizes {
     uint64_t n_items;
     uint32_t n_kinds, an_item; /* features there are, and that an item has */
-    int repeats;               /* of what is timed; the median counts */
+    int repeats;               /* timed runs; the median counts */
 } sizes;
 
 static const sizes SIZES[] = {[GCHECK_SMALL] = {30000, 300, 6, 1},

@@ -15,7 +15,7 @@
 static const struct {
     uint64_t n_items;
     uint32_t n_kinds, an_item, n_dims;
-    int repeats; /* of what is timed; the median counts */
+    int repeats; /* timed runs; the median counts */
 } SIZES[] = {[GCHECK_SMALL] = {9000, 300, 6, 16, 1},
              [GCHECK_QUICK] = {500000, 20000, 20, 64, 9},
              [GCHECK_FULL] = {5000000, 200000, 20, 64, 15}};

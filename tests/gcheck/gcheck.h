@@ -177,7 +177,7 @@ void gcheck_put_measured(gcheck *g, const char *name, thr_scan_corpus *corpus, u
  */
 void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_corpus *corpus, uint64_t free_before);
 
-/* --------------------------------------------------------------------------------- what is measured */
+/* --------------------------------------------------------------------------------- measurements */
 
 /* Figures scale.*: 64 dimensions, 2-bit items, 3-bit queries, as many as fit. */
 void gcheck_bench_scale(gcheck *g);

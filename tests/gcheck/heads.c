@@ -17,7 +17,7 @@
 
 typedef struct sizes {
     uint32_t n_words, n_dims;
-    int repeats; /* of what is timed; the median counts */
+    int repeats; /* timed runs; the median counts */
 } sizes;
 
 static const sizes SIZES[] = {
@@ -44,7 +44,7 @@ typedef struct job {
     uint64_t n_compared, n_wrong;
 } job;
 
-/* In the place of what a first query would make: with operations that can be timed. */
+/* Replaces the device copy of a first query: its operations can be timed. */
 static thr_status copy_timed(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     const job *j = object;
     thr_head_device *device;

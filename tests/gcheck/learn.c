@@ -114,7 +114,7 @@ static void compare(batch *b, const char *what, const void *memory, const float 
     free(got);
 }
 
-/* Does an operation; TIME does it again and again, into what is there. */
+/* Runs an operation; TIME repeats it into the same memory. */
 #define DO(b, name, op)                                                                                                \
     do {                                                                                                               \
         thr_error do_error;                                                                                            \
@@ -308,7 +308,7 @@ static bool has_cublas(batch *b, const thr_product_op *op) {
     return true;
 }
 
-/* A layer's product, within so many roundings of what a sum's terms, below 1, can add up to. */
+/* A layer's product, within so many roundings of the largest sum of terms below 1. */
 static void check_layer(batch *b) {
     const size_t n_rows = b->n.n_texts, n_in = b->n.n_pooled, n_out = b->n.n_dims;
     float *weights = numbers(b, n_in * n_out), *bias = numbers(b, n_out), *y = host(b, n_rows * n_out, sizeof *y);

@@ -20,7 +20,7 @@
 typedef struct sizes {
     uint64_t n_rows, n_queries;
     uint32_t n_features, n_levels;
-    int repeats; /* of what is timed; the fastest counts */
+    int repeats; /* timed runs; the fastest counts */
 } sizes;
 
 static const sizes SIZES[] = {[GCHECK_SMALL] = {500, 25, 9, 5, 1},

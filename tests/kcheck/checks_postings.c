@@ -70,7 +70,7 @@ static void run_screen_sums(const thr_kernels *kernels, void *out, void *arg) {
     memcpy(out, &mask, sizeof mask);
 }
 
-/* Sums that are less, equal and more than the least one, and the ends of what there is. */
+/* Sums that are less, equal and more than the least one, and the ends of the range. */
 void check_screen_sums(kcheck *check) {
     enum { SUMS = 64 };
     static const int32_t bounds[] = {0, 1, -1, INT32_MAX, INT32_MIN, 1000000};

@@ -46,7 +46,7 @@ struct SharedArray {
 /* All threads come here; the first of a block takes the bytes. */
 void shared_declare(SharedArray &array);
 
-/* Called before the access; each reports what is wrong with it. An index below 0 is a very large one. */
+/* Called before the access; each reports errors of it. An index below 0 is a very large one. */
 void shared_read(const SharedArray &array, size_t i, Place place);
 void shared_write(const SharedArray &array, size_t i, Place place);
 void shared_atomic(const SharedArray &array, size_t i, Place place);

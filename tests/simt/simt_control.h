@@ -31,7 +31,7 @@ extern "C" {
  */
 SIMT_VISIBLE void simt_fail(const char *what);
 
-/* Bytes of device memory in use, of all devices: what was asked for, without the emulator's margins. */
+/* Requested bytes of device memory in use, of all devices, without the emulator's margins. */
 SIMT_VISIBLE size_t simt_allocated(void);
 
 /* Bytes of pinned host memory in use; how many streams and events there are. */

@@ -22,7 +22,7 @@ inline int byte_of(uint32_t word, int i) {
     return static_cast<int8_t>(word >> 8 * i & 0xff);
 }
 
-/* Element (row, column) of what the lanes hold. */
+/* Element (row, column) of the lanes' registers. */
 inline int a_at(void *const *lanes, int row, int column) {
     const Mma &m = *static_cast<const Mma *>(lanes[row % 8 * 4 + column % 16 / 4]);
     return byte_of(m.a[row / 8 + column / 16 * 2], column % 4);

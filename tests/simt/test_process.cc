@@ -98,7 +98,7 @@ __global__ void shuffle_between() {
     (void)static_cast<unsigned>(slots[threadIdx.x ^ 1]);
 }
 
-/* Strictness is asked for once in a process, so this comes first. */
+/* Strictness is read once in a process, so this comes first. */
 static void test_ends() {
     const std::string report = last_words([] { THR_LAUNCH(leave_one, 1, 32, nullptr); });
     CHECK(report.find("simt: divergent barrier: ") == 0 && report.find("thread 5 has returned") != std::string::npos);

@@ -110,7 +110,7 @@ __global__ void unwritten(bool bad) {
     (void)static_cast<float>(sums[threadIdx.x]);
 }
 
-/* What another block wrote is no more there. */
+/* Values that another block wrote are gone. */
 __global__ void unwritten_but_before(bool bad) {
     THR_SHARED(unsigned, slots, 1);
     if (threadIdx.x == 0 && (!bad || blockIdx.x == 0))

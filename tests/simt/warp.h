@@ -3,7 +3,7 @@
  * warp.h - barriers, shuffles, votes.
  *
  * The lanes of a warp keep no step of their own: a lane waits until all that its mask names are there. So a lane gets
- * nothing from a lane outside of the mask; what CUDA leaves undefined then is a value that spoils the result.
+ * nothing from a lane outside of the mask; a value that CUDA leaves undefined is one that spoils the result.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ void resolve_exchange(void *const *lanes, uint32_t mask);
 void resolve_ballot(void *const *lanes, uint32_t mask);
 void resolve_match(void *const *lanes, uint32_t mask);
 
-/* The lane asked for, in segments of width lanes: as CUDA has it, its own where the segment has no such lane. */
+/* The source lane, in segments of width lanes: as CUDA has it, its own where the segment has no such lane. */
 unsigned lane_at(unsigned lane, int source, int width);
 unsigned lane_up(unsigned lane, unsigned delta, int width);
 unsigned lane_down(unsigned lane, unsigned delta, int width);

@@ -19,7 +19,7 @@ typedef struct task {
     uint64_t number; /* tasks of all streams are counted */
     void *to;
     const void *from;
-    void *copy; /* of what from pointed to, where that may be gone */
+    void *copy; /* of the data at `from`, which may be freed by then */
     size_t size;
     late_stream *other; /* that has to be so far before */
     uint64_t until;

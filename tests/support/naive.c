@@ -201,7 +201,7 @@ float test_exact(const test_corpus *corpus, const test_query *query, uint64_t it
     return corpus->shape.metric == THR_METRIC_COSINE ? score * corpus->inverse_norms[item] : score;
 }
 
-/* Each of n additions and multiplications may be wrong by 2^-24 of what has been summed, signs left out. */
+/* Each of n additions and multiplications may be wrong by 2^-24 of the sum so far of absolute values. */
 double test_exact_double(const test_corpus *corpus, const test_query *query, uint64_t item, double *bound) {
     double dot = 0, size = 0, square = 0, distance = 0;
     for (uint32_t d = 0; d < corpus->shape.n_dims; d++) {

@@ -28,7 +28,7 @@ typedef struct test_query {
     float bias;            /* what an estimate lacks to be the score shown */
     int16_t *values;       /* odd integers */
     int16_t *rest_values;  /* the same of 7 bits, for the other planes of nested codes */
-    float rest_gain;       /* what their product is multiplied by */
+    float rest_gain;       /* a factor of their product */
     float *vector;         /* as refine reads it: of length 1 for cosine */
 } test_query;
 

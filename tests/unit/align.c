@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * align.c - tables of word translations: the probabilities of a naive IBM model 1 with a full matrix, the table's lines
- * and their order, reading tables of other programs, and what is refused.
+ * and their order, reading tables of other programs, and refusals.
  */
 #include <thresher/align.h>
 

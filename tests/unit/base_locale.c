@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base_locale.c - what is read and written in a process whose locale has a comma for a point: the same bits and bytes.
+ * base_locale.c - reads and writes in a locale with a decimal comma: the same bits and bytes.
  *
  * The locale is made by localedef in the test's directory, for none with a comma may be installed.
  */
@@ -50,7 +50,7 @@ static void take_numerals(everything *all) {
     (void)thr_number_text(all->large, sizeof all->large, "%.2f", 1234567.875);
 }
 
-/* A model as LIBLINEAR's text, and what is read of it. */
+/* A model as LIBLINEAR's text, written and read. */
 static void take_model(everything *all) {
     thr_rank_model *model = NULL;
     thr_error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_encode.c - encoding against the recursion of XFBQ 3.2, the block layout of codes.h, and what is refused. */
+/* code_encode.c - encoding against the recursion of XFBQ 3.2, the block layout of codes.h, and refusals. */
 #include "code/encode.h"
 
 #include "base/half.h"
@@ -14,7 +14,7 @@
 enum { MOST_DIMS = 80 };
 
 /*
- * XFBQ 3.2: f_0 = 0; each next digit a is the sign of what is left, and adds a / 2^i. Planes, most significant first.
+ * XFBQ 3.2: f_0 = 0; each next digit a is the sign of the residual, and adds a / 2^i. Planes, most significant first.
  * *margin gets how close x came to any of the borders it was compared with.
  */
 static void encode_by_the_paper(double x, uint32_t bits, unsigned planes[], double *margin) {
@@ -231,7 +231,7 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
 }
 
 /*
- * With a centre and a rotation the residual is what is coded: the same codes and products as of rows rotated
+ * With a centre and a rotation the residual is coded: the same codes and products as of rows rotated
  * beforehand.
  */
 static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {

@@ -139,7 +139,7 @@ static void the_largest_codes_do_not_overflow(void **state) {
     free(levels);
 }
 
-/* What a tile is made of is the same with and without the tables for the other ways. */
+/* A tile has the same content with and without the tables of the other ways. */
 static void levels_alone_make_the_same_code(void **state) {
     (void)state;
     enum { DIMS = 45 };

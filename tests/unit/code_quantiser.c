@@ -162,7 +162,7 @@ static void bad_bits_dimensions_and_rows_are_refused(void **state) {
     thr_context_free(context);
 }
 
-/* Rows that share a large mean: the centre is found, and the codes of what is left keep more of it. */
+/* Rows that share a large mean: the centre is found, and codes of the residuals lose less. */
 static void rows_with_a_common_part_get_a_centre_and_others_do_not(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -199,7 +199,7 @@ static void assert_rotated(thr_context *context, const thr_matrix *sample, uint3
     thr_quantiser_free(context, &quantiser);
 }
 
-/* Components of uneven size: a rotation takes a tenth or more of what the codes lose. */
+/* Components of uneven size: a rotation reduces the codes' loss by a tenth or more. */
 static void assert_more_accurate_rotated(thr_context *context, const thr_matrix *sample, uint32_t bits) {
     thr_quantiser quantiser, plain;
     thr_error err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_product.c - products by the stand-in for cuBLAS, all ways of them, and the error without cuBLAS.
+ * cuda_product.c - all products by the emulated cuBLAS, and the error without cuBLAS.
  *
- * The library is looked for until it is found, so the tests of what is missing come first.
+ * A library that was found is kept, so the tests without it come first.
  */
 #include "cuda_support.h"
 
@@ -49,7 +49,7 @@ static size_t place(bool transposed, size_t n_rows, size_t n_columns, size_t row
     return transposed ? column * n_rows + row : row * n_columns + column;
 }
 
-/* A sum of n_inner products in any order is off by at most so many roundings of what its terms' sizes add up to. */
+/* Bound of a sum of n_inner products in any order: so many roundings of the sum of its terms' sizes. */
 static void check_product(const thr_product_op *op, const float *a, const float *b, const float *c) {
     float *got = gpu_get(op->c, (size_t)op->n_rows * op->n_columns * sizeof *got);
     for (size_t i = 0; i < op->n_rows; i++)

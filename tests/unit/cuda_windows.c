@@ -16,7 +16,7 @@ typedef struct problem {
     uint32_t words[MOST_TEXTS * MOST_WORDS];
     uint32_t text_of[MOST_TEXTS * MOST_WORDS], first[WORDS + 1], positions[MOST_TEXTS * MOST_WORDS];
     float *vectors, *bias, *d_pooled, *d_vectors, *d_bias;
-    float *pooled; /* what is right */
+    float *pooled; /* expected */
     uint16_t *where;
 } problem;
 

@@ -36,7 +36,7 @@ typedef struct object {
     thr_device_policy policy;
     thr_status status; /* of copies */
     atomic_int n_tries, n_copies, n_freed;
-    pthread_mutex_t *hold; /* NULL, or held by a test that is not done with what happens while it is copied */
+    pthread_mutex_t *hold; /* NULL, or locked by a test while it acts during a copy */
 } object;
 
 static thr_status copy_object(void *arg, const thr_devices *devices, void **copy, thr_error *err) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dual_tower_device.c - dual towers trained in contexts that use GPUs, which are emulated: the CPU's models to the bit,
- * by every loss and optimiser, stopped and resumed on either, and what is done where a GPU fails.
+ * by every loss and optimiser, stopped and resumed on either, and fallbacks where a GPU fails.
  */
 #define TOWER_TEST "dual_device"
 #include "dual_tower_support.h"

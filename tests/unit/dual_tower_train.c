@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dual_tower_train.c - the same model for any threads and level, stopped or not; what it learns; what is refused. */
+/* dual_tower_train.c - the same model for any threads and level, stopped or not; what it learns; refusals. */
 #define TOWER_TEST "dual-train"
 #include "dual_tower_support.h"
 

@@ -7,7 +7,7 @@
 
 enum { STATES = 60, MOST_K = 12 };
 
-/* How weights and states are drawn, and what is done to codes, so that estimates are as wrong as can be. */
+/* How weights and states are drawn, and codes changed, so that estimates have the largest errors. */
 typedef enum kind {
     GAUSSIAN,   /* as trained ones are, more or less */
     TIES,       /* rows that are copies, small whole numbers */

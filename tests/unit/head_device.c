@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_device.c - queries of heads in contexts that use GPUs: the CPU's answers to the bit, and what is said and done
+ * head_device.c - queries of heads in contexts that use GPUs: the CPU's answers to the bit, and messages and fallbacks
  * where there are none, or they fail. The GPUs are emulated (tests/simt).
  */
 #include <pthread.h>

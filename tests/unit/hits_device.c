@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits_device.c - searches of posting lists in contexts that use GPUs: the same answers, and what is said and done
+ * hits_device.c - searches of posting lists in contexts that use GPUs: the same answers, and messages and fallbacks
  * where there are none, or they fail. The GPUs are emulated (tests/simt).
  */
 #include "emulator.h"

@@ -239,7 +239,7 @@ static void what_is_there_is_not_written_over(void **state) {
     thr_hits_build_options_init(&options);
     assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EEXIST, &err, PATH);
     options.replace = true;
-    c.offsets[50] = 0; /* fails half-way: what was there stays */
+    c.offsets[50] = 0; /* fails half-way: the old file stays */
     assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EINVAL, &err, "end before they begin");
     assert_ok(open_and_verify(*state, &opened, &err), &err);
     hits_free(&c);

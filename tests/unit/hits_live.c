@@ -7,7 +7,7 @@
 static const char PATH[] = "unit-hits-live.hits";
 enum { ROUNDS = 60 };
 
-/* ------------------------------------------------------------------------------------------------ what is replayed */
+/* -------------------------------------------------------------------------------------------------- replayed updates */
 
 typedef struct history {
     model *now, *read; /* the catalogue, and as it was read at the mark */
@@ -67,7 +67,7 @@ static void updates_during_a_build_are_made_again(void **state) {
                 assert_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, values), h.mark, &err), &err);
                 h.since = h.mark;
                 repeat(&h, h.mark);
-            } else if (what == 2) { /* what was read has the updates already; they are made once more */
+            } else if (what == 2) { /* the catalogue has the updates already; they are applied once more */
                 assert_ok(thr_hits_live_swap(live, build(*state, h.read, ANEW, values), &err), &err);
                 repeat(&h, h.since);
                 take_mark(live, &h);
@@ -121,7 +121,7 @@ static void updates_of_names_are_not_made_on_lists_of_ids(void **state) {
     free(h.read);
 }
 
-/* What was removed is remembered until newer lists have it; ids that were never there are, too. */
+/* Removals are remembered until newer lists have them, also those of unknown ids. */
 static void remembered_removals_are_bounded(void **state) {
     const uint64_t most = THR_HITS_MAX_REMOVED;
     uint64_t rng = test_seed() + 73, *ids = test_array(most, sizeof *ids);
@@ -266,7 +266,7 @@ static void *keep_searching(void *arg) {
     return NULL;
 }
 
-/* A file without tokens; they are what is replayed. */
+/* A file without tokens; they are replayed. */
 static thr_hits *open_again(thr_context *context) {
     thr_hits *hits = NULL;
     thr_error err;

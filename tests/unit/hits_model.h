@@ -24,12 +24,12 @@ typedef enum naming { GIVEN_IDS, ROW_IDS, NAMES, N_NAMINGS } naming;
 static const char ANEW[] = "unit-hits-model-anew.hits";
 
 typedef struct item {
-    uint32_t key; /* what it is known by, whatever its id */
+    uint32_t key; /* its identity, whatever its id */
     uint32_t has; /* bit f: feature of kind f */
     float multiplier, offset;
 } item;
 
-/* Items in the order of their rows: what a catalogue is without any lists. */
+/* Items in the order of their rows: a catalogue without lists. */
 typedef struct model {
     naming naming;
     item items[MOST];
@@ -234,7 +234,7 @@ typedef struct how {
     bool filter, target, sigmoid;
     float weights[KINDS + 1];
     uint32_t features[KINDS + 1]; /* all, and one that no item ever had */
-    uint64_t *allowed;            /* by row of what is searched */
+    uint64_t *allowed;            /* by row of the searched lists */
 } how;
 
 static uint64_t find_id(const thr_hits *hits, const model *m, uint32_t key) {

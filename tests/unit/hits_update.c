@@ -221,7 +221,7 @@ static large draw_all(void) {
     for (uint64_t i = 0; i < ALL; i++) {
         const uint64_t n = l.offsets[i + 1] - l.offsets[i];
         l.bids[i] = (float)(i * 31 % 11);
-        if (i < FILE_ITEMS && (i % 977 == 0 || i % 7 == 3)) { /* most of what is best */
+        if (i < FILE_ITEMS && (i % 977 == 0 || i % 7 == 3)) { /* most of the best items */
             l.gone[l.n_gone++] = i;
             continue;
         }

@@ -491,7 +491,7 @@ static void the_policy_bounds_files_and_space(void **state) {
     assert_false(thr_index_merge_choose(sizes, 15, 40000, &first, &end)); /* full segments stay */
 }
 
-/* ------------------------------------------------------------------------------------------------ what is refused */
+/* -------------------------------------------------------------------------------------------------- refusals */
 
 static void wrong_changes_are_refused(void **state) {
     model *m = malloc(sizeof *m);

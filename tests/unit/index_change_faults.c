@@ -240,7 +240,7 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
     return WEXITSTATUS(how_ended) == 2 ? -1 : acknowledged;
 }
 
-/* End at many calls: what was acknowledged is there, and of the operation in progress all or nothing. */
+/* End at many calls: acknowledged changes are there, and of the operation in progress all or nothing. */
 static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
     uint64_t seed = 7, n = 0;
     run_through(context);

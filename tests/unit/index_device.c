@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_device.c - searches of an index in contexts that use GPUs: the same answers, and what is said and done where
+ * index_device.c - searches of an index in contexts that use GPUs: the same answers, and messages and fallbacks where
  * there are none, or they fail. The GPUs are emulated (tests/simt).
  */
 #include "emulator.h"

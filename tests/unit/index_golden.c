@@ -25,7 +25,7 @@ typedef struct golden_kind {
     const char *name, *answers; /* the directory, and the text beside it */
     thr_metric metric;
     thr_dtype keep;
-    bool ids, names, shifted; /* shifted: the rows share a direction, so that codes are of what is left of it */
+    bool ids, names, shifted; /* shifted: the rows share a direction, so that codes are of residuals */
     uint32_t bits, lead;
     bool rotate, tuned;
     uint32_t cells;

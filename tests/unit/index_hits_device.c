@@ -76,7 +76,7 @@ static void tear_down(pair *p) {
     assert_int_equal(emulator.pinned(), 0);
 }
 
-/* More than what is asked for, so that every step has something to leave out. */
+/* More items than are returned, so that every step leaves some out. */
 static thr_search_options screened(void) {
     thr_search_options options;
     thr_search_options_init(&options);

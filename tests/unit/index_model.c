@@ -58,7 +58,7 @@ static answer ask(thr_index *index, const float *queries, const thr_search_optio
 
 /* ------------------------------------------------------------------------------------------------ scores */
 
-/* Scores are cosines of what the model gave, up to most, and nothing better by more than that is left out. */
+/* Scores are cosines of the model's vectors within `most`, and no item better by more than that is left out. */
 static void expect_cosines(const answer *got, const float *queries, const float *items, double most) {
     for (size_t q = 0; q < QUERIES; q++)
         for (uint64_t i = 0, place; i < N; i++) {

@@ -283,7 +283,7 @@ static void options_of_older_programs_are_taken(void **state) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     options.size = offsetof(thr_index_build_options, lead_bits);
-    options.lead_bits = 77; /* not a part of what was given */
+    options.lead_bits = 77; /* not a part of the given struct */
     thr_index *index = build(*state, rows, DIMS, &options);
     const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
     thr_search_options search;

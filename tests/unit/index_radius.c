@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_radius.c - all items within a radius of an index on disk: answers, ids, options, and what is refused. */
+/* index_radius.c - all items within a radius of an index on disk: answers, ids, options, and refusals. */
 #include "index_support.h"
 
 static thr_error error;

@@ -148,7 +148,7 @@ static void compacting_learns_codes_anew_where_items_have_moved(void **state) {
         moved[i] += 3 * moved[i % DIMS];
     assert_false(compact_recodes(*state, same, FEW / 2, MANY));
     assert_true(compact_recodes(*state, moved, FEW / 2, MANY));
-    assert_false(compact_recodes(*state, moved, FEW / 2, FEW)); /* of few items the error says little */
+    assert_false(compact_recodes(*state, moved, FEW / 2, FEW)); /* with few items the error is not reliable */
     free(same);
     free(moved);
 }

@@ -390,7 +390,7 @@ static void an_empty_index_has_no_answers(void **state) {
     free(m);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is refused */
+/* -------------------------------------------------------------------------------------------------- refusals */
 
 static void wrong_writes_are_refused(void **state) {
     thr_index_writer *writer = NULL, *second = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_gguf.c - metadata is gone over, tensors are found where they lie, and what cannot be is refused. */
+/* io_gguf.c - metadata is skipped, tensors are found, and impossible values are refused. */
 #include <fcntl.h>
 #include <unistd.h>
 

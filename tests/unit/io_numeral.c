@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_numeral.c - decimal numbers against the C library's strtod and strtof, bit by bit, and what is no number. */
+/* io_numeral.c - decimal numbers against the C library's strtod and strtof, bit by bit, and texts that are no numbers. */
 #include "support/support.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_stream.c - what was peeked at is read again, however often and how far was peeked. */
+/* io_stream.c - peeked bytes are read again, after any number and size of peeks. */
 #include "unit/io_files.h"
 
 #include "io/stream.h"

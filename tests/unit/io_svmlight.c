@@ -246,7 +246,7 @@ static void packed_files_are_read_through(void **state) {
 #endif
 
 #if THR_WITH_GZ
-/* Small ones are kept; what comes is the same. */
+/* Small files are kept in memory; the rows are the same. */
 static void packed_files_are_unpacked_once_where_they_are_small(void **state) {
     (void)state;
     static const struct {

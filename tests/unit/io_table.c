@@ -101,7 +101,7 @@ static void quoted_fields_of_csv_hold_anything(void **state) {
         {"\"a\n\"", "[a\n]\n"},
         {"a\"b\",c\n", "[a\"b\"][c]\n"},       /* a quote within a field is a character */
         {"a\"b,\"c\nd\"\n", "[a\"b][c\nd]\n"}, /* and the next one at a start is not */
-        {"\"a\"b\"c\",d\n", "[ab\"c\"][d]\n"}, /* what follows a closing quote is the field's */
+        {"\"a\"b\"c\",d\n", "[ab\"c\"][d]\n"}, /* bytes after a closing quote belong to the field */
         {"\"a\" ,b\n", "[a ][b]\n"},
         {" \"a\",b\n", "[ \"a\"][b]\n"},
         {"\xef\xbb\xbf\"a,b\"\n", "[a,b]\n"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists.c - compressed posting lists hold what was put in, in the form that takes least, whoever builds them. */
+/* lists.c - compressed posting lists hold their postings, in the shortest form, whichever function builds them. */
 #include "hits_support.h"
 
 #include "lists/validate.h"

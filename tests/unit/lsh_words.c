@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lsh_words.c - cuckoo tables find what was put in; words go on by the hits that counting pair by pair gives. */
+/* lsh_words.c - cuckoo tables find their entries; candidates have the hits that a count pair by pair gives. */
 #include <stdlib.h>
 #include <string.h>
 

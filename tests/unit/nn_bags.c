@@ -6,7 +6,7 @@ typedef struct problem {
     nn_bags *given;
     float *weights; /* of the rows in bags, NULL: none */
     thr_optimiser optimiser;
-    float *out, *stepped, *stepped_slots[2]; /* what is right; NULL before it is known */
+    float *out, *stepped, *stepped_slots[2]; /* expected; NULL until computed */
 } problem;
 
 static problem make_problem(size_t n_bags, size_t n_columns, thr_optimiser_kind kind, uint64_t *rng) {

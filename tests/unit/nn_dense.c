@@ -17,7 +17,7 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 typedef struct layer {
     shape s;
     float *x, *weights, *bias, *d_y;
-    float *y, *d_x, *d_weights, *d_bias; /* what is right; the gradients are added to these to begin with */
+    float *y, *d_x, *d_weights, *d_bias; /* expected; the gradients are added to these first */
     float *d_x_before, *d_weights_before, *d_bias_before;
 } layer;
 

@@ -14,7 +14,7 @@ typedef struct problem {
     size_t offsets[MOST_TEXTS + 1];
     uint32_t words[MOST_TEXTS * MOST_WORDS + 5];
     float *vectors, *bias, *d_pooled, *d_vectors_before, *d_bias_before;
-    float *pooled, *d_vectors, *d_bias; /* what is right */
+    float *pooled, *d_vectors, *d_bias; /* expected */
     uint16_t *where;
 } problem;
 

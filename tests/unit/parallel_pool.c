@@ -14,7 +14,7 @@
 
 enum { MOST_THREADS = 8, MOST_PIECES = 3000 };
 
-/* Worker threads must not end a test: they count what is wrong, and the test looks at it afterwards. */
+/* Worker threads must not end a test: they count errors, which the test checks afterwards. */
 typedef struct loop {
     thr_context *context;
     size_t n_pieces;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rank_device.c - RankSVM on GPUs: the CPU's bits in every pass and in whole trainings, the reference beside them, and
- * what is said and done where there are no GPUs, or they fail. The GPUs are emulated (tests/simt).
+ * messages and fallbacks where there are no GPUs, or they fail. The GPUs are emulated (tests/simt).
  */
 #include "pairs.h"
 
@@ -145,7 +145,7 @@ static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_
         thr_rank_preconditioner_set(&p, NULL);
         assert_ok(thr_rank_device_matrix(device, &sample, scales, sums, &error), &error);
         assert_case(same_bits(p.scales, scales, n), "shape %d: other scales", number);
-        for (size_t i = 0; i < n; i++) /* what is used: below the diagonal */
+        for (size_t i = 0; i < n; i++) /* used: below the diagonal */
             assert_case(memcmp(p.sums + i * n, sums + i * n, i * sizeof *sums) == 0, "shape %d: row %zu", number, i);
         n_matrices++;
         n_sampled += sample.query_step > 1 || sample.row_step > 1;

@@ -205,7 +205,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
             n_failed++;
             assert_error(status, THR_ENOMEM, &err, "cuda:");
         }
-        if (s.corpus.scan.store != NULL) { /* what failed is asked for again */
+        if (s.corpus.scan.store != NULL) { /* the failed copy is tried again */
             assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
             test_search_equals_naive(f->contexts[0], &s.corpus, s.queries, GROUP, 5, &s.options, "after a failure");
         }

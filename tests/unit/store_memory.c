@@ -81,7 +81,7 @@ static void every_allocation_may_fail(void **state) {
             n_failed++;
             n_pinned += strstr(err.text, "pinned memory for codes") != NULL;
         }
-        if (s.corpus.scan.store != NULL) /* what failed is asked for again */
+        if (s.corpus.scan.store != NULL) /* the failed copy is tried again */
             test_search_equals_naive(f->contexts[0], &s.corpus, s.queries, 2, 5, &s.options, "after a failure");
         thr_store_free(s.corpus.scan.store);
         s.corpus.scan.store = NULL;

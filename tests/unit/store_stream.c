@@ -110,7 +110,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
     uint64_t rng = test_seed(), launches[3];
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false);
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = THR_METRIC_IP, .lead = 1};
-    uint64_t *filter = test_filter(&rng, MANY, 2); /* what it leaves out is 0 in the sample */
+    uint64_t *filter = test_filter(&rng, MANY, 2); /* rows that it leaves out are 0 in the sample */
     uint32_t *samples[3], size = 0;
     for (int i = 0; i < 3; i++) {
         test_corpus corpus;
@@ -171,7 +171,7 @@ static void check_late(const test_gpus *f, const thr_devices *devices, uint64_t 
     free(rows);
 }
 
-/* Copies of chunks and what is done with them, on one device or several, in any order that streams may take. */
+/* Copies of chunks and the passes over them, on one device or several, in any order that streams may take. */
 static void answers_do_not_depend_on_when_streams_do_their_work(void **state) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * text_tower_device.c - trainings in contexts that use GPUs, which are emulated: about the CPU's models, the same bits
- * where they are stopped and resumed, and what is said and done where there are no GPUs, or they fail.
+ * where they are stopped and resumed, and messages and fallbacks where there are no GPUs, or they fail.
  */
 #define TOWER_TEST "device"
 #include "text_tower_support.h"

@@ -2,10 +2,10 @@
 /*
  * text_tower_device_steps.c - steps of a training on an emulated GPU against the CPU's: losses, moments and weights.
  *
- * What may differ is the order in which products of matrices and the loss are added up. Losses are held to LOSSES of
+ * The GPU may differ in the order in which products of matrices and the loss are added up. Losses are held to LOSSES of
  * the CPU's; moments, which are the gradients but for a factor, to GRADIENTS of the largest of their array. Weights can
  * only be compared where the gradient is more than rounding: Adam divides it by its own length, so that the first step
- * takes every weight by the rate, in a direction that what is rounded decides where all else cancels out.
+ * takes every weight by the rate, in a direction that rounding decides where all else cancels out.
  */
 #define TOWER_TEST "device-steps"
 #include "text_tower_support.h"
@@ -150,7 +150,7 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
     }
 }
 
-/* What is fetched and put is all there is: another learner goes on with the same bits. */
+/* Fetched weights and state are complete: another learner continues with the same bits. */
 static void a_learner_can_take_anothers_place(void **state) {
     thr_context *const *contexts = *state;
     thr_text_trainer one, two;

@@ -57,7 +57,7 @@ static void structs_of_another_size_are_refused_unless_they_are_older(void **sta
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     tower_small(&options);
     (void)tower_train(*state, pairs, model, &options);
-    options.size = offsetof(thr_tower_train_options, on_epoch); /* what follows is not looked at */
+    options.size = offsetof(thr_tower_train_options, on_epoch); /* the rest is not read */
     options.on_epoch = (thr_tower_epoch_fn)(void (*)(void))abort;
     (void)tower_train(*state, pairs, other, &options);
     assert_true(tower_same_files(model, other));
@@ -90,7 +90,7 @@ static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **
         options.rate = rates[i % 2];
         options.n_epochs = 20;
         (void)unlink(model);
-        assert_int_equal(link(other, model), 0); /* what was there */
+        assert_int_equal(link(other, model), 0); /* the file that was there */
         thr_tower_report report;
         assert_error(thr_tower_train(*state, pairs, model, &options, &report, &err), THR_ERANGE, &err, "at step ");
         if (report.best_epoch == 0) {

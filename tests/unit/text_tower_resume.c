@@ -231,7 +231,7 @@ static void a_damaged_checkpoint_is_refused(void **state) {
         assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
                         status == THR_EMISMATCH,
                     "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
-                    cut ? "and all behind it gone" : "changed", thr_status_name(status));
+                    cut ? "and all after it gone" : "changed", thr_status_name(status));
         bytes[at] = kept;
     }
     free(bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_tower_signs.c - signs take the place of floats: planes quantise what was learned, whatever the shapes are. */
+/* text_tower_signs.c - signs take the place of floats: planes quantise the learned floats, in every shape. */
 #define TOWER_TEST "signs"
 #include "text_tower_support.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_tower_vectors.c - models of given vectors: training, files, encoding, and what is refused. */
+/* text_tower_vectors.c - models of given vectors: training, files, encoding, and refusals. */
 #define TOWER_TEST "vectors"
 #include "text_tower_support.h"
 
@@ -183,7 +183,7 @@ static void a_reader_encodes_rows(void **state) {
     free(items);
 }
 
-/* What an epoch reports is the recall that a naive search finds with the model, and files validate as they are. */
+/* An epoch reports the recall that a naive search finds with the model; files are validated unchanged. */
 typedef struct last_epoch {
     double recall;
 } last_epoch;

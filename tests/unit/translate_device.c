@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * translate_device.c - texts translated in contexts that use GPUs, which are emulated: the CPU's states and
- * translations to the bit, by models with attention and without, and what is done where a GPU fails.
+ * translations to the bit, by models with attention and without, and fallbacks where a GPU fails.
  */
 #include <unistd.h>
 

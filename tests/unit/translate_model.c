@@ -279,7 +279,7 @@ static void every_allocation_may_fail(void **state) {
     model_free(m);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is refused */
+/* -------------------------------------------------------------------------------------------------- refusals */
 
 static void refused(thr_context *context, const model *m, size_t skip, thr_status wanted, const char *part) {
     loaded l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * translate_texts.c - texts translated: words of a small dictionary, the greedy choice of a model in double, the same
- * answers in every batch and with every screen that lets all words by; limits, memory, and what is refused.
+ * answers in every batch and with every screen that lets all words by; limits, memory, and refusals.
  */
 #include <thresher/translate.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* translate_words.c - text to words and back: what is promised, a model that has the whole text, and chance. */
+/* translate_words.c - text to words and back: the contract of words.h, a naive model, and random texts. */
 #include <thresher/words.h>
 
 #include "support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words_letters.c - texts become words: folded, parted at punctuation and at what is no UTF-8, cut where too long. */
+/* words_letters.c - texts become words: folded, split at punctuation and invalid UTF-8, cut if too long. */
 #include "words/letters.h"
 
 #include "support.h"

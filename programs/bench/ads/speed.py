@@ -23,7 +23,7 @@ BATCH, EPOCHS = 4000, 3
 CHECKED = 2000  # requests of the batch that both take
 STILL = 1e-20  # a rate at which weights stay as they were drawn
 LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
-# Of how far a step went. Adam's first step is each gradient's sign: of what is nothing but rounding it may be either.
+# Of the length of a step. Adam's first step is each gradient's sign, which is random if the gradient is rounding alone.
 STEP_TOLERANCE = 5e-2
 NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
 LOGS = {

@@ -87,7 +87,7 @@ def define(torch):
         return (torch.nn.functional.softplus(-apart) * weights).sum() / len(scores)
 
     class Side(torch.nn.Module):
-        """From what was pooled to a vector."""
+        """From pooled embeddings to a vector."""
 
         def __init__(self, tensors, side):
             super().__init__()

@@ -13,7 +13,7 @@ enum { K = 12, BEAM = 12, BATCHES = 8, MOST_BATCH = 64, PAPER_WORDS = 40000, ROU
 static const double ENOUGH = 0.4; /* seconds that a query is repeated for */
 static const double PLANES_GAIN = 6, PLANES_RECALL = 0.999;
 
-/* A screen with what is set of its options. */
+/* A screen and its options that are set. */
 typedef struct screen_case {
     const char *name;
     thr_head_screen screen;

@@ -10,7 +10,7 @@ static const double LENGTH = 3, LENGTH_FALLS = 0.06, BIAS_FALLS = 0.5;
 static const double STATE = 5, NOISE = 0.8;          /* a state's length, and the noise added to the word in it */
 static const double DEVIATION = 0.57735026918962576; /* of bench_normal_rows' components */
 
-/* To the nearest number of 11 bits; what is below the normal range becomes 0. Numbers are far below 65504. */
+/* To the nearest number of 11 bits; numbers below the normal range become 0. Numbers are far below 65504. */
 static uint16_t to_half(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);

@@ -11,7 +11,7 @@ enum { K = BENCH_HITS_K, BATCH = 1000, BATCHES = 10, N = BATCH * BATCHES, ROUNDS
 typedef struct updates_bench {
     thr_hits *file, *updated, *added; /* added: lists of the added items alone, as a file */
     uint64_t n_items;
-    bench_catalogue more; /* what is added */
+    bench_catalogue more; /* added items */
     uint64_t removed[N];
     uint64_t *left; /* a filter of the file's rows */
     double seconds[BATCHES];

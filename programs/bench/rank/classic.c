@@ -234,7 +234,7 @@ typedef struct region {
     double delta;
 } region;
 
-/* Conjugate gradients within the region; r is what is left of -g - H s. */
+/* Conjugate gradients within the region; r = -g - H s is the residual. */
 static uint64_t step_within(classic *m, region *p) {
     const size_t n = m->n_features;
     uint64_t n_products = 0;

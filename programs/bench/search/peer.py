@@ -24,7 +24,7 @@ class Index:
     search: callable  # (queries, k, **setting) -> ids, queries x k; negative where there is none
     settings: list  # of dicts
     build_s: float
-    bytes: int  # what is scanned or walked, without vectors that only refine
+    bytes: int  # scanned or walked, without vectors that only refine
     vector_bytes: int = 0  # those
 
 

@@ -186,7 +186,7 @@ def unit(rows):
 
 
 def child(words, **environment):
-    """The JSON that a process prints in its last line, or {"failed": the last line of what it complained of}."""
+    """The JSON that a process prints in its last line, or {"failed": the last line of its errors}."""
     command = [sys.executable, *words]
     done = subprocess.run(
         command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

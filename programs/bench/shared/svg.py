@@ -80,7 +80,7 @@ def document(width, height, parts):
 
 
 def recall_place(recall):
-    """0 at the first tick, 1 at recall 1; every halving of what is missed takes the same room."""
+    """0 at the first tick, 1 at recall 1; every halving of the misses takes the same width."""
     least, most = (math.log(1 - r) for r in (RECALL_TICKS[0], RECALL_MOST))
     return (math.log(1 - min(recall, RECALL_MOST)) - least) / (most - least)
 

@@ -51,7 +51,7 @@ def best_rate(epochs):
 
 
 class Named:
-    """Of a dataclass of words, and of what may be compiled and may keep memory."""
+    """A way of a dataclass of words; it may be compiled and keep memory."""
 
     def name(self):
         words = ", ".join(value for value in asdict(self).values() if isinstance(value, str))

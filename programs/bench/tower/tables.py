@@ -173,7 +173,7 @@ def measure(arguments, train_name, sets):
 
 
 class Means:
-    """Means over seeds of what was measured."""
+    """Means of the measurements over seeds."""
 
     def __init__(self, measured):
         self.measured = measured

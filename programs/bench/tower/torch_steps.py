@@ -186,7 +186,7 @@ def define(torch):
             return torch.where(x.abs() <= 1, gradient, 0.0)
 
     class Side(torch.nn.Module):
-        """From what was pooled to the sum of planes."""
+        """From the pooled vector to the sum of planes."""
 
         def __init__(self, config, bits, tensors, prefix):
             super().__init__()

@@ -54,7 +54,7 @@ static double train(tower_bench *b, const char *pairs) {
     options.seed = bench.program->globals.seed;
     options.n_epochs = EPOCHS;
     options.patience = 0;
-    options.float_share = 0; /* steps with signs are what is timed */
+    options.float_share = 0; /* only steps with signs are timed */
     options.format = (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = 2};
     options.on_epoch = keep_best;
     options.on_epoch_user = &rate;
@@ -124,7 +124,7 @@ static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *
     return n;
 }
 
-/* An index of n codes of the model. A build is not what is measured: all CPUs. */
+/* An index of n codes of the model. The build is not measured, so it uses all CPUs. */
 static thr_index *build(tower_bench *b, uint64_t n, thr_rows_fn fill, void *user) {
     thr_index_build_options options;
     thr_context *context = bench.program->context;

@@ -30,7 +30,7 @@ from bench.shared import way
 PARTS = ("own", "together", "codes", "speed", "torch")
 FORMAT = 2  # of the results file
 BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
-TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of what is near 0
+TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of numbers near 0
 PARTS_TITLES = {"own": "Trained on each data set alone", "together": "Trained on all data sets together"}
 
 
@@ -107,7 +107,7 @@ def ours(arguments, pairs_path, model_path):
     """Our examples a second: the best of some epochs of the very same pairs and model."""
     words = ["--epochs", str(EPOCHS), "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
     words += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
-    words += ["--float-share", "0"]  # steps with signs are what is timed
+    words += ["--float-share", "0"]  # only steps with signs are timed
     return way.best_rate(way.learning_curve(arguments.thresher, pairs_path, model_path, *words))
 
 

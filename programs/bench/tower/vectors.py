@@ -102,7 +102,7 @@ def exact(base, queries, k):
 
 
 def recalls(found, truth):
-    """found: the best REFINE x max(KS) rows of each query. A refined search finds what is among its candidates."""
+    """found: the best REFINE x max(KS) rows of each query. A refined search finds the items among its candidates."""
     out = {}
     for k in KS:
         for name, n in ((f"recall@{k}", k), (f"recall@{k}, refined", REFINE * k)):

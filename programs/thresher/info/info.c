@@ -17,7 +17,7 @@
 #include "info/ranking.h"
 #include "cli/messages.h"
 
-/* Bytes of a line of results: a query has up to 2^32 items, but far fewer are asked for. */
+/* Bytes of a line of results: a query has up to 2^32 items, but far fewer results are usual. */
 enum { LONGEST_ANSWER = 1 << 30 };
 
 typedef struct info_values {

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "cli/messages.h"
 
-/* Version 1.0, and the length of what follows. */
+/* Version 1.0, and the length of the rest. */
 enum { NPY_HEADER = 128 };
 static const unsigned char npy_lead[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, NPY_HEADER - 10, 0};
 

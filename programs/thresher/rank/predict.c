@@ -42,7 +42,7 @@ typedef struct prediction {
     uint64_t *places; /* of rows in file order; or of a query's rows, best first */
 } prediction;
 
-/* ------------------------------------------------------------------------------------------------ what is written */
+/* ------------------------------------------------------------------------------------------------ outputs */
 
 static void put_lines(FILE *file, const prediction *p, bool as_json) {
     uint64_t *places = p->places;

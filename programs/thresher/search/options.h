@@ -35,7 +35,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
             .least_real = -INFINITY, .group = PROG_GROUP_WANTED                                                        \
     }
 
-/* The help of what is counted: "" or " of all shards", " of a shard", " of its shard"; more: of --recall. */
+/* The help of counts: "" or " of all shards", " of a shard", " of its shard"; more: of --recall. */
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its, more)                                                   \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the wanted share of the true k best" of_all ", on average over queries, above 0 "               \

@@ -99,7 +99,7 @@ static uint64_t tidy(uint64_t *ids, float *scores, uint64_t k, uint64_t width, c
     return n;
 }
 
-/* Sort the answer at position `at` by a model; it may be deeper than what is shown. */
+/* Sort the answer at position `at` by a model; it may have more items than are shown. */
 static int rank(prog_search *s, uint64_t at, prog_answer *one) {
     if (s->rerank.n_features == 0)
         return PROG_DONE;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building: vectors of every kind, ids and names, options, and what is refused."""
+"""Building: vectors of every kind, ids and names, options, and refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors and features in one search, beside numpy; models of both that an index carries; and what is refused."""
+"""Vectors and features in one search, beside numpy; models of both that an index carries; and refusals."""
 
 from __future__ import annotations
 

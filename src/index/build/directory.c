@@ -144,7 +144,7 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     return THR_OK;
 }
 
-/* Look at what is in the directory, and choose the build's number. */
+/* List the directory, and choose the build's number. */
 static thr_status look_around(thr_build_dir *dir, survey *found, thr_error *err) {
     do {
         memset(found, 0, sizeof *found);

@@ -13,7 +13,7 @@
 
 enum { MEASURED_ROWS = 16384, MEASURED_FLOATS = 1 << 22 }; /* the most */
 
-/* Memory for the codes of all rows, and what is measured of them. */
+/* Memory for the codes of all rows, and their measured error. */
 typedef struct measuring {
     float *vectors; /* of all rows, scaled to length 1 where the quantiser is for such */
     double *mean;

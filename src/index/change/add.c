@@ -37,7 +37,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
                : thr_index_ids_check_count(a->ids, a->source->shape.n_rows, a->source->name, err);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is replaced */
+/* ------------------------------------------------------------------------------------------------ replaced items */
 
 /* Item `new` of the call is the item of this row. */
 static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {

@@ -82,7 +82,7 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
     }
     thr_index_frame_begin(&w->frame);
     if (status != THR_OK)
-        thr_index_writer_close_index(w); /* it shows what was not written */
+        thr_index_writer_close_index(w); /* it shows changes that were not written */
 }
 
 /* ------------------------------------------------------------------------------------------------ one write */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot.c - reads the journal of an open index, and makes snapshots of what was read. */
+/* snapshot.c - reads the journal of an open index, and makes snapshots of the frames. */
 #include "index/journal/snapshot.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot.h - the journal of an open index: reads it, and makes snapshots of what was read. */
+/* snapshot.h - the journal of an open index: reads it, and makes snapshots of the frames. */
 #pragma once
 
 #include "index/impl.h"
@@ -14,7 +14,7 @@ thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error 
 void thr_index_snapshot_close(thr_index *index);
 
 /*
- * Read what was appended since. *newer is a snapshot that shares all but the live rows with index; NULL if nothing was
+ * Read the frames appended since. *newer is a snapshot that shares all but the live rows with index; NULL if nothing was
  * appended.
  * THR_ECORRUPT or another error: the index must be opened again. Free *newer with thr_index_free.
  */

@@ -31,7 +31,7 @@ thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_
 thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err);
 
 /*
- * Read the journal again, which must hold what was read before, and check that no live row of the tail has the id of
+ * Read the journal again, which must hold the frames read before, and check that no live row of the tail has the id of
  * another. THR_ECORRUPT; THR_ECHANGED; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_verify_journal(const thr_index *index, thr_error *err);

@@ -120,7 +120,7 @@ void thr_translate_device_free(thr_seq2seq_device *d) {
     thr_release(d->context, d);
 }
 
-/* ------------------------------------------------------------------------------------------------ what is shared */
+/* ------------------------------------------------------------------------------------------------ shared weights */
 
 thr_status thr_translate_device_reserve(thr_seq2seq_device *d, thr_seq2seq_buffer name, size_t n_rows, size_t n_columns,
                                         void *memory_out, thr_error *err) {
