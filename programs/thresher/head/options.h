@@ -22,7 +22,7 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
          .least = 1, .most = UINT32_MAX - 1},                                                                          \
         {PROG_COUNT_OPTION("shortlist", "N", offsetof(type, values.shortlist),                                         \
                            "with planes: words of the best estimates that are candidates (default: 100 + 16 for "      \
-                           "each word wanted)"),                                                                       \
+                           "each word to find)"),                                                                      \
          .least = 1, .most = UINT32_MAX - 1},                                                                          \
     {                                                                                                                  \
         PROG_CHOICE_OPTION("normaliser", "candidates|exact|sampled", prog_normalisers,                                 \

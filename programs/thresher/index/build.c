@@ -72,7 +72,7 @@ static const prog_option options[] = {
      .kind = PROG_TEXT,
      .value = "DIR",
      .names = PROG_NAMES_DIR,
-     .help = "the index whose quantiser codes the rows, for parts of a collection that are searched as one; the bits, "
+     .help = "the index whose quantiser codes the rows, for shards that are searched as one index; the bits, "
              "the leading bits and the rotation are that index's (default: learned from a sample of the rows)",
      .offset = offsetof(build_values, quantiser_from)},
     {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", prog_metrics, offsetof(build_values, metric),

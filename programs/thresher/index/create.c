@@ -80,9 +80,9 @@ static int run_create(program *run, const void *all_values) {
 const prog_command prog_index_create = {
     PROG_COMMAND("index", "create", create_values, arguments, options, run_create),
     .summary = "create an empty index",
-    .text = "The index has no items until thresher index add. Its codes are learned from the first items that are at "
-            "least 256 together; fewer are scored exactly. An index whose items are there already is better built: "
-            "thresher index build also calibrates it.",
+    .text = "The index has no items until thresher index add. Codes are learned once it has 256 items; until then "
+            "items are scored exactly. If you have the items already, use thresher index build, which also calibrates "
+            "the index.",
     .examples = PROG_EXAMPLES("thresher index create docs.index --dims 384",
                               "thresher index create words.index --dims 100 --metric ip --names"),
 };

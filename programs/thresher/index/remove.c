@@ -105,7 +105,7 @@ static const prog_argument compact_arguments[] = {
 
 static const prog_option compact_options[] = {
     {PROG_FLAG_OPTION("recode", offsetof(compact_values, recode),
-                      "learn the codes anew from the items that there are; needs kept vectors")},
+                      "learn the codes anew from the current items; needs kept vectors")},
     PROG_OPTIONS_END,
 };
 
@@ -139,9 +139,9 @@ const prog_command prog_index_compact = {
     .summary = "give back the bytes of removed items",
     .text = "Writes the index again without its removed items, in as few files as possible. Items, ids and scores stay "
             "the same, and searches may run meanwhile. Needs disk space for a second copy. Does nothing if there is "
-            "nothing to gain.\n\nWith --recode the quantiser, all codes and the calibration are made from the items "
-            "that there are now, at about the cost of a build. That makes searches faster where the items have become "
-            "unlike those of the build: thresher index info compares the errors of codes. Kept vectors and ids stay "
-            "the same.",
+            "nothing to gain.\n\nWith --recode the quantiser, all codes and the calibration are made from the "
+            "current items, at about the cost of a build. That makes searches faster if the items have become unlike "
+            "those of the build: thresher index info compares the errors of codes. Kept vectors and ids stay the "
+            "same.",
     .examples = PROG_EXAMPLES("thresher index compact words.index", "thresher index compact words.index --recode"),
 };

@@ -61,7 +61,7 @@ static const prog_option options[] = {
         "the next query is read, from a pipe for example; a query with NaN gets an empty answer; not with --filter "
         "or features")},
     {PROG_RESULTS_OPTION(offsetof(prog_index_values, common.output),
-                         "; with --rank-columns also .svm, the features of what is found, with labels of 0, for "
+                         "; with --rank-columns also .svm, the features of the items found, with labels of 0, for "
                          "thresher rank train")},
     PROG_OPTIONS_END,
 };

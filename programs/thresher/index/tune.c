@@ -77,8 +77,8 @@ const prog_command prog_index_tune = {
     .text = "Searches the index exactly for every query, and measures how many candidates each "
             "recall of thresher index search --recall requires. A build does the same with some of "
             "its items; queries that differ from the items are searched faster after a calibration of their "
-            "own. Their recall needs it only with features, without kept vectors, and for flat cosine codes "
-            "without a centre.\n\nThe calibration is stored in the index. It takes at least 30 queries; a "
-            "thousand are better.",
+            "own. The recall depends on the calibration only with features, without kept vectors, for flat cosine "
+            "codes without a centre, and for codes of a model of vectors.\n\nThe calibration is stored in the "
+            "index. It takes at least 30 queries; a thousand are better.",
     .examples = PROG_EXAMPLES("thresher index tune words.index yesterday.npy", "thresher index tune words.index"),
 };

@@ -38,7 +38,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 /* The help of counts: "" or " of all shards", " of a shard", " of its shard"; more: of --recall. */
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its, more)                                                   \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
-                      "the wanted share of the true k best" of_all ", on average over queries, above 0 "               \
+                      "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
                       "and up to 1; above 0.999 every stored vector is scored. With --radius the probability to find " \
                       "an item just within it" more),                                                                  \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \

@@ -110,8 +110,8 @@ static int run_info(program *run, const void *values) {
 const prog_command prog_shards_info = {
     PROG_COMMAND("shards", "info", shards_values, arguments, no_options, run_info),
     .summary = "describe a collection of shards",
-    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks that every shard is "
-            "there and the one that shards.json names. Reads only headers; thresher shards verify reads everything.",
+    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
+            "against shards.json. Reads only headers; thresher shards verify reads everything.",
     .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
 };
 

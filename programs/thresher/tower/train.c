@@ -445,7 +445,7 @@ const prog_command prog_tower_train = {
             "codes of vectors that any other model made, on the CPU: of pairs of QUERIES and ITEMS, row by row "
             "or by id (--pairs), or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
             "vectors' own do, and each epoch prints recall@10 among items that are not trained on. "
-            "Only directions count. thresher index build ITEMS --model MODEL makes an "
+            "Lengths of vectors are ignored. thresher index build ITEMS --model MODEL makes an "
             "index of their codes.\n\n--model dual "
             "trains a dual tower on requests instead; a GPU gives the CPU's model, to the bit. An example line of "
             "PAIRS and of "
