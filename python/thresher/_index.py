@@ -652,9 +652,11 @@ class Index(Opened):
         Raises FileMissingError, FormatError or FileError; the index then stays as it is.
         """
         with self._refreshing:
-            newer = super().handle().refreshed()
+            older = super().handle()
+            newer = older.refreshed()
             if newer is None:
                 return False
+            older.free_later()
             self._handle, self._info = newer, newer.info()
             if self._closed:  # meanwhile
                 self._handle = None

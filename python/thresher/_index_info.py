@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _thread
 from ctypes import byref, c_float, c_void_p
 from typing import NamedTuple
 
@@ -45,6 +46,13 @@ class IndexInfo(NamedTuple):
     n_removed: int
 
 
+def _free_in_thread(pointer: int) -> None:
+    try:
+        _thread.start_new_thread(lib.thr_index_free, (pointer,))
+    except RuntimeError:  # no more threads
+        lib.thr_index_free(pointer)
+
+
 class IndexHandle(Handle):
     """A thr_index."""
 
@@ -70,6 +78,13 @@ class IndexHandle(Handle):
         made = c_void_p()
         _errors.call(lib.thr_index_refresh, self.pointer, byref(made), files=True)
         return None if made.value is None else RefreshedHandle(self, made.value)
+
+    def free_later(self) -> None:
+        """
+        Free it in a thread of its own when the last search ends. Its files may be deleted, and the system takes
+        milliseconds to close one.
+        """
+        self._free = _free_in_thread
 
     @property
     def threads(self) -> int:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import pickle
 import threading
+import time
 import unittest
 from typing import Any
 
@@ -183,6 +184,25 @@ class Changes(VectorCase):
             again.close()
         with self.assertRaisesRegex(ValueError, "refresh"):
             Index.open(self.path(), refresh="often")
+
+    def test_a_refresh_closes_files_that_were_deleted(self) -> None:
+        """Not at once, but in a thread of its own."""
+
+        def is_mapped() -> bool:
+            with open("/proc/self/maps") as maps:
+                return f"{self.path()}/{deleted} (deleted)" in maps.read()
+
+        other = Index.open(self.path(), threads=2)
+        self.addCleanup(other.close)
+        (deleted,) = (name for name in os.listdir(self.path()) if name.endswith(".seg"))
+        self.index.remove(range(0, N, 2))  # and a compaction, unless that has written the segment again
+        self.index.compact()
+        self.assertTrue(is_mapped())
+        other.refresh()
+        until = time.monotonic() + 30
+        while is_mapped() and time.monotonic() < until:
+            time.sleep(0.001)
+        self.assertFalse(is_mapped())
 
     def test_threads_see_what_was_acknowledged(self) -> None:
         acknowledged, done, wrong = [0], threading.Event(), list[str]()
