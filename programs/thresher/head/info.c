@@ -76,19 +76,31 @@ static void print_text(const char *path, const thr_head_info *info) {
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
-int prog_print_head(program *run, const char *path) {
+/* Describe the file, or read every byte of it. */
+static int visit(program *run, const char *path, bool verify) {
+    const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_head *head = NULL;
+    int rc = PROG_DONE;
 
-    if (thr_head_open(run->context, path, &head, &err) != THR_OK)
-        return prog_failed(&err);
+    if (thr_head_open(run->context, path, &head, &err) != THR_OK || (verify && thr_head_verify(head, &err) != THR_OK)) {
+        rc = prog_failed(&err);
+        goto out;
+    }
     const thr_head_info info = thr_head_get_info(head);
-    if (run->globals.json)
+    if (verify)
+        prog_print_verified(run, "head", path, info.file_bytes, start);
+    else if (run->globals.json)
         print_json(path, &info);
     else
         print_text(path, &info);
+out:
     thr_head_free(head);
-    return PROG_DONE;
+    return rc;
+}
+
+int prog_print_head(program *run, const char *path) {
+    return visit(run, path, false);
 }
 
 static int run_info(program *run, const void *values) {
@@ -106,21 +118,7 @@ const prog_command prog_head_info = {
 /* ------------------------------------------------------------------------------------------------ verify */
 
 static int run_verify(program *run, const void *values) {
-    const char *path = ((const head_values *)values)->path;
-    const double start = prog_seconds();
-    thr_error err = {.status = THR_OK};
-    thr_head *head = NULL;
-    int rc = PROG_DONE;
-
-    if (thr_head_open(run->context, path, &head, &err) != THR_OK || thr_head_verify(head, &err) != THR_OK) {
-        rc = prog_failed(&err);
-        goto out;
-    }
-    prog_progress_end();
-    prog_print_verified(run, "head", path, thr_head_get_info(head).file_bytes, start);
-out:
-    thr_head_free(head);
-    return rc;
+    return visit(run, ((const head_values *)values)->path, true);
 }
 
 const prog_command prog_head_verify = {

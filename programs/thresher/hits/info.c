@@ -93,19 +93,31 @@ static void print_text(const char *path, const thr_hits_info *info) {
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
-int prog_print_hits(program *run, const char *path) {
+/* Describe the file, or read every byte of it. */
+static int visit(program *run, const char *path, bool verify) {
+    const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_hits *hits = NULL;
+    int rc = PROG_DONE;
 
-    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK)
-        return prog_failed(&err);
+    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK || (verify && thr_hits_verify(hits, &err) != THR_OK)) {
+        rc = prog_failed(&err);
+        goto out;
+    }
     const thr_hits_info info = thr_hits_get_info(hits);
-    if (run->globals.json)
+    if (verify)
+        prog_print_verified(run, "hits", path, info.file_bytes, start);
+    else if (run->globals.json)
         print_json(path, &info);
     else
         print_text(path, &info);
+out:
     thr_hits_free(hits);
-    return PROG_DONE;
+    return rc;
+}
+
+int prog_print_hits(program *run, const char *path) {
+    return visit(run, path, false);
 }
 
 static int run_info(program *run, const void *values) {
@@ -123,21 +135,7 @@ const prog_command prog_hits_info = {
 /* ------------------------------------------------------------------------------------------------ verify */
 
 static int run_verify(program *run, const void *values) {
-    const char *path = ((const hits_values *)values)->path;
-    const double start = prog_seconds();
-    thr_error err = {.status = THR_OK};
-    thr_hits *hits = NULL;
-    int rc = PROG_DONE;
-
-    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK || thr_hits_verify(hits, &err) != THR_OK) {
-        rc = prog_failed(&err);
-        goto out;
-    }
-    prog_progress_end();
-    prog_print_verified(run, "hits", path, thr_hits_get_info(hits).file_bytes, start);
-out:
-    thr_hits_free(hits);
-    return rc;
+    return visit(run, ((const hits_values *)values)->path, true);
 }
 
 const prog_command prog_hits_verify = {

@@ -157,22 +157,30 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
-int prog_print_index(program *run, const char *dir) {
+/* Describe the index, or read every byte of it. */
+static int visit(program *run, const char *dir, bool verify) {
+    const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     code_errors errors;
     int rc = PROG_DONE;
 
-    if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
-        return prog_failed(&err);
-    if (thr_index_code_error(index, &errors.now, &errors.learned, &err) != THR_OK)
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK ||
+        (verify ? thr_index_verify(index, &err) : thr_index_code_error(index, &errors.now, &errors.learned, &err)) !=
+            THR_OK)
         rc = prog_failed(&err);
+    else if (verify)
+        prog_print_verified(run, "index", dir, thr_index_get_info(index).file_bytes, start);
     else if (run->globals.json)
         print_json(dir, index, errors);
     else
         print_text(dir, index, errors);
     thr_index_free(index);
     return rc;
+}
+
+int prog_print_index(program *run, const char *dir) {
+    return visit(run, dir, false);
 }
 
 /* ------------------------------------------------------------------------------------------------ info */
@@ -192,21 +200,7 @@ const prog_command prog_index_info = {
 /* ------------------------------------------------------------------------------------------------ verify */
 
 static int run_verify(program *run, const void *values) {
-    const char *dir = ((const index_values *)values)->dir;
-    thr_error err = {.status = THR_OK};
-    thr_index *index = NULL;
-    int rc = PROG_FAILED;
-    const double start = prog_seconds();
-
-    if (thr_index_open(run->context, dir, &index, &err) != THR_OK || thr_index_verify(index, &err) != THR_OK) {
-        rc = prog_failed(&err);
-        goto out;
-    }
-    prog_print_verified(run, "index", dir, thr_index_get_info(index).file_bytes, start);
-    rc = PROG_DONE;
-out:
-    thr_index_free(index);
-    return rc;
+    return visit(run, ((const index_values *)values)->dir, true);
 }
 
 const prog_command prog_index_verify = {

@@ -8,6 +8,7 @@
 void prog_print_verified(const program *run, const char *kind, const char *path, uint64_t bytes, double start) {
     const double seconds = prog_seconds() - start;
 
+    prog_progress_end();
     if (run->globals.json) {
         prog_json json = prog_json_object();
 

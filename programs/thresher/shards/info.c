@@ -27,7 +27,7 @@ typedef struct totals {
 } totals;
 
 /* Open every shard in turn; verify: read every byte, too. */
-static int visit(program *run, const prog_shards *shards, bool verify, totals *all) {
+static int add_up(program *run, const prog_shards *shards, bool verify, totals *all) {
     *all = (totals){.least = UINT64_MAX};
     for (uint64_t i = 0; i < shards->n_shards; i++) {
         thr_error err = {.status = THR_OK};
@@ -92,19 +92,26 @@ static void print_text(const prog_shards *s, const totals *all) {
                  (double)all->file_bytes / (double)s->n_items);
 }
 
-static int run_info(program *run, const void *values) {
+static int visit(program *run, const char *dir, bool verify) {
+    const double start = prog_seconds();
     prog_shards shards;
     totals all;
-    int rc = prog_shards_read(&shards, ((const shards_values *)values)->dir);
+    int rc = prog_shards_read(&shards, dir);
 
     if (rc == PROG_DONE)
-        rc = visit(run, &shards, false, &all);
-    if (rc == PROG_DONE && run->globals.json)
+        rc = add_up(run, &shards, verify, &all);
+    if (rc == PROG_DONE && verify)
+        prog_print_verified(run, "shards", dir, all.file_bytes, start);
+    else if (rc == PROG_DONE && run->globals.json)
         print_json(&shards, &all);
     else if (rc == PROG_DONE)
         print_text(&shards, &all);
     prog_shards_free(&shards);
     return rc;
+}
+
+static int run_info(program *run, const void *values) {
+    return visit(run, ((const shards_values *)values)->dir, false);
 }
 
 const prog_command prog_shards_info = {
@@ -118,18 +125,7 @@ const prog_command prog_shards_info = {
 /* ------------------------------------------------------------------------------------------------ verify */
 
 static int run_verify(program *run, const void *values) {
-    const char *dir = ((const shards_values *)values)->dir;
-    const double start = prog_seconds();
-    prog_shards shards;
-    totals all;
-    int rc = prog_shards_read(&shards, dir);
-
-    if (rc == PROG_DONE)
-        rc = visit(run, &shards, true, &all);
-    if (rc == PROG_DONE)
-        prog_print_verified(run, "shards", dir, all.file_bytes, start);
-    prog_shards_free(&shards);
-    return rc;
+    return visit(run, ((const shards_values *)values)->dir, true);
 }
 
 const prog_command prog_shards_verify = {
