@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -467,4 +468,24 @@ int test_drop_context(void **state) {
     if (group_directory != NULL)
         test_remove_directory(group_directory);
     return 0;
+}
+
+/* ---------------------------------------------------------------------------------------- threads */
+
+void test_at_once(size_t n, void *(*work)(void *), void *arguments, size_t size) {
+    pthread_t threads[64];
+    assert_true(n <= sizeof threads / sizeof *threads);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, (char *)arguments + i * size), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+void test_at_every_level(void (*test)(thr_context *context, const char *level)) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        if (thr_kernel_isa_has((thr_isa)isa)) {
+            thr_context *context = test_context(2, (thr_isa)isa, NULL);
+            test(context, thr_isa_name((thr_isa)isa));
+            thr_context_free(context);
+        }
 }

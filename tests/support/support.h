@@ -62,6 +62,14 @@ void test_assert_error(thr_status status, thr_status wanted, const thr_error *er
             fail_msg(__VA_ARGS__);                                                                                     \
     } while (0)
 
+/* ---------------------------------------------------------------------------------------- threads */
+
+/* Run work in n threads at once, each with one of n arguments of `size` bytes, and wait for all of them. */
+void test_at_once(size_t n, void *(*work)(void *), void *arguments, size_t size);
+
+/* Call test with a context of two threads for each level that the CPU has. */
+void test_at_every_level(void (*test)(thr_context *context, const char *level));
+
 /* ---------------------------------------------------------------------------------------- memory */
 
 /* An allocator that counts, and fails on request. Zero it first. */

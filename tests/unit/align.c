@@ -6,7 +6,6 @@
 #include <thresher/align.h>
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,7 +277,6 @@ static void threads_of_one_context_learn_the_same_table(void **state) {
     enum { THREADS = 4 };
     static naive_text source, target;
     uint64_t rng = test_seed();
-    pthread_t threads[THREADS];
     learner learners[THREADS];
     thr_error err;
     draw(&source, &target, &rng);
@@ -288,10 +286,9 @@ static void threads_of_one_context_learn_the_same_table(void **state) {
     for (int t = 0; t < THREADS; t++) {
         learners[t] = (learner){.context = *state};
         (void)snprintf(learners[t].path, sizeof learners[t].path, "unit-align.%d", t);
-        assert_int_equal(pthread_create(&threads[t], NULL, learn_and_read, &learners[t]), 0);
     }
+    test_at_once(THREADS, learn_and_read, learners, sizeof *learners);
     for (int t = 0; t < THREADS; t++) {
-        assert_int_equal(pthread_join(threads[t], NULL), 0);
         assert_int_equal(learners[t].n_wrong, 0);
         size_t n = 0, n_other = 0;
         uint8_t *bytes = test_read_file(TABLE, &n), *other = test_read_file(learners[t].path, &n_other);

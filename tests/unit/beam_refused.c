@@ -16,6 +16,35 @@ static hashed *make_model(void) {
     return model;
 }
 
+/* A beam over a drawn head, and a decoder for it. */
+typedef struct fixture {
+    head_drawn drawn;
+    thr_head *head;
+    thr_beam *beam;
+    hashed *model;
+    thr_decoder decoder;
+} fixture;
+
+/* options NULL: the usual ones */
+static fixture make_fixture(thr_context *context, const thr_beam_options *options) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_beam_options usual;
+    fixture f = {.drawn = head_draw(&SHAPE, &rng, false), .model = make_model()};
+    thr_beam_options_init(&usual, 1, 2);
+    f.head = head_make(context, &f.drawn);
+    f.decoder = hashed_decoder(f.model);
+    assert_ok(thr_beam_create(f.head, options != NULL ? options : &usual, &f.beam, &err), &err);
+    return f;
+}
+
+static void free_fixture(fixture *f) {
+    thr_beam_free(f->beam);
+    free(f->model);
+    thr_head_free(f->head);
+    head_drawn_free(&f->drawn);
+}
+
 /* The right options with one change to o, their copy: no beam is made of them, and the error has this part. */
 #define refuse_options(change, part)                                                                                   \
     do {                                                                                                               \
@@ -97,81 +126,49 @@ static void refuse_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n
 }
 
 static void wrong_searches_are_refused_and_the_next_one_is_right(void **state) {
-    uint64_t rng = test_seed();
     const uint32_t max_lengths[] = {3, 0, 4};
-    thr_error err;
-    thr_beam_options o;
-    thr_beam_result r;
-    head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
-    thr_beam *beam = NULL;
-    hashed *model = make_model();
-    thr_decoder decoder = hashed_decoder(model);
     const thr_decoder no_step = {.step = NULL};
-    thr_beam_options_init(&o, 1, 2);
-    assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    refuse_search(beam, NULL, 1, THR_EINVAL, "the beam, the decoder or the result is NULL");
-    assert_error(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL, &err,
+    thr_error err;
+    thr_beam_result r;
+    fixture f = make_fixture(*state, NULL);
+    refuse_search(f.beam, NULL, 1, THR_EINVAL, "the beam, the decoder or the result is NULL");
+    assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL, &err,
                  "sentence 1: a maximum length of 0 words: choose 1 to 1048576");
-    refuse_search(beam, &decoder, 500000000, THR_EINVAL,
+    refuse_search(f.beam, &f.decoder, 500000000, THR_EINVAL,
                   "500000000 sentences with 5 rows each: 2147483647 rows at most, so give fewer at a time");
-    refuse_search(beam, &no_step, 1, THR_EINVAL, "the decoder has no step");
-    model->nan_step = 1;
-    refuse_search(beam, &decoder, SENTENCES, THR_ERANGE,
+    refuse_search(f.beam, &no_step, 1, THR_EINVAL, "the decoder has no step");
+    f.model->nan_step = 1;
+    refuse_search(f.beam, &f.decoder, SENTENCES, THR_ERANGE,
                   "sentence 2, step 1: the decoder's state of row 0 holds NaN or infinity");
-    model->nan_step = 2;
-    refuse_search(beam, &decoder, SENTENCES, THR_ERANGE,
+    f.model->nan_step = 2;
+    refuse_search(f.beam, &f.decoder, SENTENCES, THR_ERANGE,
                   "sentence 2, step 2: the decoder's state of row 4 holds NaN or infinity");
-    model->nan_step = 0;
-    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err);
+    f.model->nan_step = 0;
+    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
     assert_true(r.n_sequences == SENTENCES);
-    thr_beam_free(beam);
-    free(model);
-    thr_head_free(head);
-    head_drawn_free(&h);
+    free_fixture(&f);
 }
 
 static void no_sentences_are_answered_by_no_sequences(void **state) {
-    uint64_t rng = test_seed();
     thr_error err;
-    thr_beam_options o;
     thr_beam_result r;
-    head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
-    thr_beam *beam = NULL;
-    hashed *model = make_model();
-    const thr_decoder decoder = hashed_decoder(model);
-    thr_beam_options_init(&o, 1, 2);
-    assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err);
-    assert_ok(thr_beam_search(beam, &decoder, 0, NULL, &r, &err), &err);
+    fixture f = make_fixture(*state, NULL);
+    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
+    assert_ok(thr_beam_search(f.beam, &f.decoder, 0, NULL, &r, &err), &err);
     assert_true(r.n_sentences == 0 && r.n_sequences == 0 && r.first_of[0] == 0 && r.offsets[0] == 0);
-    thr_beam_free(beam);
-    free(model);
-    thr_head_free(head);
-    head_drawn_free(&h);
+    free_fixture(&f);
 }
 
 static void what_the_head_refuses_ends_a_search(void **state) {
-    uint64_t rng = test_seed();
-    thr_error err;
     thr_beam_options o;
     thr_head_query_options query;
-    head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
-    thr_beam *beam = NULL;
-    hashed *model = make_model();
-    const thr_decoder decoder = hashed_decoder(model);
     thr_beam_options_init(&o, 1, 2);
     thr_head_query_options_init(&query);
     query.n_frequent = WORDS + 1;
     o.query = &query;
-    assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-    refuse_search(beam, &decoder, 1, THR_EINVAL, "step 1: 41 frequent words of a head that has 40 words");
-    thr_beam_free(beam);
-    free(model);
-    thr_head_free(head);
-    head_drawn_free(&h);
+    fixture f = make_fixture(*state, &o);
+    refuse_search(f.beam, &f.decoder, 1, THR_EINVAL, "step 1: 41 frequent words of a head that has 40 words");
+    free_fixture(&f);
 }
 
 static void an_error_of_the_decoder_is_returned(void **state) {
@@ -184,35 +181,26 @@ static void an_error_of_the_decoder_is_returned(void **state) {
                  {BEAM_CALL_STEP, 3, "the decoder's step failed at step 3"},
                  {BEAM_CALL_REORDER, 1, "the decoder's reorder failed at step 1"},
                  {BEAM_CALL_REORDER, 3, "the decoder's reorder failed at step 3"}};
-    uint64_t rng = test_seed();
     thr_error err;
     thr_beam_options o;
     thr_beam_result r;
-    head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
-    thr_beam *beam = NULL;
-    hashed *model = make_model();
-    const thr_decoder decoder = hashed_decoder(model);
     thr_beam_options_init(&o, 1, 2);
     o.min_length = 6;
-    assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
+    fixture f = make_fixture(*state, &o);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        model->fails = cases[i].call;
-        model->fail_step = cases[i].step;
-        model->silently = false;
-        assert_error(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err,
+        f.model->fails = cases[i].call;
+        f.model->fail_step = cases[i].step;
+        f.model->silently = false;
+        assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err,
                      "the model is out of breath");
         assert_true(r.n_sequences == 0 && r.words == NULL);
-        assert_int_equal(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, NULL), THR_EIO);
-        model->silently = true;
-        assert_error(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err, cases[i].silent);
+        assert_int_equal(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, NULL), THR_EIO);
+        f.model->silently = true;
+        assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err, cases[i].silent);
     }
-    model->fails = BEAM_CALL_NONE;
-    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, NULL, &r, &err), &err);
-    thr_beam_free(beam);
-    free(model);
-    thr_head_free(head);
-    head_drawn_free(&h);
+    f.model->fails = BEAM_CALL_NONE;
+    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
+    free_fixture(&f);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -271,30 +259,22 @@ static void every_allocation_may_fail(void **state) {
 
 static void a_second_search_allocates_nothing(void **state) {
     (void)state;
-    uint64_t rng = test_seed();
     for (uint64_t group = 0; group < 2; group++) {
         test_memory tracked = {.fail_at = 0};
         thr_context *context = test_context(2, THR_ISA_BEST, &tracked);
         thr_error err;
-        head_drawn h = head_draw(&SHAPE, &rng, false);
-        thr_head *head = head_make(context, &h);
-        thr_beam *beam = NULL;
-        hashed *model = make_model();
         thr_head_query_options query;
         thr_beam_options o = usual_options(&query);
         query.group = group;
-        assert_ok(thr_beam_create(head, &o, &beam, &err), &err);
-        assert_ok(search(beam, model, &err), &err);
+        fixture f = make_fixture(context, &o);
+        assert_ok(search(f.beam, f.model, &err), &err);
         const size_t calls = tracked.calls;
         for (int again = 0; again < 5; again++)
-            assert_ok(search(beam, model, &err), &err);
+            assert_ok(search(f.beam, f.model, &err), &err);
         assert_int_equal(tracked.calls, calls);
-        thr_beam_free(beam);
-        thr_head_free(head);
+        free_fixture(&f);
         thr_context_free(context);
         assert_int_equal(tracked.live, 0);
-        free(model);
-        head_drawn_free(&h);
     }
 }
 

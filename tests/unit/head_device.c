@@ -3,7 +3,6 @@
  * head_device.c - queries of heads in contexts that use GPUs: the CPU's answers to the bit, and messages and fallbacks
  * where there are none, or they fail. The GPUs are emulated (tests/simt).
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -506,16 +505,12 @@ static void queries_from_several_threads_take_turns(void **state) {
     enum { THREADS = 3 };
     thr_context *context = make_context("cuda");
     thr_head *head = head_make(context, &given.drawn);
-    pthread_t threads[THREADS];
     asker askers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         askers[i] = (asker){head, false};
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_thread, &askers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    test_at_once(THREADS, ask_thread, askers, sizeof *askers);
+    for (int i = 0; i < THREADS; i++)
         assert_true(askers[i].same);
-    }
     thr_head_free(head);
     thr_context_free(context);
 }

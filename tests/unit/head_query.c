@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_query.c - the best words are the naive ones, to the bit, with every screen, group and number of threads. */
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,14 +356,10 @@ static void many_may_ask_at_once(void **state) {
     thr_head *head = head_make(*state, &h);
     float *states = test_array((size_t)STATES * h.shape.n_dims, sizeof *states);
     asker askers[ASKERS];
-    pthread_t threads[ASKERS];
     test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
-    for (int i = 0; i < ASKERS; i++) {
-        askers[i] = (asker){.head = head, .states = states, .screen = (thr_head_screen)i};
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_thread, &askers[i]), 0);
-    }
     for (int i = 0; i < ASKERS; i++)
-        (void)pthread_join(threads[i], NULL);
+        askers[i] = (asker){.head = head, .states = states, .screen = (thr_head_screen)i};
+    test_at_once(ASKERS, ask_thread, askers, sizeof *askers);
     for (int i = 0; i < ASKERS; i++) {
         asker alone = {.head = head, .states = states, .screen = (thr_head_screen)i};
         (void)ask_thread(&alone);

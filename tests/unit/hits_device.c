@@ -9,7 +9,6 @@
 #include "device/gpus.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <unistd.h>
 
 static test_emulator emulator;
@@ -277,16 +276,12 @@ static void searches_from_several_threads_take_turns(void **state) {
     const answer wanted = on_cpu();
     thr_context *context = make_context("cuda");
     thr_hits *hits = open_hits(context);
-    pthread_t threads[THREADS];
     caller callers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         callers[i] = (caller){hits, &wanted, false};
-        assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    test_at_once(THREADS, call, callers, sizeof *callers);
+    for (int i = 0; i < THREADS; i++)
         assert_true(callers[i].same);
-    }
     thr_hits_free(hits);
     thr_context_free(context);
 }

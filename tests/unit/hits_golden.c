@@ -152,28 +152,21 @@ static void print_answers(thr_context *context, int kind, char *text) {
     thr_hits_free(hits);
 }
 
+static void answer_as_then(thr_context *context, const char *level) {
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        char path[PATH_ROOM], text[TEXT];
+        size_t size;
+        uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ".answers"), &size);
+        print_answers(context, kind, text);
+        if (size != strlen(text) || memcmp(wanted, text, size) != 0)
+            fail_msg("%s, %s:\n%s", KINDS[kind].name, level, text);
+        free(wanted);
+    }
+}
+
 static void good_files_give_the_same_answers_at_every_level(void **state) {
     (void)state;
-    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        thr_context_options options;
-        thr_context *context = NULL;
-        thr_context_options_init(&options);
-        options.isa = (thr_isa)isa;
-        options.n_threads = 2;
-        if (thr_context_create(&options, &context, &error) == THR_EUNSUPPORTED)
-            continue;
-        assert_non_null(context);
-        for (int kind = 0; kind < N_KINDS; kind++) {
-            char path[PATH_ROOM], text[TEXT];
-            size_t size;
-            uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ".answers"), &size);
-            print_answers(context, kind, text);
-            if (size != strlen(text) || memcmp(wanted, text, size) != 0)
-                fail_msg("%s, %s:\n%s", KINDS[kind].name, thr_isa_name((thr_isa)isa), text);
-            free(wanted);
-        }
-        thr_context_free(context);
-    }
+    test_at_every_level(answer_as_then);
 }
 
 /* Names, words and what else a table gives. */

@@ -607,17 +607,6 @@ static void a_killed_writer_loses_nothing(void **state) {
     free(m);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_come_and_go),
@@ -634,5 +623,5 @@ int main(void) {
         cmocka_unit_test(two_writers_do_not_meet),
         cmocka_unit_test(a_killed_writer_loses_nothing),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 2, DIR_A);
 }

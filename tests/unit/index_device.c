@@ -8,8 +8,6 @@
 
 #include "device/gpus.h"
 
-#include <pthread.h>
-
 static thr_error error;
 static test_emulator emulator;
 static const char PLACE[] = "index-device";
@@ -279,18 +277,14 @@ static void searches_from_several_threads_take_turns(void **state) {
     const answer wanted = on_cpu();
     thr_context *context = NULL;
     thr_index *index = NULL;
-    pthread_t threads[THREADS];
     caller callers[THREADS];
     expect_ok(try_context("cuda", &context));
     expect_ok(thr_index_open(context, PLACE, &index, &error));
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         callers[i] = (caller){index, &wanted, false};
-        assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    test_at_once(THREADS, call, callers, sizeof *callers);
+    for (int i = 0; i < THREADS; i++)
         assert_true(callers[i].same);
-    }
     thr_index_free(index);
     thr_context_free(context);
 }

@@ -187,22 +187,11 @@ static void a_writer_merges_while_others_change(void **state) {
     assert_int_equal(n[0], n[1]);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_during_a_merge_are_kept),
         cmocka_unit_test(a_merge_whose_segments_are_gone_is_dropped),
         cmocka_unit_test(a_writer_merges_while_others_change),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 2, DIR_A);
 }

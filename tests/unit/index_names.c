@@ -71,21 +71,11 @@ static void rows_with_a_key_come_in_their_order(void **state) {
     thr_release(*state, (void *)table.slots);
 }
 
-static int setup(void **state) {
-    *state = test_context(1, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_is_found_and_no_other),
         cmocka_unit_test(damaged_slots_find_nothing_wrong_and_end),
         cmocka_unit_test(rows_with_a_key_come_in_their_order),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return test_run_in_directory(tests, 1, NULL);
 }

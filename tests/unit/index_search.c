@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index_support.h"
 
-#include <pthread.h>
-
 static thr_error error;
 static const char DIR_A[] = "index-a", DIR_B[] = "index-b";
 
@@ -450,17 +448,14 @@ static void searches_at_the_same_time_agree(void **state) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    pthread_t threads[THREADS];
     searcher searchers[THREADS];
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &error));
     thr_index *index = open_index(context, DIR_A);
-    for (size_t i = 0; i < THREADS; i++) {
+    for (size_t i = 0; i < THREADS; i++)
         searchers[i] = (searcher){.index = index, .queries = &matrix};
-        assert_int_equal(pthread_create(&threads[i], NULL, search_often, &searchers[i]), 0);
-    }
+    test_at_once(THREADS, search_often, searchers, sizeof *searchers);
     for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(searchers[i].status, THR_OK);
         assert_memory_equal(searchers[i].ids, searchers[0].ids, sizeof searchers[i].ids);
     }

@@ -218,6 +218,16 @@ static inline thr_status read_all(thr_context *context, const char *path, uint64
     return status;
 }
 
+/* Reading the file in pieces of max_rows gives these bytes. */
+static inline void assert_reads(const char *path, uint64_t max_rows, const bytes *expected) {
+    bytes got = {0};
+    thr_error err;
+    assert_ok(read_all(io_context, path, max_rows, &got, &err), &err);
+    assert_int_equal(got.size, expected->size);
+    assert_memory_equal(got.data, expected->data, got.size);
+    drop(&got);
+}
+
 enum { PIPE_BUFFER_BYTES = 40 }; /* so small that it is filled several times */
 
 /* The same from memory, as a plain file or as a pipe. */

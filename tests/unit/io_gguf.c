@@ -311,16 +311,6 @@ static void a_sparse_file_is_not_read_to_its_end(void **state) {
     free(b);
 }
 
-static int set_up(void **state) {
-    *state = test_context(1, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_are_found_where_they_lie),
@@ -333,5 +323,5 @@ int main(void) {
         cmocka_unit_test(memory_may_end_anywhere),
         cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_in_directory(tests, 1, NULL);
 }

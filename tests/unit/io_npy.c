@@ -25,13 +25,8 @@ static void every_dtype_reads_back_in_every_piece_size(void **state) {
         assert_int_equal(shape.dtype, kinds[i].dtype);
         assert_true(shape.seekable);
         thr_reader_free(reader);
-        for (uint64_t piece = 1; piece <= 8; piece++) {
-            bytes got = {0};
-            assert_ok(read_all(io_context, path, piece, &got, &err), &err);
-            assert_int_equal(got.size, expected.size);
-            assert_memory_equal(got.data, expected.data, got.size);
-            drop(&got);
-        }
+        for (uint64_t piece = 1; piece <= 8; piece++)
+            assert_reads(path, piece, &expected);
         drop(&file);
         drop(&expected);
     }

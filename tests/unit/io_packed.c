@@ -101,13 +101,8 @@ static void every_format_is_read_through(void **state) {
             const char *path = write_file(name, &packed);
             thr_error err;
             assert_ok(read_all_memory(io_context, names[f], plain.data, plain.size, true, 999, &expected, &err), &err);
-            for (uint64_t piece = 1; piece <= 10000; piece *= 10) {
-                bytes got = {0};
-                assert_ok(read_all(io_context, path, piece, &got, &err), &err);
-                assert_int_equal(got.size, expected.size);
-                assert_memory_equal(got.data, expected.data, got.size);
-                drop(&got);
-            }
+            for (uint64_t piece = 1; piece <= 10000; piece *= 10)
+                assert_reads(path, piece, &expected);
             drop(&plain);
             drop(&packed);
             drop(&expected);

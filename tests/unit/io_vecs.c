@@ -18,14 +18,8 @@ static void every_kind_reads_back_in_every_piece_size(void **state) {
         char name[16];
         (void)snprintf(name, sizeof name, "a.%s", kinds[i].ending);
         const char *path = write_file(name, &file);
-        for (uint64_t piece = 1; piece <= 10; piece++) {
-            bytes got = {0};
-            thr_error err;
-            assert_ok(read_all(io_context, path, piece, &got, &err), &err);
-            assert_int_equal(got.size, expected.size);
-            assert_memory_equal(got.data, expected.data, got.size);
-            drop(&got);
-        }
+        for (uint64_t piece = 1; piece <= 10; piece++)
+            assert_reads(path, piece, &expected);
         drop(&file);
         drop(&expected);
     }

@@ -192,16 +192,6 @@ static void every_allocation_may_fail(void **state) {
     free(codes);
 }
 
-static int set_up(void **state) {
-    *state = test_context(1, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_found_and_no_other),
@@ -212,5 +202,5 @@ int main(void) {
         cmocka_unit_test(what_a_file_may_not_hold_is_noticed),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_in_directory(tests, 1, NULL);
 }

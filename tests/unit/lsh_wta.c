@@ -140,16 +140,6 @@ static void wrong_shapes_are_refused(void **state) {
     assert_int_equal(thr_lsh_wta_bits(65536), 16);
 }
 
-static int set_up(void **state) {
-    *state = test_context(1, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_5_has_its_codes),
@@ -157,5 +147,5 @@ int main(void) {
         cmocka_unit_test(permutations_are_the_seeds_and_have_each_dimension_once),
         cmocka_unit_test(wrong_shapes_are_refused),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_in_directory(tests, 1, NULL);
 }

@@ -7,7 +7,6 @@
 #include "naive.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -413,17 +412,14 @@ static void search_at_once(thr_context *const *contexts) {
     const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false, 0, false};
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
-    pthread_t threads[CALLERS];
     caller callers[CALLERS];
-    for (size_t i = 0; i < CALLERS; i++) {
+    for (size_t i = 0; i < CALLERS; i++)
         callers[i] = (caller){.context = contexts[i], .corpus = &corpus, .query = queries + i * SAME_DIMS};
-        assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
-    }
+    test_at_once(CALLERS, caller_main, callers, sizeof *callers);
     for (size_t i = 0; i < CALLERS; i++) {
         uint64_t wanted[SAME_K];
         float scores[SAME_K];
         const thr_search_options options = defaults();
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(callers[i].status, THR_OK);
         test_naive_search(&corpus, callers[i].query, SAME_K, &options, wanted, scores);
         assert_memory_equal(callers[i].rows, wanted, sizeof wanted);
