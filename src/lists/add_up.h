@@ -8,6 +8,11 @@
 
 #include "lists/query_terms.h"
 
+/* The position of a pass in a stream. */
+typedef struct thr_hit_cursor {
+    uint32_t stretch, element;
+} thr_hit_cursor;
+
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */
 typedef struct thr_lists_pass {
     const thr_lists_query *query;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_terms.c - collects a query's entries with their weights, and adds them to the sums of a window, form by form.
+ * query_terms.c - collects the entries of a query's features, with their weights.
  */
 #include "lists/query_terms.h"
 
@@ -9,8 +9,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-
-/* ------------------------------------------------------------------------------------------------ making */
 
 /* The exponent of the unit: total < 2^x gives 2^(x - 30), so n rounded weights add up to at most 2^30 + n / 2. */
 thr_status thr_lists_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit,
@@ -128,147 +126,4 @@ void thr_lists_query_free(thr_context *context, thr_lists_query *query) {
         thr_release(context, query->streams[form]);
     thr_release(context, query->singles);
     *query = (thr_lists_query){.lists = NULL};
-}
-
-/* ------------------------------------------------------------------------------------------------ adding up */
-
-/*
- * Return the number of elements that a stream has in a window, the first of them in *first, and advance the cursor past
- * them.
- */
-static inline uint32_t take_stretch(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
-    if (c->stretch == s->n_stretches || s->windows[c->stretch] != window)
-        return 0;
-    const uint32_t n = s->sizes[c->stretch++] + 1u;
-    *first = c->element;
-    c->element += n;
-    return n;
-}
-
-static inline void add_id(uint16_t id, int32_t weight, int32_t *sums) {
-    sums[id] = thr_add_wrapping(sums[id], weight);
-}
-
-static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
-    uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) { /* ids differ, which compilers cannot prove: loads need not wait for stores */
-        add_id(ids[i], weight, sums);
-        add_id(ids[i + 1], weight, sums);
-        add_id(ids[i + 2], weight, sums);
-        add_id(ids[i + 3], weight, sums);
-    }
-    for (; i < n; i++)
-        add_id(ids[i], weight, sums);
-}
-
-static void add_all_ids(const thr_lists_query *query, thr_hit_cursor *cursors, uint32_t window, int32_t *sums) {
-    for (size_t i = 0; i < query->n[THR_LISTS_IDS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_IDS][i];
-        uint32_t first = 0;
-        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
-        __builtin_prefetch(query->lists->ids +
-                           /* prefetch the next window: hardware prefetchers do not follow so many streams */
-                           cursors[i].element);
-        add_ids(query->lists->ids + first, n, s->weight, sums);
-    }
-}
-
-static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
-                         uint32_t window, int32_t *sums) {
-    for (size_t i = 0; i < query->n[THR_LISTS_RUNS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_RUNS][i];
-        uint32_t first = 0;
-        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
-        const uint16_t *runs = query->lists->runs + 2 * (size_t)first;
-        for (uint32_t run = 0; run < n; run++)
-            kernels->add_run(sums + runs[2 * run], runs[2 * run + 1] + (size_t)1, s->weight);
-    }
-}
-
-/* Elements handled at once; containers prefetched ahead; the container number after a stream's last. */
-enum { AT_ONCE = 64, AHEAD = 8, NO_CONTAINER = THR_LISTS_CONTAINERS };
-
-typedef struct bitmap_stretches {
-    const uint8_t *containers[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next container of each stream */
-    /* number of that container, or NO_CONTAINER at the end */
-    uint32_t next[AT_ONCE];
-    int32_t weights[AT_ONCE];
-    size_t n;
-} bitmap_stretches;
-
-/*
- * Add container by container, so that the sums of a container stay in registers while the bitmaps of all features are
- * added. Whether a feature has a bitmap in a container is unpredictable, so there is no branch on it.
- */
-static void add_bitmap_stretches(const thr_kernels *kernels, bitmap_stretches *p, int32_t *sums) {
-    for (uint32_t container = 0; container < THR_LISTS_CONTAINERS; container++) {
-        const uint8_t *bitmaps[AT_ONCE];
-        int32_t weights[AT_ONCE];
-        size_t n = 0;
-        for (size_t i = 0; i < p->n; i++) {
-            const uint32_t has = p->next[i] == container;
-            bitmaps[n] = p->bitmaps[i];
-            weights[n] = p->weights[i];
-            n += has;
-            p->containers[i] += has;
-            p->bitmaps[i] += has * THR_LISTS_BITMAP;
-            p->next[i] = p->containers[i] < p->ends[i] ? *p->containers[i] : NO_CONTAINER;
-            /* hardware prefetchers do not follow so many streams */
-            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP);
-        }
-        if (n > 0)
-            kernels->add_bitmaps(sums + (size_t)container * THR_LISTS_CONTAINER, bitmaps, weights, n);
-    }
-    p->n = 0;
-}
-
-static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
-                            uint32_t window, int32_t *sums) {
-    bitmap_stretches p = {.n = 0};
-    for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
-        uint32_t first = 0;
-        const uint32_t n = take_stretch(s, &cursors[i], window, &first);
-        if (n == 0)
-            continue;
-        p.containers[p.n] = query->lists->bitmap_containers + first;
-        p.ends[p.n] = p.containers[p.n] + n;
-        p.next[p.n] = *p.containers[p.n];
-        p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP;
-        p.weights[p.n++] = s->weight;
-        if (p.n == AT_ONCE)
-            add_bitmap_stretches(kernels, &p, sums);
-    }
-    if (p.n > 0)
-        add_bitmap_stretches(kernels, &p, sums);
-}
-
-static void add_singles(const thr_lists_query *query, uint32_t window, int32_t *sums) {
-    const uint32_t end = query->window_ends[window];
-    for (uint32_t i = window == 0 ? 0 : query->window_ends[window - 1]; i < end; i++)
-        add_id((uint16_t)(query->singles[i].place % THR_LISTS_WINDOW), query->singles[i].weight, sums);
-}
-
-void thr_lists_query_add(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
-                         uint32_t window, int32_t *sums) {
-    add_singles(query, window, sums);
-    add_all_ids(query, cursors, window, sums);
-    cursors += query->n[THR_LISTS_IDS];
-    add_all_runs(kernels, query, cursors, window, sums);
-    add_all_bitmaps(kernels, query, cursors + query->n[THR_LISTS_RUNS], window, sums);
-}
-
-void thr_lists_query_rewind(const thr_lists_query *query, thr_hit_cursor *cursors) {
-    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-        for (size_t i = 0; i < query->n[form]; i++)
-            *cursors++ = (thr_hit_cursor){0, query->streams[form][i].begin};
-}
-
-void thr_lists_query_skip(const thr_lists_query *query, thr_hit_cursor *cursors, uint32_t window) {
-    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-        for (size_t i = 0; i < query->n[form]; i++, cursors++) {
-            const thr_hit_stream *s = &query->streams[form][i];
-            for (; cursors->stretch < s->n_stretches && s->windows[cursors->stretch] < window; cursors->stretch++)
-                cursors->element += s->sizes[cursors->stretch] + 1u;
-        }
 }

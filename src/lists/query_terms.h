@@ -27,11 +27,6 @@ typedef struct thr_hit_single {
     int32_t weight;
 } thr_hit_single;
 
-/* The position of a pass in a stream. */
-typedef struct thr_hit_cursor {
-    uint32_t stretch, element;
-} thr_hit_cursor;
-
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */
 typedef struct thr_lists_query {
     const thr_lists *lists;
@@ -71,14 +66,3 @@ thr_status thr_lists_query_of(thr_context *context, const thr_lists *lists, cons
 /* Allocate memory for any query of n features. THR_ENOMEM. */
 thr_status thr_lists_query_reserve(thr_context *context, thr_lists_query *query, size_t n, thr_error *err);
 void thr_lists_query_free(thr_context *context, thr_lists_query *query);
-
-/* Set the cursors, one per stream, form after form, to the first window; or advance them to a later one. */
-void thr_lists_query_rewind(const thr_lists_query *query, thr_hit_cursor *cursors);
-void thr_lists_query_skip(const thr_lists_query *query, thr_hit_cursor *cursors, uint32_t window);
-
-/*
- * Add the query to sums[i], in units, for the THR_LISTS_WINDOW places of a window, and advance the cursors to the next
- * one. The cursors must be at this window.
- */
-void thr_lists_query_add(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
-                         uint32_t window, int32_t *sums);

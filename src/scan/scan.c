@@ -10,7 +10,7 @@
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
-#include "scan/values.h"
+#include "scan/worker.h"
 
 /* A search over all queries. */
 typedef struct query_search {
@@ -32,6 +32,16 @@ static thr_status answer(const query_search *s, const thr_scan_query *query, thr
     return thr_scan_answer_put(s->job, query, lane, row, err);
 }
 
+/* Select query number `row` of the hits, if there are any, on each of n_lanes lanes. */
+static thr_status begin_hits(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
+    const thr_scan_hits *hits = query->corpus->hits;
+    for (size_t i = 0; hits != NULL && i < n_lanes; i++) {
+        THR_TRY(hits->begin(hits->arg, row, lanes[i].number, &query->unit, err));
+        lanes[i].sums = NULL;
+    }
+    return THR_OK;
+}
+
 /* Search n queries from row on, with a lane and a margin each, or one query on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_margin *margins, thr_error *err) {
@@ -39,7 +49,7 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
     thr_scan_query queries[THR_GROUP];
     for (size_t i = 0; i < n; i++) {
         thr_scan_query_prepare(job, s->queries, row + i, &lanes[i], &queries[i]);
-        THR_TRY(thr_scan_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
+        THR_TRY(begin_hits(&queries[i], row + i, &lanes[i], n_lanes, err));
         thr_scan_margin_begin(job, &queries[i], &lanes[i], &margins[i]);
         lanes[i].floor = thr_scan_margin_floor(job, &queries[i], &margins[i], row + i);
     }

@@ -6,17 +6,6 @@
  */
 #include "scan/values.h"
 
-#include "base/error.h"
-
-thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
-    const thr_scan_hits *hits = query->corpus->hits;
-    for (size_t i = 0; hits != NULL && i < n_lanes; i++) {
-        THR_TRY(hits->begin(hits->arg, row, lanes[i].number, &query->unit, err));
-        lanes[i].sums = NULL;
-    }
-    return THR_OK;
-}
-
 void thr_scan_values_load(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     const thr_scan_hits *hits = query->corpus->hits;
     const uint32_t window = (uint32_t)(row / THR_HITS_WINDOW_ROWS);

@@ -4,9 +4,6 @@
 
 #include "scan/worker.h"
 
-/* Select query number `row` on each of n_lanes lanes. */
-thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err);
-
 /*
  * Replace the scores of the 64 rows from `first` on by values; score = gain * scores[i] + bias. Return a bit for each
  * row whose value reaches the lane's threshold, including rows beyond the last item.

@@ -2,28 +2,30 @@
 /* lists_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
 #include "hits_support.h"
 
-#include "lists/query_terms.h"
+#include "lists/add_up.h"
 
 #include <math.h>
+#include <string.h>
 
 static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
 }
 
 /* All sums, in passes of n_windows that each look up where they begin, on the best level or the scalar one. */
-static int32_t *add_up(const thr_lists_query *query, const thr_lists *lists, uint32_t n_windows) {
-    const uint32_t n = thr_lists_n_windows(lists);
+static int32_t *add_up(thr_context *context, const thr_lists_query *query, uint32_t n_windows) {
+    const thr_kernels *kernels = thr_kernels_get(n_windows % 2 == 0 ? THR_ISA_SCALAR : thr_kernel_isa_best());
+    const uint32_t n = thr_lists_n_windows(query->lists);
     int32_t *sums = test_array((size_t)n * THR_LISTS_WINDOW, sizeof *sums);
-    thr_hit_cursor *cursors = test_array(thr_hit_query_streams(query) + 1, sizeof *cursors);
+    thr_lists_pass *pass = test_array(1, sizeof *pass);
+    thr_error err;
     for (uint32_t window = 0; window < n; window++) {
-        if (window % n_windows == 0) {
-            thr_lists_query_rewind(query, cursors);
-            thr_lists_query_skip(query, cursors, window);
-        }
-        thr_lists_query_add(thr_kernels_get(n_windows % 2 == 0 ? THR_ISA_SCALAR : thr_kernel_isa_best()), query,
-                            cursors, window, sums + (size_t)window * THR_LISTS_WINDOW);
+        if (window % n_windows == 0)
+            assert_ok(thr_lists_pass_start(context, pass, query, &err), &err);
+        memcpy(sums + (size_t)window * THR_LISTS_WINDOW, thr_lists_pass_window(kernels, pass, window),
+               sizeof pass->sums);
     }
-    free(cursors);
+    thr_lists_pass_free(context, pass);
+    free(pass);
     return sums;
 }
 
@@ -54,7 +56,7 @@ static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
             total += fabs((double)p.weights[i]);
         assert_true(query.unit <= ldexp(total, -29));
         assert_true(query.n_unknown >= 3);
-        int32_t *sums = add_up(&query, &p.built.lists, 1);
+        int32_t *sums = add_up(*state, &query, 1);
         for (uint64_t i = 0; i < SHAPES[s].n_items; i++) {
             const double sum = (double)sums[i] * query.unit, right = naive_sum(&p, i);
             assert_case(fabs(sum - right) <= query.unit * (double)p.n * 0.51, "seed %llu: item %llu: %.12g, not %.12g",
@@ -72,7 +74,7 @@ static void windows_and_the_order_of_features_change_nothing(void **state) {
     thr_lists_query query = {0};
     thr_error err;
     assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
-    int32_t *sums = add_up(&query, &p.built.lists, 1);
+    int32_t *sums = add_up(*state, &query, 1);
     for (uint32_t window = 2; window < 7; window++) {
         for (size_t i = p.n - 1; i > 0; i--) {
             const size_t j = (size_t)thr_rng_below(&rng, i + 1);
@@ -84,7 +86,7 @@ static void windows_and_the_order_of_features_change_nothing(void **state) {
             p.weights[j] = weight;
         }
         assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
-        int32_t *again = add_up(&query, &p.built.lists, window);
+        int32_t *again = add_up(*state, &query, window);
         assert_memory_equal(again, sums, 200000 * sizeof *sums);
         free(again);
     }
@@ -101,7 +103,7 @@ static void without_weights_hits_are_counted(void **state) {
     free(p.weights);
     p.weights = NULL;
     assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, NULL, p.n, &query, &err), &err);
-    int32_t *sums = add_up(&query, &p.built.lists, 2);
+    int32_t *sums = add_up(*state, &query, 2);
     for (uint64_t i = 0; i < 3000; i++)
         assert_true((double)sums[i] * query.unit == naive_sum(&p, i));
     free(sums);
@@ -120,7 +122,7 @@ static void weights_of_any_size_fit(void **state) {
         for (size_t i = 0; i < p.n; i++)
             p.weights[i] = sizes[s];
         assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
-        int32_t *sums = add_up(&query, &p.built.lists, 3);
+        int32_t *sums = add_up(*state, &query, 3);
         for (uint64_t i = 0; i < 600; i++)
             assert_true(fabs((double)sums[i] * query.unit / naive_sum(&p, i) - 1) < 1e-6);
         free(sums);
