@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a head's file, its checksums recomputed; a query of a head that opens reads only its bytes, with every screen. */
+/* Any bytes as a head's file, its checksums recomputed; queries of a head that opens read only its bytes. */
 #include "head/impl.h"
 
 #include "fuzz/section_mutator.h"

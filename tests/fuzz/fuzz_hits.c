@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of posting lists, its checksums recomputed; a search of a file that opens reads only its bytes. */
+/* Any bytes as a file of posting lists, its checksums recomputed; searches of a file that opens read only its bytes. */
 #include "lists/search_lists.h"
 #include "hits/file.h"
 

@@ -7,7 +7,7 @@
 static const char PATH[] = "unit-hits-live.hits";
 enum { ROUNDS = 60 };
 
-/* -------------------------------------------------------------------------------------------------- replayed updates */
+/* ------------------------------------------------------------------------------------------------ replayed updates */
 
 typedef struct history {
     model *now, *read; /* the catalogue, and as it was read at the mark */

@@ -17,8 +17,8 @@ static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-fault
 enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3 };
 
 /*
- * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N runs,
- * and each call fails in each way, also those beside a merger.
+ * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N
+ * runs, and each call fails in each way, also those beside a merger.
  */
 #ifdef THR_SANITIZED
 enum { ROUNDS = 10, KILL_RUNS = 12, EACH = 6, EACH_OF_MERGER = 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_numeral.c - decimal numbers against the C library's strtod and strtof, bit by bit, and texts that are no numbers. */
+/* io_numeral.c - decimal numbers against the C library's strtod and strtof, bit by bit, and texts without a number. */
 #include "support/support.h"
 
 #include <locale.h>

@@ -14,8 +14,8 @@ thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error 
 void thr_index_snapshot_close(thr_index *index);
 
 /*
- * Read the frames appended since. *newer is a snapshot that shares all but the live rows with index; NULL if nothing was
- * appended.
+ * Read the frames appended since. *newer is a snapshot that shares all but the live rows with index; NULL if there are
+ * none.
  * THR_ECORRUPT or another error: the index must be opened again. Free *newer with thr_index_free.
  */
 thr_status thr_index_snapshot_refresh(const thr_index *index, thr_index **newer, thr_error *err);
