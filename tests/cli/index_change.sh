@@ -262,7 +262,11 @@ fi
 works "$THRESHER" index create c.index --dims 16 --json
 says '^thresher: created c.index: no items yet, 16 dimensions, cosine$' err
 says '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
+works "$THRESHER" index add c.index three.fvecs
 works "$THRESHER" index info c.index
+says '^codes  *none yet, so scores are exact; later 3 bits a dimension' out
+says '^kept vectors  *f32$' out
+works "$THRESHER" index create c.index --dims 16 --force -q
 works "$THRESHER" index search c.index three.fvecs -k 3
 works "$THRESHER" index add c.index three.fvecs
 finds_own c.index three.fvecs 0

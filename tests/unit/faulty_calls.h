@@ -94,13 +94,14 @@ static bool by_merger(void) {
     return syscall(SYS_gettid) != getpid();
 }
 
-static bool is_counted(void) {
-    return faults.at != NOTHING && (!faults.merger_only || by_merger());
+/* Processes end and power is lost at changes alone: between two of them the files are the same. */
+static bool is_counted(bool change) {
+    return (faults.at == FAIL || (faults.at != NOTHING && change)) && (!faults.merger_only || by_merger());
 }
 
 /* Whether this call fails; it may end the process. The mutex is held. */
-static bool fails_now(void) {
-    if (!is_counted() || ++faults.n_calls != faults.call)
+static bool call_fails_now(bool change) {
+    if (!is_counted(change) || ++faults.n_calls != faults.call)
         return false;
     faults.n_merger_faults += by_merger();
     if (faults.at == LOSE) {
@@ -114,9 +115,13 @@ static bool fails_now(void) {
     return faults.why != SHORT;
 }
 
+static bool fails_now(void) {
+    return call_fails_now(false);
+}
+
 /* The same of a call that changes or flushes a file or a directory. */
 static bool change_fails_now(void) {
-    const bool failed = fails_now();
+    const bool failed = call_fails_now(true);
     if (!failed && faults.state != NULL)
         ++*faults.state;
     return failed;
@@ -124,7 +129,8 @@ static bool change_fails_now(void) {
 
 /* How much of a read or write the next call does. The mutex is held. */
 static size_t size_done(size_t size) {
-    const bool is_short = is_counted() && faults.at == FAIL && faults.why == SHORT && faults.n_calls + 1 == faults.call;
+    const bool is_short =
+        faults.at == FAIL && is_counted(true) && faults.why == SHORT && faults.n_calls + 1 == faults.call;
     return is_short && size > 1 ? size / 2 : size;
 }
 

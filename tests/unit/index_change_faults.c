@@ -245,7 +245,8 @@ static void end_at_calls(thr_context *context, outcome how, uint64_t most) {
     uint64_t seed = 7, n = 0;
     run_through(context);
     for (; n < most; n++) {
-        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, 1300), thr_rng_next(&seed));
+        const int done =
+            run_and_end(context, how, 1 + thr_rng_below(&seed, with_features ? 1160 : 620), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
         if (!holds(context, done) && !holds(context, done + 1))

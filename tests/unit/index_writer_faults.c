@@ -14,7 +14,7 @@
 static thr_error error;
 static const char DIR_B[] = "index-journal-faulty-start";
 static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-faulty.old";
-enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3 };
+enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3, CHANGES = 365 /* calls, of all operations */ };
 
 /*
  * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N
@@ -270,7 +270,7 @@ static void end_at_calls(thr_context *context, outcome how, uint64_t wanted) {
     for (; (how == LOSE ? n_states : n_ended) < wanted; n_runs++) {
         if (n_runs > 8 * wanted)
             fail_msg("%llu distinct states of %llu runs", (unsigned long long)n_states, (unsigned long long)n_runs);
-        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, merger ? 1000 : 700), thr_rng_next(&seed));
+        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, CHANGES), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
         n_ended++;

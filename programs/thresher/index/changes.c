@@ -12,6 +12,13 @@ typedef struct sentence {
     char text[1200];
 } sentence;
 
+/* Why a compacted index is larger than before, or nothing. */
+static const char *growth_of(const prog_change *c) {
+    return c->after.file_bytes <= c->before.file_bytes  ? ""
+           : c->after.code_bytes > c->before.code_bytes ? ", because items of the journal have codes now"
+                                                        : ", because ids are stored now, 12 bytes an item";
+}
+
 static sentence sentence_of(const prog_change *c) {
     const uint64_t n_new = c->done.n_added - c->done.n_removed;
     sentence s;
@@ -34,13 +41,14 @@ static sentence sentence_of(const prog_change *c) {
     case PROG_COMPACTED:
         if (c->recoded)
             (void)snprintf(s.text, sizeof s.text, "compacted %.1000s and learned its codes anew, %s before and %s now",
-                           c->dir, prog_bytes((double)c->file_bytes_before).text,
-                           prog_bytes((double)c->file_bytes).text);
-        else if (c->file_bytes_before == c->file_bytes)
+                           c->dir, prog_bytes((double)c->before.file_bytes).text,
+                           prog_bytes((double)c->after.file_bytes).text);
+        else if (c->before.file_bytes == c->after.file_bytes)
             (void)snprintf(s.text, sizeof s.text, "compacted %.1000s: no bytes to give back", c->dir);
         else
-            (void)snprintf(s.text, sizeof s.text, "compacted %.1000s from %s to %s", c->dir,
-                           prog_bytes((double)c->file_bytes_before).text, prog_bytes((double)c->file_bytes).text);
+            (void)snprintf(s.text, sizeof s.text, "compacted %.1000s from %s to %s%s", c->dir,
+                           prog_bytes((double)c->before.file_bytes).text, prog_bytes((double)c->after.file_bytes).text,
+                           growth_of(c));
         break;
     }
     return s;
@@ -61,8 +69,8 @@ static void print_json(const prog_change *c) {
         prog_json_key_count(&json, "n_missing", c->n_missing);
     }
     if (c->kind == PROG_COMPACTED) {
-        prog_json_key_count(&json, "file_bytes_before", c->file_bytes_before);
-        prog_json_key_count(&json, "file_bytes", c->file_bytes);
+        prog_json_key_count(&json, "file_bytes_before", c->before.file_bytes);
+        prog_json_key_count(&json, "file_bytes", c->after.file_bytes);
     }
     prog_json_key_count(&json, "n_items", c->done.n_items);
     prog_json_key_count(&json, "n_commits", c->done.n_commits);

@@ -101,6 +101,18 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
+static void print_codes(const thr_index_info *info, code_errors errors) {
+    (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
+                 prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+    print_code_errors(errors);
+    (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
+    (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
+    if (info->tuned_queries > 0)
+        (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
+    else
+        (void)printf("calibration     none\n");
+}
+
 static void print_text(const char *dir, thr_index *index, code_errors errors) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
     const thr_index_cells cells = thr_index_get_cells(index);
@@ -117,19 +129,16 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
-    (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
-                 prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
-    print_code_errors(errors);
-    (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
-    (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
-    if (info->tuned_queries > 0)
-        (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
+    if (info->n_segments > 0)
+        print_codes(info, errors);
     else
-        (void)printf("calibration     none\n");
+        (void)printf("codes           none yet, so scores are exact; later %s\n", planes_of(info).text);
     if (tower != NULL && holds_codes(info, &model))
         (void)printf("kept vectors    none: codes are the model's vectors\n");
     else if (info->keep == THR_DTYPE_NONE)
         (void)printf("kept vectors    none: scores are estimates\n");
+    else if (info->n_segments == 0)
+        (void)printf("kept vectors    %s\n", thr_dtype_name(info->keep));
     else
         (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
                      prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));

@@ -109,12 +109,12 @@ static const prog_option compact_options[] = {
     PROG_OPTIONS_END,
 };
 
-static thr_status read_size(const program *run, const char *dir, uint64_t *bytes, thr_error *err) {
+static thr_status read_info(const program *run, const char *dir, thr_index_info *info, thr_error *err) {
     thr_index *index = NULL;
     const thr_status status = thr_index_open(run->context, dir, &index, err);
 
     if (status == THR_OK)
-        *bytes = thr_index_get_info(index).file_bytes;
+        *info = thr_index_get_info(index);
     thr_index_free(index);
     return status;
 }
@@ -125,9 +125,9 @@ static int run_compact(program *run, const void *values) {
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
 
-    if (read_size(run, change.dir, &change.file_bytes_before, &err) != THR_OK ||
+    if (read_info(run, change.dir, &change.before, &err) != THR_OK ||
         (v->recode ? thr_index_recode : thr_index_compact)(run->context, change.dir, &change.done, &err) != THR_OK ||
-        read_size(run, change.dir, &change.file_bytes, &err) != THR_OK)
+        read_info(run, change.dir, &change.after, &err) != THR_OK)
         return prog_failed(&err);
     change.seconds = prog_seconds() - start;
     prog_report_change(run, &change);
