@@ -72,6 +72,21 @@ def figure_5b(reports, paper):
     return one(f"precision@10 at most {pq:.3f}, of codes {codes:.3f}", DATA, judged)
 
 
+def extra_distance(reports, paper):
+    """Searches at the paper's scales, and at the searched ones, reach its precision within its range of extra distances."""
+    numbers, ours, parts = paper["numbers"], [], {}
+    for row in reports.rows(XFBQ, "Scale and extra distance"):
+        if row["scale"] not in ("searched", *(f"{numbers[name]:g}" for name in numbers if name.startswith("scale"))):
+            continue
+        cells = {int(name.split()[-1]): number(cell.split(", ")[0])[0] for name, cell in row.items() if name.startswith("extra")}
+        least = min((d for d, found in cells.items() if found >= numbers["precision"]), default=None)
+        most = max(d for d in cells if d <= numbers["extra distance"])
+        ours.append(f"scale {row['scale']}: {cells[0]:.3f} at 0, {cells[most]:.3f} at {most}")
+        good = least is not None and least <= numbers["extra distance"]
+        parts[f"scale {row['scale']}"] = (REPRODUCED, f", at {least}") if good else (NOT, f"{cells[most]:.3f} are reached at {most}")
+    return Verdict("; ".join(ours), DATA, parts)
+
+
 def preparation(reports, paper):
     own = {row["way"]: (number(row["s"])[0], 0.0) for row in reports.rows(XFBQ, "Preparation")}
     missing = [name for name in paper["numbers"] if name not in own]
@@ -90,5 +105,6 @@ ROWS = {
     ("XFBQ", "Figure 4"): (XFBQ, figure_4),
     ("XFBQ", "Figure 5a"): (XFBQ, figure_5a),
     ("XFBQ", "Figure 5b"): (XFBQ, figure_5b),
+    ("XFBQ", "5, extra distance"): (XFBQ, extra_distance),
     ("XFBQ", "Figure 6"): ("gpu", GPU_ROW),
 }

@@ -11,17 +11,17 @@ import json
 import os
 import sys
 
-from bench.shared.common import DOCUMENT, need_thresher, parser_of, table, whole_machine  # first: one thread
+from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, table, whole_machine  # first: one thread
 
 from bench.papers import beams, codes, learned, solvers
-from bench.papers.runs import COMMANDS, quick_sections, sections_now
+from bench.papers.runs import COMMANDS, options_table, quick_sections, sections_now
 from bench.papers.tables import Reports
 from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one
 from bench.shared.markdown import Missing, sections_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-PAGE, GPU_PAGE = "docs/reproduction.md", "docs/gpu.md"
+PAGE, GPU_PAGE, TRANSLATE_PAGE = "docs/reproduction.md", "docs/gpu.md", "docs/translate.md"
 ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}
 TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
           GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
@@ -128,7 +128,7 @@ def text(sections, papers, quick):
 def main():
     quick = {"help": "run the benches at small sizes, in 15 minutes, and print"}
     keep = {"default": "build/bench/papers", "help": "where --quick saves what was printed"}
-    parser = parser_of("bench papers", __doc__, quick=quick, docs={"help": f"write {PAGE}"}, keep=keep)
+    parser = parser_of("bench papers", __doc__, quick=quick, docs={"help": f"write {PAGE}, and a table of {TRANSLATE_PAGE}"}, keep=keep)
     arguments = parser.parse_args()
     need_thresher("bench papers")
     if arguments.quick and arguments.docs:
@@ -148,7 +148,11 @@ def main():
         return
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(words)
-    print(f"Written: {PAGE}")
+    with open(TRANSLATE_PAGE, encoding="utf-8") as file:
+        document = between(file.read(), "<!-- bench papers -->", options_table().rstrip())
+    with open(TRANSLATE_PAGE, "w", encoding="utf-8") as file:
+        file.write(document)
+    print(f"Written: {PAGE}, {TRANSLATE_PAGE}")
 
 
 if __name__ == "__main__":

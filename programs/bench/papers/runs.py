@@ -128,6 +128,25 @@ def translations():
     return "\n".join(parts)
 
 
+def options_table():
+    """BLEU of the test set in data/translate by options of thresher translate, for docs/translate.md."""
+    rows = []
+    with tempfile.TemporaryDirectory() as directory:
+        for beam in ((), ("--beam", "12")):
+            first = None
+            for words in ((), *(("--screen", "planes", *more) for more in ((), *(("--normaliser", x) for x in ("sampled", "exact"))))):
+                out = os.path.join(directory, "out")
+                called(THRESHER, "translate", MODEL, SOURCE, "-o", out, *words, *beam, "--quiet")
+                with open(out, encoding="utf-8") as ours, open(TARGET, encoding="utf-8") as reference:
+                    texts, references = ours.read().splitlines(), reference.read().splitlines()
+                first = first or texts
+                changed = sum(a != b for a, b in zip(texts, first)) if words else "-"
+                options = " ".join((*words, *beam))
+                bleu = thresher.bleu(texts, references, lower_case=True).bleu
+                rows.append([f"`{options}`" if options else "none: a beam of 5", f"{bleu:.2f}", changed])
+    return table(["options", "BLEU", f"translations that differ from the full head's with that beam, of {len(first)}"], rows)
+
+
 def quick_sections(keep):
     """{mark: report} of every way that could be run in the time; ways that failed or were stopped are reported and left out."""
     os.makedirs(keep, exist_ok=True)

@@ -88,7 +88,7 @@ def between(document, begin, words):
     """document with the text between begin and the next end replaced."""
     head, found, rest = document.partition(begin)
     if not found or END not in rest:
-        raise ValueError(f"{DOCUMENT} has no {begin} ... {END}")
+        raise ValueError(f"the document has no {begin} ... {END}")
     return f"{head}{begin}\n{words}\n{END}{rest.split(END, 1)[1]}"
 
 
