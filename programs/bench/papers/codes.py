@@ -5,7 +5,7 @@ from bench.shared.markdown import Missing, number
 from bench.papers.tables import chain, reversed_pairs
 from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
-XFBQ, DATA = "bench xfbq", "books100d"
+XFBQ, SWEEP, DATA = "bench xfbq", "bench xfbq --parts sweep", "books100d"
 PRECISE = 0.99
 SAME_SHAPE = 0.05  # the farthest that two distribution functions may be apart to count as one; the paper has no number
 GPU_ROW = "200 d, 3 x 4 bits, 8.8 M items: one query, top 10 at recall@10 >= 0.99 with refine"
@@ -75,7 +75,7 @@ def figure_5b(reports, paper):
 def extra_distance(reports, paper):
     """Searches at the paper's scales, and at the searched ones, reach its precision within its range of extra distances."""
     numbers, ours, parts = paper["numbers"], [], {}
-    for row in reports.rows(XFBQ, "Scale and extra distance"):
+    for row in reports.rows(SWEEP, "Scale and extra distance"):
         if row["scale"] not in ("searched", *(f"{numbers[name]:g}" for name in numbers if name.startswith("scale"))):
             continue
         cells = {int(name.split()[-1]): number(cell.split(", ")[0])[0] for name, cell in row.items() if name.startswith("extra")}
@@ -105,6 +105,6 @@ ROWS = {
     ("XFBQ", "Figure 4"): (XFBQ, figure_4),
     ("XFBQ", "Figure 5a"): (XFBQ, figure_5a),
     ("XFBQ", "Figure 5b"): (XFBQ, figure_5b),
-    ("XFBQ", "5, extra distance"): (XFBQ, extra_distance),
+    ("XFBQ", "5, extra distance"): (SWEEP, extra_distance),
     ("XFBQ", "Figure 6"): ("gpu", GPU_ROW),
 }

@@ -23,6 +23,7 @@ import numpy as np
 from bench.search.peer import Timer
 
 PARTS = ("codes", "products", "speed", "sweep")
+SWEEP = "bench xfbq --parts sweep"  # a report of its own
 FORMAT = 2  # of the results file
 BITS, QUICK_BITS, QUERY_BITS, DEFAULT_BITS = (1, 2, 3, 4, 6, 8), (2, 3), 4, 3
 BEST = (10, 50, 200, 500)
@@ -312,11 +313,11 @@ def sweep_text(kept):
 TEXTS = {"codes": codes_text, "products": products_text, "speed": speed_text, "sweep": sweep_text}
 
 
-def text(results):
+def text(results, mark, names):
     about = results["about"]
-    parts = ["## ./run bench xfbq\n", whole_machine(1), f"{about}\n"]
+    parts = [f"## ./run {mark}\n", whole_machine(1), f"{about}\n"]
     for name, write in TEXTS.items():
-        if name in results:
+        if name in results and name in names:
             parts += write(results[name])
     return "\n".join(parts)
 
@@ -355,7 +356,10 @@ def main():
                 f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
             )
             save(out, results)
-    publish(text(results), "bench xfbq", arguments.docs)
+    if set(PARTS[:-1]) & set(arguments.parts):
+        publish(text(results, "bench xfbq", PARTS[:-1]), "bench xfbq", arguments.docs)
+    if "sweep" in arguments.parts:
+        publish(text(results, SWEEP, PARTS[-1:]), SWEEP, arguments.docs)
 
 
 if __name__ == "__main__":
