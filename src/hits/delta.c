@@ -297,8 +297,9 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
     thr_dictionary_free(context, &delta->names);
     thr_dictionary_free(context, &delta->words);
     thr_dictionary_free(context, &delta->removed_names);
-    THR_RELEASE(context, delta->offsets, delta->ids, delta->sequences, delta->features, delta->rows, delta->id_order,
-                delta->numbers, delta->live, delta->removals, delta);
+    thr_hits_free(delta->from);
+    THR_RELEASE(context, delta->refs, delta->added_live, delta->offsets, delta->ids, delta->sequences, delta->features,
+                delta->rows, delta->id_order, delta->numbers, delta->live, delta->removals, delta);
 }
 
 bool thr_hit_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item) {

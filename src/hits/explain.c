@@ -39,7 +39,7 @@ thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_qu
     if (!thr_hits_find_row(hits, id, &row))
         return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, hits->path, id);
     THR_TRY(thr_lists_query_unit(features, weights, n, &unit, err));
-    const bool added = hits->delta != NULL && row >= hits->delta->first_row;
+    const bool added = thr_hits_is_added(hits, row);
     const thr_lists *lists = added ? &hits->delta->built.lists : &hits->view.contents.lists;
     const uint32_t place = added ? (uint32_t)row - hits->delta->first_row : find_place(hits, (uint32_t)row);
     for (size_t i = 0; i < n; i++) {

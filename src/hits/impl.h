@@ -64,7 +64,7 @@ struct thr_hits {
     thr_hit_delta *delta;  /* NULL: no changes */
     thr_hit_values *added; /* of the delta's items, NULL: none are set; guarded by the file's mutex */
 
-    thr_hit_owner owner; /* lists with one have no delta */
+    thr_hit_owner owner; /* lists with one have no delta but that of thr_hits_join */
     uint64_t *owner_live;
     uint32_t n_without; /* rows that are not live */
 
@@ -106,7 +106,20 @@ static inline size_t thr_hits_n_words(const thr_hits *hits) {
     return thr_hits_file_words(hits) + (hits->delta == NULL ? 0 : thr_lists_n_words(&hits->delta->built.lists));
 }
 
-/* Give lists that were just opened an owner, which outlives them; live are its live rows, NULL: all. THR_ENOMEM. */
+/* Whether a row is one of the delta's. */
+static inline bool thr_hits_is_added(const thr_hits *hits, uint64_t row) {
+    return hits->delta != NULL && row >= hits->view.contents.lists.n_items;
+}
+
+/* Values are by place of the file, and by item of the delta; in an index by row, of all rows. */
+static inline uint64_t thr_hits_n_values(const thr_hits *hits) {
+    return hits->delta != NULL && hits->delta->from != NULL ? hits->info.n_rows : hits->view.contents.lists.n_items;
+}
+
+/*
+ * Give lists that were just opened an owner, which outlives them; live are its live rows, NULL: all. Lists that are
+ * joined with others are joined first. THR_ENOMEM.
+ */
 thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err);
 
 /* How many of the features of query number q no live item has. */
@@ -130,7 +143,9 @@ thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error 
 
 /* THR_ECHANGED if the file was changed on disk. */
 static inline thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
-    return thr_map_check(&hits->map, hits->path, err);
+    const thr_status status = thr_map_check(&hits->map, hits->path, err);
+    const thr_hits *more = hits->delta == NULL ? NULL : hits->delta->from;
+    return status != THR_OK || more == NULL ? status : thr_map_check(&more->map, more->path, err);
 }
 
 void thr_hit_workspace_free(void *workspace);

@@ -50,11 +50,20 @@ bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature) 
     return true;
 }
 
+/* Count the live added items with a feature. Counting may end at `enough`. */
+static uint64_t count_added(const thr_hits *hits, uint32_t feature, uint64_t enough) {
+    const thr_hit_delta *delta = hits->delta;
+    const uint32_t f = delta == NULL ? 0 : thr_lists_find(&delta->built.lists, feature);
+    if (delta == NULL || f == delta->built.lists.n_features)
+        return 0;
+    return delta->added_live == NULL ? thr_lists_size(&delta->built.lists, f)
+                                     : thr_lists_count(&delta->built.lists, f, delta->added_live, enough);
+}
+
 bool thr_hits_has_feature(const thr_hits *hits, uint32_t feature) {
     const thr_lists *lists = &hits->view.contents.lists;
-    const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
     const uint64_t *live = thr_hits_live_rows(hits);
-    if (added != NULL && thr_lists_find(added, feature) < added->n_features)
+    if (count_added(hits, feature, 1) > 0)
         return true;
     const uint32_t f = thr_lists_find(lists, feature);
     if (f == lists->n_features)
@@ -88,7 +97,6 @@ const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
 
 uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     const thr_lists *lists = &hits->view.contents.lists;
-    const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
     const uint64_t *live = thr_hits_live_rows(hits);
     uint64_t n = 0;
     if (!is_unchanged(hits))
@@ -96,11 +104,7 @@ uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     const uint32_t f = thr_lists_find(lists, feature);
     if (f < lists->n_features)
         n = live == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, live, UINT64_MAX);
-    if (added != NULL) {
-        const uint32_t a = thr_lists_find(added, feature);
-        n += a < added->n_features ? thr_lists_size(added, a) : 0;
-    }
-    return n;
+    return n + count_added(hits, feature, UINT64_MAX);
 }
 
 /* ------------------------------------------------------------------------------------------------ items */
@@ -117,7 +121,7 @@ bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
     const thr_hits_contents *c = &hits->view.contents;
     uint32_t found = (uint32_t)id;
     if (hits->owner.index != NULL)
-        return hits->owner.row(hits->owner.index, id, row) && *row < c->lists.n_items;
+        return hits->owner.row(hits->owner.index, id, row) && *row < hits->info.n_rows;
     if (hits->delta != NULL && thr_hit_delta_find(hits->delta, id, &found)) {
         *row = hits->delta->rows[found];
         return true;
@@ -138,7 +142,7 @@ const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
         return hits->owner.name(hits->owner.index, id);
     if (!hits->info.has_names || !thr_hits_row(hits, id, &row))
         return NULL;
-    return hits->delta != NULL && row >= hits->delta->first_row
+    return thr_hits_is_added(hits, row)
                ? thr_dictionary_text(&hits->delta->names, (uint32_t)row - hits->delta->first_row)
                : thr_strings_get(&hits->view.contents.names, row);
 }

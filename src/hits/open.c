@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "hits/impl.h"
+#include "hits/join.h"
 #include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ open */
@@ -52,11 +53,12 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
 /* Free a file without handles, or one that was opened partially. */
 static void close_file(thr_hits *file) {
     thr_context *context = file->context;
-    const thr_hit_set set = {file->values, NULL};
+    const thr_hit_set set = {file->values, file->added};
     thr_device_policy_end(&file->on_device);
     thr_idle_end(&file->workspaces, thr_hit_workspace_free);
     thr_hits_put_values(file, &set);
     thr_hit_index_free(context, file->index);
+    thr_hit_delta_free(context, file->delta);
     thr_map_close(&file->map);
     thr_release(context, file->owner_live);
     thr_release(context, file->path);
@@ -116,6 +118,8 @@ thr_hits_info thr_hits_get_info(const thr_hits *hits) {
 thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err) {
     const uint32_t n = hits->view.contents.lists.n_items;
     hits->owner = *owner;
+    if (hits->delta != NULL)
+        return thr_hits_join_live(hits, live, err);
     if (live == NULL)
         return THR_OK;
     THR_TRY(thr_alloc_zero(hits->context, thr_hits_file_words(hits), sizeof *hits->owner_live, &hits->owner_live,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text/decimal.h"
 #include "hits/build.h"
+#include "hits/join.h"
 #include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ added items */
@@ -97,16 +98,28 @@ void thr_hits_added_free(thr_hits_added *added) {
 
 static const uint32_t GONE = UINT32_MAX;
 
+/* Lists to read: of the file, of that which is joined to it, or both. */
+typedef struct source {
+    const thr_hits_contents *contents;
+    const thr_lists *lists; /* with the numbers of the joined features */
+    uint32_t first;         /* element of `to` of place 0 */
+    uint32_t begin;         /* the first place of a row of the source */
+    uint32_t *numbers;      /* new numbers of features; GONE: no item has it any more */
+} source;
+
 typedef struct rewriter {
     thr_context *context;
     thr_hits *hits;
     const thr_hits_moves *moves;
     const thr_hits_added *added; /* or NULL */
-    uint32_t *to;                /* the new row of every row of the file, or GONE */
-    uint32_t *added_to;          /* of every added item */
-    uint32_t *items;             /* of one list */
-    uint32_t *numbers;           /* new numbers of the file's features; GONE: no item has it any more */
-    uint64_t *offsets;           /* the result, by new row */
+    uint64_t from;               /* the row of the new file's place 0 */
+    uint64_t n_places;           /* of the new file */
+    source sources[2];
+    uint32_t n_sources;
+    uint32_t *to;       /* the new place of every row from `from` on, or GONE */
+    uint32_t *added_to; /* of every added item */
+    uint32_t *items;    /* of one list */
+    uint64_t *offsets;  /* the result, by new place */
     uint32_t *features;
     thr_dictionary words;
     uint64_t *word_offsets;
@@ -118,65 +131,102 @@ static uint64_t n_added(const rewriter *w) {
     return w->added == NULL ? 0 : w->added->items.n_items;
 }
 
-/* Give every item its row. */
-static thr_status place(rewriter *w, thr_error *err) {
-    const uint32_t n_old = w->hits->view.contents.lists.n_items;
-    uint64_t next = 0, new_row, at = 0;
+/* Choose what to read. Damaged bytes would get a right checksum, so it is verified. */
+static thr_status choose_sources(rewriter *w, thr_error *err) {
+    const thr_hit_delta *delta = w->hits->delta;
     if (w->moves->n_rows > THR_HITS_MAX_ITEMS)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " rows: posting lists hold 1 to %" PRIu64, w->moves->n_rows,
                         THR_HITS_MAX_ITEMS);
-    const uint64_t n_kept = thr_select_bitmap_count_range(w->moves->kept, 0, n_old);
-    if (n_kept + n_added(w) != thr_select_bitmap_count_range(w->moves->filled, 0, w->moves->n_rows))
+    w->from = thr_hits_second_row(w->moves->first);
+    w->n_places = w->moves->n_rows - w->from;
+    if (w->moves->first == 0)
+        w->sources[w->n_sources++] =
+            (source){.contents = &w->hits->view.contents, .lists = &w->hits->view.contents.lists};
+    if (delta != NULL)
+        w->sources[w->n_sources++] = (source){.contents = &delta->from->view.contents,
+                                              .lists = &delta->built.lists,
+                                              .first = delta->first_row - (uint32_t)w->from,
+                                              .begin = w->hits->view.contents.lists.n_items - delta->first_row};
+    if (w->moves->first == 0)
+        return thr_hits_verify(w->hits, err);
+    return delta == NULL ? THR_OK : thr_hits_verify(delta->from, err);
+}
+
+/* Give every item its place. */
+static thr_status place(rewriter *w, thr_error *err) {
+    const uint64_t n_old = w->hits->info.n_rows;
+    uint64_t next = w->moves->first, new_row, at = 0;
+    const uint64_t n_kept = thr_select_bitmap_count_range(w->moves->kept, w->moves->first, n_old);
+    if (n_kept + n_added(w) != thr_select_bitmap_count_range(w->moves->filled, w->moves->first, w->moves->n_rows))
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " new items for another number of rows", n_added(w));
-    THR_TRY(thr_alloc(w->context, n_old, sizeof *w->to, &w->to, "rows", err));
+    THR_TRY(thr_alloc(w->context, (size_t)(n_old - w->from), sizeof *w->to, &w->to, "rows", err));
     THR_TRY(thr_alloc(w->context, (size_t)n_added(w), sizeof *w->added_to, &w->added_to, "rows", err));
-    for (uint32_t row = 0; row < n_old; row++) {
-        w->to[row] = GONE;
-        if ((w->moves->kept[row / 64] >> row % 64 & 1) != 0 &&
+    for (uint64_t row = w->from; row < n_old; row++) {
+        w->to[row - w->from] = GONE;
+        if (row >= w->moves->first && (w->moves->kept[row / 64] >> row % 64 & 1) != 0 &&
             thr_select_bitmap_next_rows(w->moves->filled, &next, w->moves->n_rows, &new_row, 1) == 1)
-            w->to[row] = (uint32_t)new_row;
+            w->to[row - w->from] = (uint32_t)(new_row - w->from);
     }
     while (thr_select_bitmap_next_rows(w->moves->filled, &next, w->moves->n_rows, &new_row, 1) == 1)
-        w->added_to[at++] = (uint32_t)new_row;
+        w->added_to[at++] = (uint32_t)(new_row - w->from);
     return THR_OK;
 }
 
-/* Count the features of every new row in offsets[row + 1], and drop features without an item. */
-static thr_status count(rewriter *w, thr_error *err) {
-    const thr_lists *lists = &w->hits->view.contents.lists;
-    THR_TRY(thr_alloc(w->context, lists->n_items, sizeof *w->items, &w->items, "rows", err));
-    THR_TRY(thr_alloc(w->context, lists->n_features, sizeof *w->numbers, &w->numbers, "features", err));
-    THR_TRY(thr_alloc_zero(w->context, (size_t)w->moves->n_rows + 1, sizeof *w->offsets, &w->offsets, "rows", err));
+/* Count the features of a source, and drop those without an item. */
+static thr_status count_source(rewriter *w, source *s, thr_error *err) {
+    const thr_lists *lists = s->lists;
+    THR_TRY(thr_alloc(w->context, lists->n_features, sizeof *s->numbers, &s->numbers, "features", err));
     for (uint32_t f = 0; f < lists->n_features; f++) {
         const uint32_t n = thr_lists_items(lists, f, w->items);
-        w->numbers[f] = GONE;
-        for (uint32_t i = 0; i < n; i++)
-            if (w->to[w->items[i]] != GONE) {
-                w->offsets[w->to[w->items[i]] + 1]++;
-                w->numbers[f] = thr_lists_feature(lists, f);
-            }
+        s->numbers[f] = GONE;
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t to = w->to[s->first + w->items[i]];
+            if (to == GONE)
+                continue;
+            w->offsets[to + 1]++;
+            s->numbers[f] = thr_lists_feature(lists, f);
+        }
     }
+    return THR_OK;
+}
+
+/* Count the features of every new place p in offsets[p + 1]. */
+static thr_status count(rewriter *w, thr_error *err) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        most = w->sources[i].lists->n_items > most ? w->sources[i].lists->n_items : most;
+    THR_TRY(thr_alloc(w->context, most, sizeof *w->items, &w->items, "rows", err));
+    THR_TRY(thr_alloc_zero(w->context, (size_t)w->n_places + 1, sizeof *w->offsets, &w->offsets, "rows", err));
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        THR_TRY(count_source(w, &w->sources[i], err));
     for (uint64_t i = 0; i < n_added(w); i++)
         w->offsets[w->added_to[i] + 1] = w->added->items.offsets[i + 1] - w->added->items.offsets[i];
-    for (uint64_t row = 0; row < w->moves->n_rows; row++)
-        w->offsets[row + 1] += w->offsets[row];
+    for (uint64_t p = 0; p < w->n_places; p++)
+        w->offsets[p + 1] += w->offsets[p];
+    return THR_OK;
+}
+
+/* Number the words of a source that are left. */
+static thr_status number_source(rewriter *w, const source *s, thr_error *err) {
+    bool is_new;
+    for (uint32_t f = 0; f < s->lists->n_features; f++) {
+        const char *word = s->numbers[f] == GONE ? NULL : thr_hits_text(w->hits, s->numbers[f]);
+        if (s->numbers[f] != GONE && word == NULL)
+            return thr_fail(err, THR_ECORRUPT, "%s: the offsets of words are wrong: " THR_HITS_REMEDY, w->hits->path);
+        if (word != NULL)
+            THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &s->numbers[f], &is_new, err));
+    }
     return THR_OK;
 }
 
 /* Number all words that are left and those of the added items; *added_numbers are those of the table's words. */
 static thr_status number_words(rewriter *w, uint32_t **added_numbers, thr_error *err) {
-    const thr_hits_contents *c = &w->hits->view.contents;
     const thr_dictionary *more = w->added == NULL ? NULL : &w->added->table.words;
     uint32_t *sorted = NULL;
     bool is_new;
     thr_status status = THR_OK;
-    for (uint32_t f = 0; f < c->lists.n_features; f++) {
-        const char *word = thr_strings_get(&c->words, f);
-        if (w->numbers[f] != GONE && word == NULL)
-            return thr_fail(err, THR_ECORRUPT, "%s: the offsets of words are wrong: " THR_HITS_REMEDY, w->hits->path);
-        if (w->numbers[f] != GONE)
-            THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &w->numbers[f], &is_new, err));
-    }
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        THR_TRY(number_source(w, &w->sources[i], err));
     THR_TRY(thr_alloc(w->context, more == NULL ? 0 : more->n, sizeof **added_numbers, added_numbers, "words", err));
     for (uint32_t i = 0; more != NULL && i < more->n; i++) {
         const char *word = thr_dictionary_text(more, i);
@@ -184,8 +234,10 @@ static thr_status number_words(rewriter *w, uint32_t **added_numbers, thr_error 
     }
     THR_TRY_OUT(thr_alloc(w->context, w->words.n, sizeof *sorted, &sorted, "words", err));
     THR_TRY_OUT(thr_hits_words_sort(w->context, &w->words, sorted, &w->word_offsets, &w->word_bytes, err));
-    for (uint32_t f = 0; f < c->lists.n_features; f++)
-        w->numbers[f] = w->numbers[f] == GONE ? GONE : sorted[w->numbers[f]];
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        for (uint32_t f = 0; f < w->sources[i].lists->n_features; f++)
+            if (w->sources[i].numbers[f] != GONE)
+                w->sources[i].numbers[f] = sorted[w->sources[i].numbers[f]];
     for (uint32_t i = 0; more != NULL && i < more->n; i++)
         (*added_numbers)[i] = sorted[(*added_numbers)[i]];
 out:
@@ -193,66 +245,79 @@ out:
     return status;
 }
 
-/* Fill in the features; offsets[row] moves to its end while row is filled, and back at last. */
-static thr_status fill(rewriter *w, const uint32_t *added_numbers, thr_error *err) {
-    const thr_lists *lists = &w->hits->view.contents.lists;
-    const uint64_t n_rows = w->moves->n_rows;
-    THR_TRY(thr_alloc(w->context, (size_t)w->offsets[n_rows], sizeof *w->features, &w->features, "features", err));
-    for (uint32_t f = 0; f < lists->n_features; f++) {
-        const uint32_t n = w->numbers[f] == GONE ? 0 : thr_lists_items(lists, f, w->items);
-        for (uint32_t i = 0; i < n; i++)
-            if (w->to[w->items[i]] != GONE)
-                w->features[w->offsets[w->to[w->items[i]]]++] = w->numbers[f];
+static void fill_source(const rewriter *w, const source *s) {
+    for (uint32_t f = 0; f < s->lists->n_features; f++) {
+        const uint32_t n = s->numbers[f] == GONE ? 0 : thr_lists_items(s->lists, f, w->items);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t to = w->to[s->first + w->items[i]];
+            if (to != GONE)
+                w->features[w->offsets[to]++] = s->numbers[f];
+        }
     }
+}
+
+/* Fill in the features; offsets[p] moves to its end while place p is filled, and back at last. */
+static thr_status fill(rewriter *w, const uint32_t *added_numbers, thr_error *err) {
+    THR_TRY(thr_alloc(w->context, (size_t)w->offsets[w->n_places], sizeof *w->features, &w->features, "features", err));
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        fill_source(w, &w->sources[i]);
     for (uint64_t i = 0; i < n_added(w); i++) {
         const thr_item_features *more = &w->added->items;
         for (uint64_t e = more->offsets[i]; e < more->offsets[i + 1]; e++)
             w->features[w->offsets[w->added_to[i]]++] =
                 added_numbers == NULL ? more->features[e] : added_numbers[more->features[e]];
     }
-    memmove(w->offsets + 1, w->offsets, (size_t)n_rows * sizeof *w->offsets);
+    memmove(w->offsets + 1, w->offsets, (size_t)w->n_places * sizeof *w->offsets);
     w->offsets[0] = 0;
     return THR_OK;
 }
 
-/* The values of all rows, if any item has one. */
-static thr_status move_values(const rewriter *w, const float *old, const float *added, float fallback, float **values,
-                              thr_error *err) {
-    const uint32_t n_old = w->hits->view.contents.lists.n_items;
-    if (old == NULL && added == NULL)
+static const float *values_of(const source *s, bool multipliers) {
+    return multipliers ? s->contents->multipliers : s->contents->offsets;
+}
+
+/* The multipliers or offsets of all places, if any item has one. */
+static thr_status move_values(const rewriter *w, bool multipliers, float **values, thr_error *err) {
+    const float *added = w->added == NULL ? NULL : multipliers ? w->added->multipliers : w->added->offsets;
+    bool any = added != NULL;
+    for (uint32_t i = 0; i < w->n_sources; i++)
+        any = any || values_of(&w->sources[i], multipliers) != NULL;
+    if (!any)
         return THR_OK;
-    THR_TRY(thr_alloc(w->context, (size_t)w->moves->n_rows, sizeof **values, values, "values", err));
-    for (uint64_t row = 0; row < w->moves->n_rows; row++)
-        (*values)[row] = fallback;
-    for (uint32_t row = 0; old != NULL && row < n_old; row++)
-        if (w->to[row] != GONE)
-            (*values)[w->to[row]] = old[row];
+    THR_TRY(thr_alloc(w->context, (size_t)w->n_places, sizeof **values, values, "values", err));
+    for (uint64_t p = 0; p < w->n_places; p++)
+        (*values)[p] = multipliers ? 1 : 0;
+    for (uint32_t i = 0; i < w->n_sources; i++) {
+        const source *s = &w->sources[i];
+        const float *old = values_of(s, multipliers);
+        for (uint32_t p = s->begin; old != NULL && p < s->lists->n_items; p++)
+            if (w->to[s->first + p] != GONE)
+                (*values)[w->to[s->first + p]] = old[p];
+    }
     for (uint64_t i = 0; added != NULL && i < n_added(w); i++)
         (*values)[w->added_to[i]] = added[i];
     return THR_OK;
 }
 
 static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
-    const thr_hits_contents *c = &w->hits->view.contents;
-    const thr_hits_added none = {.context = NULL}, *added = w->added == NULL ? &none : w->added;
     uint32_t *added_numbers = NULL;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_hits_verify(w->hits, err)); /* else damaged bytes would get a right checksum */
+    THR_TRY_OUT(choose_sources(w, err));
     THR_TRY_OUT(place(w, err));
     THR_TRY_OUT(count(w, err));
     if (w->hits->info.has_words)
         THR_TRY_OUT(number_words(w, &added_numbers, err));
     THR_TRY_OUT(fill(w, added_numbers, err));
-    THR_TRY_OUT(move_values(w, c->multipliers, added->multipliers, 1, &w->multipliers, err));
-    THR_TRY_OUT(move_values(w, c->offsets, added->offsets, 0, &w->item_offsets, err));
+    THR_TRY_OUT(move_values(w, true, &w->multipliers, err));
+    THR_TRY_OUT(move_values(w, false, &w->item_offsets, err));
     thr_hits_build_options how;
     thr_hits_build_options_init(&how);
     how.order = THR_HITS_ORDER_ROWS;
-    how.model = c->model;
+    how.model = w->hits->view.contents.model;
     how.multipliers = w->multipliers;
     how.offsets = w->item_offsets;
-    how.n_values = w->moves->n_rows;
-    const thr_item_features items = {w->offsets, w->features, w->moves->n_rows};
+    how.n_values = w->n_places;
+    const thr_item_features items = {w->offsets, w->features, w->n_places};
     const thr_strings words = {w->word_offsets, w->word_bytes, w->words.n,
                                w->word_offsets == NULL ? 0 : w->word_offsets[w->words.n]};
     THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, NULL, w->hits->info.has_words ? &words : NULL, err));
@@ -265,8 +330,8 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
                             thr_error *err) {
     rewriter w = {.context = hits->context, .hits = hits, .moves = moves, .added = added};
     const thr_status status = rewrite(&w, path, err);
-    THR_RELEASE(w.context, w.to, w.added_to, w.items, w.numbers, w.offsets, w.features, w.word_offsets, w.word_bytes,
-                w.multipliers, w.item_offsets);
+    THR_RELEASE(w.context, w.to, w.added_to, w.items, w.sources[0].numbers, w.sources[1].numbers, w.offsets, w.features,
+                w.word_offsets, w.word_bytes, w.multipliers, w.item_offsets);
     thr_dictionary_free(w.context, &w.words);
     return status;
 }

@@ -2,7 +2,8 @@
 /*
  * rewrite.h - writes a file of posting lists again for other rows: those of some items, and of added ones.
  *
- * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names.
+ * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names. Lists that are
+ * joined (join.h) are written as one file, or only the second file is written.
  */
 #pragma once
 
@@ -36,6 +37,8 @@ typedef struct thr_hits_moves {
     const uint64_t *kept;   /* of the file's rows */
     const uint64_t *filled; /* of the new rows; others have no item */
     uint64_t n_rows;        /* new ones, at least 1 */
+    /* 0: write all rows. The number of rows of the first file: its rows stay there, write a second file for the rest. */
+    uint64_t first;
 } thr_hits_moves;
 
 /*

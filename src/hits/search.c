@@ -101,6 +101,9 @@ static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t 
         const uint32_t row = hits->delta->rows[i];
         places[i / 64] |= (filter[row / 64] >> row % 64 & 1) << i % 64;
     }
+    const uint64_t *live = hits->delta->added_live;
+    for (size_t w = 0; live != NULL && w < thr_lists_n_words(&hits->delta->built.lists); w++)
+        places[w] &= live[w];
 }
 
 /* Combine filter, target and live rows into bits by place, and bits of added items; NULL: all pass. */
@@ -109,7 +112,9 @@ static thr_status join_filters(thr_hits *hits, thr_hit_workspace *workspace, con
     const size_t n_file = thr_hits_file_words(hits), n_words = thr_hits_n_words(hits);
     const uint64_t *live = thr_hits_live_rows(hits);
     *joined = o->target == NULL ? live : o->target->words; /* a target lets no removed item through */
-    *joined_added = o->target == NULL ? NULL : o->target->words + n_file;
+    *joined_added = o->target != NULL     ? o->target->words + n_file
+                    : hits->delta != NULL ? hits->delta->added_live
+                                          : NULL;
     if (o->filter == NULL)
         return THR_OK;
     THR_TRY(thr_grow(hits->context, &workspace->filter, &workspace->filter_capacity, n_words, sizeof *workspace->filter,
@@ -152,7 +157,7 @@ static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *f
         const thr_candidate *item = is_added ? &added->items[n++] : f < file->n ? &file->items[f++] : NULL;
         if (a->scores != NULL)
             a->scores[q * a->k + i] = item == NULL ? -INFINITY : item->score;
-        if (is_added)
+        if (is_added && b->hits->owner.index == NULL)
             ids[i] = delta->ids[item->row - delta->first_row];
         else
             ids[i] = item == NULL ? THR_NO_ID : id_of(b->hits, item->row);

@@ -202,6 +202,9 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
     THR_TRY_OUT(evaluate(&p, target->words));
     for (size_t w = 0; thr_hits_live_rows(hits) != NULL && w < thr_hits_file_words(hits); w++)
         target->words[w] &= thr_hits_live_rows(hits)[w];
+    const uint64_t *added = hits->delta == NULL ? NULL : hits->delta->added_live;
+    for (size_t w = thr_hits_file_words(hits); added != NULL && w < p.n_words; w++)
+        target->words[w] &= added[w - thr_hits_file_words(hits)];
     target->n_items = thr_bitmap_count(target->words, hits->view.contents.lists.n_items) +
                       thr_bitmap_count(target->words + thr_hits_file_words(hits), thr_hits_n_added(hits));
     *out = target;

@@ -65,7 +65,8 @@ void thr_hit_values_free(thr_context *context, thr_hit_values *values) {
 /* Copy values by row to the file's places and the added items. given NULL: nothing to copy. */
 static void place(const thr_hits *hits, const float *given, float *of_file, float *of_added) {
     const thr_hits_contents *c = &hits->view.contents;
-    for (uint32_t p = 0; given != NULL && p < c->lists.n_items; p++)
+    const uint64_t n = thr_hits_n_values(hits);
+    for (uint64_t p = 0; given != NULL && p < n; p++)
         of_file[p] = given[c->rows == NULL ? p : c->rows[p]];
     for (uint32_t i = 0; given != NULL && i < thr_hits_n_added(hits); i++)
         of_added[i] = given[hits->delta->rows[i]];
@@ -89,7 +90,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
                         hits->info.n_rows);
     THR_TRY(check(multipliers, n, "multiplier", err));
     THR_TRY(check(offsets, n, "offset", err));
-    THR_TRY_OUT(thr_hit_values_make(hits->context, hits->view.contents.lists.n_items, multipliers != NULL,
+    THR_TRY_OUT(thr_hit_values_make(hits->context, (size_t)thr_hits_n_values(hits), multipliers != NULL,
                                     offsets != NULL, &set.of_file, err));
     if (hits->delta != NULL)
         THR_TRY_OUT(thr_hit_values_make(hits->context, hits->delta->n_items, multipliers != NULL, offsets != NULL,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/join.h"
 #include "index/impl.h"
 
 /* ------------------------------------------------------------------------------------------------ build */
@@ -105,27 +105,47 @@ static bool find(const void *index, const char *name, uint64_t *id) {
     return thr_index_find(index, name, id, NULL) == THR_OK;
 }
 
-static thr_status check_file(const thr_hits *hits, const thr_manifest *manifest, thr_error *err) {
-    return hits->view.file.size == manifest->hits.file_bytes &&
-                   hits->view.file.checksum == manifest->hits.header_checksum &&
-                   hits->info.n_rows == manifest->n_rows && hits->view.contents.rows == NULL
+static thr_status check_file(const thr_hits *hits, const thr_manifest_hits *listed, thr_error *err) {
+    return hits->view.file.size == listed->file_bytes && hits->view.file.checksum == listed->header_checksum &&
+                   hits->view.contents.rows == NULL
                ? THR_OK
                : thr_fail(err, THR_ECORRUPT,
                           "%s: is not the file that the index was built with: restore it or build the index again",
                           hits->path);
 }
 
-thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err) {
-    const thr_manifest *m = &index->manifest;
+/* Open one of the files that the manifest names. */
+static thr_status open_file(thr_index *index, const char *dir, thr_index_file file, const thr_manifest_hits *listed,
+                            thr_hits **hits, thr_error *err) {
     char name[THR_INDEX_FILE_NAME_SIZE], *path = NULL;
     thr_error why = {.status = THR_OK};
-    thr_index_file_name_print(THR_INDEX_FILE_HITS, m->hits.build, name);
+    thr_index_file_name_print(file, listed->build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
-    const thr_status status = thr_hits_open(index->context, path, &index->hits, &why);
+    const thr_status status = thr_hits_open(index->context, path, hits, &why);
     thr_release(index->context, path);
     if (status != THR_OK)
         return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
-    THR_TRY(check_file(index->hits, m, err));
+    return check_file(*hits, listed, err);
+}
+
+static thr_status join_added(thr_index *index, const char *dir, thr_error *err) {
+    thr_hits *added = NULL;
+    thr_status status = open_file(index, dir, THR_INDEX_FILE_ADDED, &index->manifest.added, &added, err);
+    if (status == THR_OK)
+        return thr_hits_join(index->hits, added, err);
+    thr_hits_free(added);
+    return status;
+}
+
+thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    THR_TRY(open_file(index, dir, THR_INDEX_FILE_HITS, &m->hits, &index->hits, err));
+    if (m->added.there)
+        THR_TRY(join_added(index, dir, err));
+    if (index->hits->info.n_rows != m->n_rows)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: has %" PRIu64 " rows for the index's %" PRIu64 ": build the index again",
+                        index->hits->path, index->hits->info.n_rows, m->n_rows);
     const bool has_own_names = index->hits->info.has_names && !m->has_names;
     const thr_hit_owner owner = {index, row_of, id_of, has_own_names ? NULL : name_of, has_own_names ? NULL : find};
     return thr_hits_set_owner(index->hits, &owner, index->live.words, err);

@@ -63,9 +63,8 @@ bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *
 static const struct {
     const char *prefix, *ending;
 } files[THR_INDEX_N_FILES] = {
-    [THR_INDEX_FILE_MODEL] = {"model-", ".safetensors"},
-    [THR_INDEX_FILE_HITS] = {"features-", ".hits"},
-    [THR_INDEX_FILE_LIVE] = {"live-", ".bits"},
+    [THR_INDEX_FILE_MODEL] = {"model-", ".safetensors"}, [THR_INDEX_FILE_HITS] = {"features-", ".hits"},
+    [THR_INDEX_FILE_ADDED] = {"added-", ".hits"},        [THR_INDEX_FILE_LIVE] = {"live-", ".bits"},
     [THR_INDEX_FILE_JOURNAL] = {"journal-", ".log"},
 };
 
@@ -294,13 +293,13 @@ static thr_status model_line(parser *p, thr_manifest_model *model) {
     return THR_OK;
 }
 
-/* "features FILE BYTES CHECKSUM", the posting lists; most indexes have no such line. */
-static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
-    static const char expected[] = "'features', a file name, its bytes and its checksum";
-    if (!take(p, "features "))
+/* "features FILE BYTES CHECKSUM" or "added ...", posting lists; most indexes have no such line. */
+static thr_status hits_line(parser *p, thr_index_file file, thr_manifest_hits *hits) {
+    static const char expected[] = "'features' or 'added', a file name, its bytes and its checksum";
+    if (!take(p, file == THR_INDEX_FILE_HITS ? "features " : "added "))
         return THR_OK;
     p->line++;
-    if (!take_file_name(p, THR_INDEX_FILE_HITS, &hits->build) || !take(p, " ") || !take_number(p, &hits->file_bytes) ||
+    if (!take_file_name(p, file, &hits->build) || !take(p, " ") || !take_number(p, &hits->file_bytes) ||
         !take(p, " ") || !take_hex(p, 16, &hits->header_checksum) || !take(p, "\n"))
         return wrong(p, expected);
     hits->there = true;
@@ -436,10 +435,10 @@ static size_t key_length(const char *line, const char *end) {
  * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {"metric",  "dims",    "bits",     "lead",   "keep",     "items",
-                                       "ranges",  "centre",  "rotation", "errors", "tuning",   "recall",
-                                       "ids",     "names",   "model",    "inputs", "features", "segments",
-                                       "segment", "commits", "next",     "error",  "live",     "journal"};
+    static const char *const keys[] = {"metric", "dims",     "bits",     "lead",     "keep",    "items",   "ranges",
+                                       "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
+                                       "model",  "inputs",   "features", "segments", "segment", "commits", "next",
+                                       "error",  "live",     "journal",  "added"};
     uint32_t number = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -483,8 +482,10 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     if (m->version > 1) {
         THR_TRY(model_line(p, &m->model));
         THR_TRY(inputs_line(p, &m->model));
-        THR_TRY(hits_line(p, &m->hits));
+        THR_TRY(hits_line(p, THR_INDEX_FILE_HITS, &m->hits));
     }
+    if (m->version > 2 && m->hits.there)
+        THR_TRY(hits_line(p, THR_INDEX_FILE_ADDED, &m->added));
     if (m->version > 2)
         THR_TRY(change_lines(p, m));
     if (m->version > 3)
@@ -600,10 +601,13 @@ static void add_model(printer *out, const thr_manifest_model *model) {
         add(out, "inputs %" PRIu32 "\n", model->n_inputs);
 }
 
-static void add_hits(printer *out, const thr_manifest_hits *hits) {
+static void add_hits(printer *out, thr_index_file file, const thr_manifest_hits *hits) {
     char name[THR_INDEX_FILE_NAME_SIZE];
-    thr_index_file_name_print(THR_INDEX_FILE_HITS, hits->build, name);
-    add(out, "features %s %" PRIu64 " %016" PRIx64 "\n", name, hits->file_bytes, hits->header_checksum);
+    if (!hits->there)
+        return;
+    thr_index_file_name_print(file, hits->build, name);
+    add(out, "%s %s %" PRIu64 " %016" PRIx64 "\n", file == THR_INDEX_FILE_HITS ? "features" : "added", name,
+        hits->file_bytes, hits->header_checksum);
 }
 
 static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
@@ -636,8 +640,8 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
     add(&out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
     if (m->model.there)
         add_model(&out, &m->model);
-    if (m->hits.there)
-        add_hits(&out, &m->hits);
+    add_hits(&out, THR_INDEX_FILE_HITS, &m->hits);
+    add_hits(&out, THR_INDEX_FILE_ADDED, &m->added);
     if (m->version > 2)
         add(&out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
     if (m->version > 2 && range_is_good(m->code_error))

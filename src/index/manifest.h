@@ -28,6 +28,7 @@ enum {
 typedef enum thr_index_file {
     THR_INDEX_FILE_MODEL,   /* "model-5f3a91c2.safetensors" */
     THR_INDEX_FILE_HITS,    /* "features-5f3a91c2.hits": posting lists */
+    THR_INDEX_FILE_ADDED,   /* "added-5f3a91c2.hits": those of rows after them */
     THR_INDEX_FILE_LIVE,    /* "live-5f3a91c2.bits": a bitmap of live rows */
     THR_INDEX_FILE_JOURNAL, /* "journal-5f3a91c2.log" */
     THR_INDEX_N_FILES
@@ -103,7 +104,7 @@ typedef struct thr_manifest {
     thr_code_errors errors;  /* nested codes only */
     thr_tuning tuning;
     thr_manifest_model model;
-    thr_manifest_hits hits;
+    thr_manifest_hits hits, added; /* added: lists of the rows that follow those of `hits` */
     /* In the segments, as read; of an open index with a journal, in both. */
     uint64_t n_items;                 /* not removed */
     uint64_t n_rows;                  /* a segment's first row is a multiple of 64 */

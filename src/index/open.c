@@ -149,7 +149,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
     index->info.file_bytes += index->live.map.size;
     THR_TRY(thr_index_snapshot_open(index, dir, err));
     if (index->manifest.hits.there) {
-        index->info.file_bytes += index->manifest.hits.file_bytes;
+        index->info.file_bytes += index->manifest.hits.file_bytes + index->manifest.added.file_bytes;
         THR_TRY(thr_index_hits_open(index, dir, err));
     }
     if (!index->manifest.model.there)

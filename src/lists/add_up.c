@@ -174,13 +174,17 @@ void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass) {
     pass->capacity = 0;
 }
 
-const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window) {
+void thr_lists_pass_add(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window, int32_t *sums) {
     if (window < pass->next)
         rewind_cursors(pass->query, pass->cursors);
     if (window != pass->next)
         skip_windows(pass->query, pass->cursors, window);
-    memset(pass->sums, 0, sizeof pass->sums);
-    add_window(kernels, pass->query, pass->cursors, window, pass->sums);
+    add_window(kernels, pass->query, pass->cursors, window, sums);
     pass->next = window + 1;
+}
+
+const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window) {
+    memset(pass->sums, 0, sizeof pass->sums);
+    thr_lists_pass_add(kernels, pass, window, pass->sums);
     return pass->sums;
 }

@@ -31,7 +31,9 @@ thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, si
 void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass);
 
 /*
- * Return the sums, in units, of the THR_LISTS_WINDOW places of a window; valid until the next call. Windows may be
- * skipped. Ascending windows are fastest: an earlier window makes the streams start again from their first stretch.
+ * Return the sums, in units, of the THR_LISTS_WINDOW places of a window; valid until the next call. Or add them to
+ * sums. Windows may be skipped. Ascending windows are fastest: an earlier window makes the streams start again from
+ * their first stretch.
  */
+void thr_lists_pass_add(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window, int32_t *sums);
 const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window);

@@ -252,10 +252,10 @@ typedef struct sweep {
 
 static bool is_listed(const thr_manifest *manifest, const own_name *own) {
     uint32_t low = 0, high = manifest->n_segments;
-    const bool there[THR_INDEX_N_FILES] = {manifest->model.there, manifest->hits.there, manifest->live.there,
-                                           manifest->journal.there};
-    const uint32_t builds[THR_INDEX_N_FILES] = {manifest->model.build, manifest->hits.build, manifest->live.build,
-                                                manifest->journal.build};
+    const bool there[THR_INDEX_N_FILES] = {manifest->model.there, manifest->hits.there, manifest->added.there,
+                                           manifest->live.there, manifest->journal.there};
+    const uint32_t builds[THR_INDEX_N_FILES] = {manifest->model.build, manifest->hits.build, manifest->added.build,
+                                                manifest->live.build, manifest->journal.build};
     if (own->kind == FILE_OF_BUILD)
         return there[own->file] && builds[own->file] == own->build;
     while (low < high) {

@@ -132,7 +132,8 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     }
     if (a->commit.index->hits != NULL)
         THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
-    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, &a->added_features, err));
+    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows,
+                                            &a->added_features, err));
     note_ids(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
     *change = (thr_index_change){.n_added = added.n, .n_removed = a->n_replaced, .first_id = added.first_id};

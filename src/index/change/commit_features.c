@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commit_features.c - the posting lists of a commit. They are one file for all rows, so a commit that adds or moves
- * rows writes it again: its cost grows with the index.
+ * commit_features.c - the posting lists of a commit. They are a file of the first rows, and one of those after them. A
+ * commit that adds or moves rows writes the second file again, which is small, or one file of all rows.
  */
 #include "index/change/commit_features.h"
 
@@ -57,18 +57,35 @@ thr_status thr_index_commit_read_features(const thr_commit *c, const thr_hits_ch
     return features->added_path == NULL ? THR_OK : check_names(&added->table, ids, err);
 }
 
-thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, const thr_hits_added *added,
-                                           thr_error *err) {
+/*
+ * Whether the second file has grown so much that all rows go to one file. With b items a commit, d items in the second
+ * file were written again d / 2b times on average, d^2 / 2b items together. When these are as many as the first file's
+ * n, all are written, once: so a commit writes about sqrt(2 b n) items on average.
+ */
+static bool is_large(uint64_t n, uint64_t d, uint64_t b) {
+    return b > 0 && (double)d * (double)d >= 2 * (double)b * (double)n;
+}
+
+thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, uint64_t first_moved,
+                                           const thr_hits_added *added, thr_error *err) {
     thr_hits *written = NULL;
     char *path = NULL;
     thr_status status = THR_OK;
-    const thr_hits_moves moves = {kept, c->live, c->manifest.n_rows};
+    thr_hits_moves moves = {kept, c->live, c->manifest.n_rows, 0};
     if (c->index->hits == NULL)
         return THR_OK;
-    THR_TRY_OUT(thr_index_build_dir_file_path(&c->dir, THR_INDEX_FILE_HITS, &path, err));
+    const uint64_t n = c->index->hits->view.contents.lists.n_items;
+    const bool apart =
+        first_moved >= n && !is_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
+    const thr_index_file file = apart ? THR_INDEX_FILE_ADDED : THR_INDEX_FILE_HITS;
+    c->manifest.added.there = false;
+    if (apart && c->manifest.n_rows == n)
+        return THR_OK;
+    moves.first = apart ? n : 0;
+    THR_TRY_OUT(thr_index_build_dir_file_path(&c->dir, file, &path, err));
     THR_TRY_OUT(thr_hits_rewrite(c->index->hits, &moves, added, path, err));
     THR_TRY_OUT(thr_hits_open(c->context, path, &written, err));
-    c->manifest.hits = thr_index_hits_line(&c->dir, written);
+    *(apart ? &c->manifest.added : &c->manifest.hits) = thr_index_hits_line(&c->dir, written);
 out:
     thr_hits_free(written);
     thr_release(c->context, path);

@@ -114,7 +114,7 @@ static thr_status replace(thr_commit *c, uint32_t first, uint32_t end, const thr
         THR_TRY(thr_index_commit_append(c, index->manifest.segments + end, index->n_segments - end, err));
         memcpy(c->live + place / 64, live + old / 64, thr_bitmap_words(n_rows - old) * sizeof *live);
     }
-    return thr_index_commit_write_features(c, live, NULL, err);
+    return thr_index_commit_write_features(c, live, index->segments[first].first_row, NULL, err);
 }
 
 thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t end, const thr_rewritten *made,

@@ -114,6 +114,9 @@ static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_o
         return thr_device_enter(&index->codes, &use, codes, err);
     }
     fused *f;
+    *codes = NULL;
+    if (index->hits->delta != NULL)
+        return THR_OK;
     use = use_of_fused(index, n_queries, options->features);
     THR_TRY(thr_device_enter(&index->fused, &use, &f, err));
     *codes = f == NULL ? NULL : f->codes;

@@ -3,6 +3,7 @@
 #include "index/search/feature_scores.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "lists/add_up.h"
@@ -10,10 +11,10 @@
 /* The unit of weights that add up to 2^100. With larger sums a value times its multiplier could become NaN. */
 static const double MOST_UNIT = 0x1p70;
 
-/* The query of one lane, and its pass. */
+/* The query of one lane, and its pass; over the lists, and over those of added rows. */
 typedef struct hits_lane {
-    thr_lists_query query;
-    thr_lists_pass pass;
+    thr_lists_query query, added_query;
+    thr_lists_pass pass, added_pass;
 } hits_lane;
 
 struct thr_index_hits_workspace {
@@ -41,7 +42,9 @@ void thr_index_feature_scores_free(void *piece) {
     thr_context *context = workspace->context;
     for (size_t i = 0; i < workspace->n_lanes; i++) {
         thr_lists_query_free(context, &workspace->lanes[i]->query);
+        thr_lists_query_free(context, &workspace->lanes[i]->added_query);
         thr_lists_pass_free(context, &workspace->lanes[i]->pass);
+        thr_lists_pass_free(context, &workspace->lanes[i]->added_pass);
         thr_release(context, workspace->lanes[i]);
     }
     THR_RELEASE(context, workspace->lanes, workspace->filter, workspace);
@@ -95,7 +98,7 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
 
 /* The lists also have the features of removed items. */
 static uint32_t count_unknown(const thr_index_hits_workspace *workspace, uint64_t query, uint32_t n_of_lists) {
-    return thr_hits_live_rows(workspace->hits) == NULL
+    return thr_hits_live_rows(workspace->hits) == NULL /* lists with added rows have a bitmap of live ones */
                ? n_of_lists
                : thr_hits_count_unknown(workspace->hits, workspace->queries, query);
 }
@@ -109,12 +112,26 @@ static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *uni
     if (workspace->n_unknown != NULL)
         workspace->n_unknown[query] = count_unknown(workspace, query, l->query.n_unknown);
     *unit = (float)l->query.unit;
-    return thr_lists_pass_start(workspace->context, &l->pass, &l->query, err);
+    THR_TRY(thr_lists_pass_start(workspace->context, &l->pass, &l->query, err));
+    if (workspace->hits->delta == NULL)
+        return THR_OK;
+    THR_TRY(thr_lists_query_of(workspace->context, &workspace->hits->delta->built.lists, workspace->queries, query,
+                               &l->added_query, err));
+    return thr_lists_pass_start(workspace->context, &l->added_pass, &l->added_query, err);
 }
 
 static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
-    thr_index_hits_workspace *workspace = arg;
-    return thr_lists_pass_window(workspace->context->kernels, &workspace->lanes[lane]->pass, window);
+    const thr_index_hits_workspace *workspace = arg;
+    const thr_kernels *kernels = workspace->context->kernels;
+    const thr_hit_delta *delta = workspace->hits->delta;
+    hits_lane *l = workspace->lanes[lane];
+    if (window < thr_lists_n_windows(&workspace->hits->view.contents.lists))
+        (void)thr_lists_pass_window(kernels, &l->pass, window);
+    else
+        memset(l->pass.sums, 0, sizeof l->pass.sums);
+    if (delta != NULL && window >= delta->first_row / THR_LISTS_WINDOW)
+        thr_lists_pass_add(kernels, &l->added_pass, window - delta->first_row / THR_LISTS_WINDOW, l->pass.sums);
+    return l->pass.sums;
 }
 
 /* A batch on a device: the scan's callbacks, the workspace, and the number of the first query. */
@@ -179,8 +196,20 @@ static thr_status make_lanes(thr_index_hits_workspace *workspace, size_t n_lanes
     for (size_t i = 0; i < n_lanes; i++) {
         THR_TRY(thr_lists_query_reserve(workspace->context, &workspace->lanes[i]->query, most, err));
         THR_TRY(thr_lists_pass_reserve(workspace->context, &workspace->lanes[i]->pass, THR_LISTS_N_FORMS * most, err));
+        if (workspace->hits->delta == NULL)
+            continue;
+        THR_TRY(thr_lists_query_reserve(workspace->context, &workspace->lanes[i]->added_query, most, err));
+        THR_TRY(thr_lists_pass_reserve(workspace->context, &workspace->lanes[i]->added_pass, THR_LISTS_N_FORMS * most,
+                                       err));
     }
     return THR_OK;
+}
+
+/* The bits of a target by row: those of the lists, and from their first row on those of the added rows' lists. */
+static uint64_t target_word(const thr_hits *hits, const thr_hits_target *target, size_t w) {
+    const size_t n_file = thr_hits_file_words(hits),
+                 first = hits->delta == NULL ? SIZE_MAX : hits->delta->first_row / 64;
+    return (w < n_file ? target->words[w] : 0) | (w >= first ? target->words[n_file + w - first] : 0);
 }
 
 static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hits *hits, thr_search_options *options,
@@ -191,7 +220,8 @@ static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hi
     THR_TRY(thr_grow(workspace->context, &workspace->filter, &workspace->filter_capacity, n_words,
                      sizeof *workspace->filter, "a filter", err));
     for (size_t w = 0; w < n_words; w++)
-        workspace->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
+        workspace->filter[w] =
+            target_word(hits, options->target, w) & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
     options->filter = workspace->filter;
     options->filter_bits = hits->info.n_rows;
     return THR_OK;

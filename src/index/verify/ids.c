@@ -87,6 +87,8 @@ out:
 
 static bool same_name(const thr_hits_contents *features, const thr_segment_view *view, uint32_t item) {
     const uint64_t row = view->scan.first_row + item;
+    if (row >= features->lists.n_items) /* added lists have neither */
+        return true;
     if (features->ids != NULL && view->ids != NULL)
         return features->ids[row] == view->ids[item];
     if (features->names.offsets == NULL || view->names.offsets == NULL)
