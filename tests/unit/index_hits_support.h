@@ -16,7 +16,8 @@ typedef struct catalogue {
 static inline catalogue draw_items(uint64_t n, uint64_t seed) {
     catalogue c = {.offsets = calloc(n + 1, sizeof(uint64_t)),
                    .features = calloc(n * N_FEATURES + 1, sizeof(uint32_t))};
-    assert_true(c.offsets != NULL && c.features != NULL);
+    assert_non_null(c.offsets);
+    assert_non_null(c.features);
     for (uint64_t i = 0; i < n; i++) {
         c.offsets[i + 1] = c.offsets[i];
         for (uint32_t f = 0; f < N_FEATURES && i % 10 != 9; f++)

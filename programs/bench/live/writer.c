@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, adds in batches over a build, and a
- * refresh after 1,000 added items, and look-ups by name. Vectors are synthetic.
+ * refresh after 1,000 added items, look-ups by name, and additions with features. Vectors are synthetic.
  *
  * Checked: every acknowledged item is there when the index is opened again, and an added item is found after a refresh.
  */
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "features.h"
 
 enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16, REFRESHES = 20 };
 enum { NAMED = 400000, NAMED_DIMS = 8, LOOKUPS = 200000 };
@@ -287,6 +288,7 @@ static void sections(void) {
     measure_batches(&b);
     measure_refresh(&b);
     measure_names(&b);
+    bench_live_features(b.context, b.dir);
     thr_context_free(b.context);
 }
 
@@ -302,6 +304,6 @@ BENCH_COMMAND(
     writer, bench_no_arguments, options, sections, .summary = "measure changes of an index on this machine",
     .text =
         "Prints durable adds a second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
-        "thousand over a build, the time of a refresh, and how many items are found by name a second. The disk is that "
-        "of the scratch directory.",
+        "thousand over a build, the time of a refresh, how many items are found by name a second, and what additions "
+        "with features cost in small and large indexes. The disk is that of the scratch directory.",
     .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."));

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Features of added rows are in a file of their own, over windows of 65,536 rows: an index with additions and one that
+ * is built at once give the same answers, by every kind of search, and readers follow.
+ */
+#include "index_hits_support.h"
+
+#include "index/impl.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-hits-added", DIR_B[] = "index-hits-at-once";
+enum { DIMS = 8, K = 20, BASE = 65300, BATCH = 300, ALL = BASE + 5 * BATCH + 1 };
+
+typedef struct data {
+    float *rows, *multipliers;
+    catalogue features;
+} data;
+
+static data all;
+
+static void add(thr_context *context, uint64_t first, uint64_t n) {
+    uint64_t offsets[BATCH + 1];
+    const uint64_t begin = all.features.offsets[first];
+    for (uint64_t i = 0; i <= n; i++)
+        offsets[i] = all.features.offsets[first + i] - begin;
+    const thr_item_features features = {offsets, all.features.features + begin, n};
+    const thr_matrix rows = thr_matrix_f32(all.rows + first * DIMS, n, DIMS);
+    thr_index_add_options options;
+    thr_reader *reader = NULL;
+    thr_index_add_options_init(&options);
+    options.features = &features;
+    options.multipliers = all.multipliers + first;
+    options.n_values = n;
+    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &error));
+    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &error));
+    thr_reader_free(reader);
+}
+
+static void build(thr_context *context, const char *dir, uint64_t n) {
+    thr_index_build_options options;
+    const thr_item_features features = {all.features.offsets, all.features.features, n};
+    thr_index_build_options_init(&options);
+    options.metric = THR_METRIC_IP;
+    options.calibration_queries = 0;
+    options.features = &features;
+    options.multipliers = all.multipliers;
+    options.n_values = n;
+    test_remove_directory(dir);
+    expect_ok(build_rows(context, dir, all.rows, n, DIMS, &options, &error));
+}
+
+static thr_index *open_index(thr_context *context, const char *dir) {
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, dir, &index, &error));
+    return index;
+}
+
+/* The build of the first file of lists, and whether there is a second one. */
+static uint32_t first_file(thr_context *context, bool *has_second) {
+    thr_index *index = open_index(context, DIR_A);
+    const uint32_t build_number = index->manifest.hits.build;
+    *has_second = index->manifest.added.there;
+    thr_index_free(index);
+    return build_number;
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+typedef struct answers {
+    uint64_t ids[N_QUERIES * K];
+    float values[N_QUERIES * K];
+    uint32_t n_unknown[N_QUERIES];
+} answers;
+
+enum { PLAIN, FILTERED, TARGETED, LISTS_ALONE, N_WAYS };
+
+/* All rows are scored exactly, so that answers depend on vectors and features alone. */
+static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_ids, answers *found) {
+    uint64_t *filter = calloc((size_t)thr_index_n_rows(index) / 64 + 1, sizeof *filter);
+    float *rows = random_rows(N_QUERIES, DIMS, 7);
+    const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
+    thr_search_options options;
+    thr_hits_search_options lists;
+    thr_hits_target *target = NULL;
+    asked a;
+    ask(&a, 8);
+    thr_search_options_init(&options);
+    thr_hits_search_options_init(&lists);
+    expect_ok(thr_hits_target_create(thr_index_hits(index), "1 OR NOT 2", &target, &error));
+    expect_ok(thr_bitmap_from_ids(index, ids, n_ids, filter, &error));
+    options.exact = true;
+    options.features = &a.queries;
+    options.n_unknown = found->n_unknown;
+    options.target = way == TARGETED ? target : NULL;
+    if (way == FILTERED) {
+        options.filter = filter;
+        options.filter_bits = thr_index_n_rows(index);
+    }
+    lists.target = target;
+    lists.n_unknown = found->n_unknown;
+    if (way == LISTS_ALONE)
+        expect_ok(thr_hits_search(thr_index_hits(index), &a.queries, K, &lists, found->ids, found->values, &error));
+    else
+        expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &error));
+    thr_hits_target_free(target);
+    free(filter);
+    free(rows);
+}
+
+/* Both indexes answer the same; half of the filter's ids are of added items. */
+static void expect_same(thr_index *a, thr_index *b) {
+    static answers of_a, of_b;
+    uint64_t ids[2 * BATCH], n_ids = 0, row;
+    const uint64_t n = thr_index_n_rows(b);
+    for (uint64_t i = 0; i < 2 * BATCH; i++) {
+        const uint64_t id = i % 2 == 0 ? i * 101 % n : n - 1 - i;
+        if (thr_index_row(b, id, &row))
+            ids[n_ids++] = id;
+    }
+    for (int way = 0; way < N_WAYS; way++) {
+        search(a, way, ids, n_ids, &of_a);
+        search(b, way, ids, n_ids, &of_b);
+        assert_memory_equal(of_a.ids, of_b.ids, sizeof of_a.ids);
+        assert_memory_equal(of_a.values, of_b.values, sizeof of_a.values);
+        assert_memory_equal(of_a.n_unknown, of_b.n_unknown, sizeof of_a.n_unknown);
+    }
+}
+
+/* n items; those of removed are removed from both. */
+static void expect_as_at_once(thr_context *context, uint64_t n, const uint64_t *removed, uint64_t n_removed) {
+    build(context, DIR_B, n);
+    if (n_removed > 0)
+        expect_ok(thr_index_remove(context, DIR_B, removed, n_removed, NULL, &error));
+    thr_index *a = open_index(context, DIR_A), *b = open_index(context, DIR_B);
+    expect_ok(thr_index_verify(a, &error));
+    expect_same(a, b);
+    thr_index_free(a);
+    thr_index_free(b);
+}
+
+static void additions_leave_the_first_file(void **state) {
+    thr_context *context = *state;
+    bool second;
+    uint64_t n = BASE;
+    build(context, DIR_A, n);
+    const uint32_t first = first_file(context, &second);
+    assert_false(second);
+    for (int i = 0; i < 2; i++, n += BATCH) {
+        add(context, n, BATCH);
+        assert_int_equal(first_file(context, &second), first);
+        assert_true(second);
+    }
+    expect_as_at_once(context, n, NULL, 0); /* the second file's rows begin in the middle of a window */
+    expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+    const uint32_t compacted = first_file(context, &second);
+    assert_false(second);
+    for (int i = 0; i < 3; i++, n += BATCH)
+        add(context, n, BATCH);
+    assert_int_equal(first_file(context, &second), compacted);
+    assert_true(second && compacted != first);
+    expect_as_at_once(context, n, NULL, 0); /* in the second window */
+    const uint64_t removed[] = {0, 4711, BASE + 1, BASE + 2 * BATCH, n - 1};
+    expect_ok(thr_index_remove(context, DIR_A, removed, sizeof removed / sizeof removed[0], NULL, &error));
+    expect_as_at_once(context, n, removed, sizeof removed / sizeof removed[0]);
+    add(context, n, 1); /* many times one item would be written again at each commit: all are joined */
+    assert_int_not_equal(first_file(context, &second), compacted);
+    assert_false(second);
+    expect_as_at_once(context, n + 1, removed, sizeof removed / sizeof removed[0]);
+}
+
+static void readers_follow(void **state) {
+    static answers before, after;
+    thr_context *context = *state;
+    const uint64_t ids[] = {0, 1, 2};
+    thr_index *newer = NULL, *fresh;
+    build(context, DIR_A, BASE);
+    thr_index *index = open_index(context, DIR_A);
+    search(index, TARGETED, ids, 3, &before);
+    add(context, BASE, BATCH);
+    expect_ok(thr_index_refresh(index, &newer, &error));
+    assert_non_null(newer);
+    search(index, TARGETED, ids, 3, &after);
+    assert_memory_equal(before.ids, after.ids, sizeof before.ids);
+    build(context, DIR_B, BASE + BATCH);
+    fresh = open_index(context, DIR_B);
+    expect_same(newer, fresh);
+    thr_index_free(fresh);
+    thr_index_free(index);
+    expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+    search(newer, TARGETED, ids, 3, &before); /* its files are deleted */
+    thr_index_free(newer);
+}
+
+static void a_second_file_that_does_not_fit_is_refused(void **state) {
+    thr_context *context = *state;
+    char path[PATH_ROOM], name[THR_INDEX_FILE_NAME_SIZE];
+    thr_index *index = NULL;
+    build(context, DIR_A, BASE);
+    add(context, BASE, BATCH);
+    index = open_index(context, DIR_A);
+    thr_index_file_name_print(THR_INDEX_FILE_ADDED, index->manifest.added.build, name);
+    join_path(path, DIR_A, name);
+    thr_index_free(index);
+    thr_hits_build_options options;
+    const thr_item_features few = {all.features.offsets, all.features.features, 10};
+    thr_hits_build_options_init(&options);
+    options.order = THR_HITS_ORDER_ROWS;
+    options.replace = true;
+    expect_ok(thr_hits_build(context, path, &few, &options, &error));
+    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    assert_int_equal(unlink(path), 0);
+    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+}
+
+static int setup(void **state) {
+    uint64_t rng = 11;
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    all.rows = random_rows(ALL, DIMS, 12);
+    all.features = draw_items(ALL, 13);
+    all.multipliers = malloc(ALL * sizeof *all.multipliers);
+    assert_non_null(all.multipliers);
+    for (uint64_t i = 0; i < ALL; i++)
+        all.multipliers[i] = 1 + (float)thr_rng_below(&rng, 3);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    free(all.rows);
+    free(all.multipliers);
+    free_items(&all.features);
+    test_remove_directory(DIR_A);
+    test_remove_directory(DIR_B);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(additions_leave_the_first_file),
+        cmocka_unit_test(readers_follow),
+        cmocka_unit_test(a_second_file_that_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
