@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import os
+import random
+import sys
 import tempfile
+import threading
+import time
 import unittest
 from typing import Any, Callable
 
@@ -33,6 +37,52 @@ def plain_search(vectors: Any, queries: Any, k: int, metric: str = "cosine") -> 
     if metric == "l2":
         scores = -(np.square(q).sum(1)[:, None] - 2 * scores + np.square(x).sum(1))
     return np.argsort(-scores, axis=1, kind="stable")[:, :k].astype(np.uint64)
+
+
+class Kills:
+    """
+    Kills processes in the middle of work, n of them (THR_KILLS, or few), at moments from a seed that is printed after a
+    failure. With THR_KILLS also prints how many the work outlived.
+    """
+
+    def __init__(self, what: str, few: int) -> None:
+        self.what, self.n = what, int(os.environ.get("THR_KILLS", few))
+        self.seed = random.randrange(1 << 32)
+        self._random, self._start, self._shortest = random.Random(self.seed), time.monotonic(), 10.0
+        self._done = self._in_the_middle = 0
+
+    def __enter__(self) -> Kills:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None or "THR_KILLS" in os.environ:
+            took = time.monotonic() - self._start
+            words = f"{self._done} killed, {self._in_the_middle} of them before the work's end, in {took:.0f} s"
+            print(f"{self.what}: {words}; seed {self.seed}", file=sys.stderr)
+
+    def timed(self, work: Callable[[], Any]) -> Any:
+        """What work returns. Kills come within the shortest time that it took."""
+        start = time.monotonic()
+        done = work()
+        self._shortest = min(self._shortest, time.monotonic() - start)
+        return done
+
+    def during(self, kill: Callable[[], None], work: Callable[[], Any]) -> Any:
+        """What work returns, while kill runs."""
+        killed = threading.Event()
+
+        def kill_now() -> None:
+            kill()
+            killed.set()
+
+        killer = threading.Timer(self._random.uniform(0, self._shortest), kill_now)
+        killer.start()
+        try:
+            return self.timed(work)
+        finally:
+            self._in_the_middle += killed.is_set()
+            killer.join()
+            self._done += killed.is_set()
 
 
 class Case(unittest.TestCase):

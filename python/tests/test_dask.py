@@ -11,12 +11,13 @@ import threading
 import time
 import unittest
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import thresher
-from support import Case, random_vectors
+from support import Case, Kills, random_vectors
 from thresher import shards
 
 try:
@@ -29,7 +30,7 @@ except ImportError as missing:
     raise unittest.SkipTest(f"dask and distributed are not installed: {missing}") from missing
 
 N, DIMS, K = 2000, 16, 10
-KILLS = int(os.environ.get("THR_KILLS", "3"))  # of each test of lost workers
+FEW = 3  # kills of each test of lost workers, without THR_KILLS
 START_S = 120  # the most that workers may take to start, on a busy machine
 
 
@@ -187,14 +188,16 @@ class OnWorkers(Case):
     def test_a_worker_killed_in_a_search(self) -> None:
         x, index, many = self.both()
         wanted = index.search(x[:500], K, exact=True)
-        with many:
-            for _ in range(KILLS):
+        with many, Kills("Dask, searches", FEW) as kills:
+            for _ in range(kills.n):
                 victim = next(iter(many.workers()))
-                killer = threading.Timer(0.05, self.kill, [victim])
-                killer.start()
-                for _ in range(4):
-                    self.same(wanted, many.search(x[:500], K, exact=True))
-                killer.join()
+
+                def search() -> None:
+                    for _ in range(9):
+                        self.same(wanted, many.search(x[:500], K, exact=True))
+
+                kills.timed(search)
+                kills.during(partial(self.kill, victim), search)
                 self.same(wanted, many.search(x[:500], K, exact=True))
                 self.assertNotIn(victim, many.workers())
 
@@ -202,18 +205,20 @@ class OnWorkers(Case):
         x = random_vectors(40_000, DIMS)
         with thresher.Index.build(self.path("one"), x) as index:
             wanted = index.search(x[:20], K, exact=True)
-        for i in range(KILLS):
-            self.client.wait_for_workers(2, timeout=START_S)
-            victim = next(iter(self.client.scheduler_info()["workers"]))
-            killer = threading.Timer(0.1 + 0.2 * i / KILLS, self.kill, [victim])
-            killer.start()
-            with collections.build(
-                self.path("many"), np.array_split(x, 9), client=self.client, replace=True
-            ) as many:
-                killer.join()
-                self.same(wanted, many.search(x[:20], K, exact=True))
-            self.assertEqual(len(os.listdir(self.path("many"))), 10)
-            self.assertEqual(shards.verify(self.path("many")).n_items, 40_000)
+        parts = np.array_split(x, 9)
+
+        def build() -> Any:
+            return collections.build(self.path("many"), parts, client=self.client, replace=True)
+
+        with Kills("Dask, builds", FEW) as kills:
+            kills.timed(build).close()
+            for _ in range(kills.n):
+                self.client.wait_for_workers(2, timeout=START_S)
+                victim = next(iter(self.client.scheduler_info()["workers"]))
+                with kills.during(partial(self.kill, victim), build) as many:
+                    self.same(wanted, many.search(x[:20], K, exact=True))
+                self.assertEqual(len(os.listdir(self.path("many"))), 10)
+                self.assertEqual(shards.verify(self.path("many")).n_items, 40_000)
 
     def test_partial_answers_name_what_is_missing(self) -> None:
         x, index, many = self.both()
@@ -253,16 +258,16 @@ class OnWorkers(Case):
         x, y, qid = ranking(3000)
         parts = [np.array_split(given, 4) for given in (x, y, qid)]
         wanted = thresher.RankSVM(epsilon=1e-9).fit(x, y, qid).coef_
-        for i in range(KILLS):
-            self.client.wait_for_workers(2, timeout=START_S)  # so that one is left
 
-            def kill(step: Any, at: int = i % 3) -> None:
-                if step.step == at:
-                    self.kill(next(iter(self.client.scheduler_info()["workers"])))
-
-            fitted = collections.RankSVM(epsilon=1e-9)
-            fitted.fit(*parts, client=self.client, patience=START_S, on_step=kill)
+        def fit() -> None:
+            fitted = collections.RankSVM(epsilon=1e-9).fit(*parts, client=self.client, patience=START_S)
             np.testing.assert_array_equal(fitted.coef_, wanted)
+
+        with Kills("Dask, trainings", FEW) as kills:
+            kills.timed(fit)
+            for _ in range(kills.n):
+                self.client.wait_for_workers(2, timeout=START_S)  # so that one is left
+                kills.during(partial(self.kill, next(iter(self.client.scheduler_info()["workers"]))), fit)
 
     def test_a_training_without_workers_ends(self) -> None:
         x, y, qid = ranking(60)

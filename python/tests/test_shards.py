@@ -646,10 +646,14 @@ class Changes(Case):
         spread[:6000] = np.eye(16)[0] * 4 + spread[:6000] / 50  # without these, compacting learns codes anew
         ids = rng.permutation(20000)[:17000]
         parts = list(zip(np.split(spread, [12000]), np.split(ids, [12000])))
-        shards.build(self.path("many"), parts, metric="l2").close()
-        before = shards.read(self.path("many")).quantiser
-        self.assertEqual(shards.remove(self.path("many"), ids[:6000]).quantiser, before)
-        self.same(spread[6000:], ids[6000:], metric="l2")
+        words = [[f"third={i % 3}"] for i in range(17000)]
+        for options in ({}, {"keep": "int8"}, {"features": [words[:12000], words[12000:]]}):
+            shards.build(self.path("many"), parts, metric="l2", replace=True, **options).close()
+            before = shards.read(self.path("many")).quantiser
+            self.assertEqual(shards.remove(self.path("many"), ids[:6000]).quantiser, before)
+            if options:
+                options[next(iter(options))] = options.get("keep", words[6000:])
+            self.same(spread[6000:], ids[6000:], metric="l2", **options)
 
     def test_rows_and_names(self) -> None:
         x = shifted(500)

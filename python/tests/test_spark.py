@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import threading
 import time
 import unittest
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import thresher
-from support import Case, random_vectors
+from support import Case, Kills, random_vectors
 from test_tower import train as train_tower
 from thresher import shards
 
@@ -29,7 +28,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     raise unittest.SkipTest("Spark needs Java, which is not installed")
 
 N, DIMS, K = 3000, 16, 10
-KILLS = int(os.environ.get("THR_KILLS", "2"))  # of each kind of work
+FEW = 2  # kills of each kind of work, without THR_KILLS
 SCHEMA = "id long, embedding array<float>"
 
 
@@ -194,45 +193,47 @@ class OnSpark(Case):
 
         return [pid for pid in own if parents[pid] in own and ours(pid)]
 
-    def killed_in(self, work: Any, after_s: float) -> Any:
-        """What work returns, in whose middle a Python process of Spark's tasks is killed."""
-        killed: list[int] = []
+    def kill_one(self) -> None:
+        """Kill a Python process of Spark's tasks, as soon as there is one."""
+        end = time.monotonic() + 120
+        while not (running := self.processes()):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        os.kill(running[0], signal.SIGKILL)
 
-        def kill() -> None:
-            end = time.monotonic() + 120  # tasks may not have begun
-            while not killed and time.monotonic() < end:
-                for pid in self.processes()[:1]:
-                    os.kill(pid, signal.SIGKILL)
-                    killed.append(pid)
-                time.sleep(0.01)
+    def killed(self, what: str, work: Any, check: Any) -> None:
+        """check() what work() returns, in whose middle a process is killed."""
+        with Kills(f"Spark, {what}", FEW) as kills:
+            for _ in range(2):  # the first time takes longer
+                check(kills.timed(work))
+            for _ in range(kills.n):
+                check(kills.during(self.kill_one, work))
 
-        killer = threading.Timer(after_s, kill)
-        killer.start()
-        done = work()
-        killer.join()
-        self.assertEqual(len(killed), 1)
-        return done
-
-    def test_processes_killed_in_a_build_a_search_and_a_training(self) -> None:
+    def test_a_process_killed_in_builds_and_searches(self) -> None:
         x = random_vectors(N, DIMS)
         items, queries = self.frame(x, range(N), 4).cache(), self.frame(x[:50], range(50), 2).cache()
         with thresher.Index.build(self.path("one"), x) as index:
             ids, scores = index.search(x[:50], K, exact=True)
-        xs, y, qid, _, ranked = self.ranking(600)
-        model = thresher.RankSVM().fit(xs, y, qid).coef_
-        scratch = self.path("scratch")
-        os.mkdir(scratch)
-        for i in range(KILLS):
-            share = i / KILLS
-            self.killed_in(lambda: spark.build(items, id="id", path=self.path("many"), replace=True), 0.1 + share)
-            self.assertEqual(len(os.listdir(self.path("many"))), 5)
-            self.assertEqual(shards.verify(self.path("many")).n_items, N)
-            for by in ("queries", "shards"):
-                rows = self.killed_in(spark.search(queries, self.path("many"), K, by=by, exact=True).collect, 0.3 * share)
-                self.check(rows, ids, scores, range(50))
-            fitted = self.killed_in(lambda: spark.RankSVM().fit(ranked, path=scratch, parts=2), 0.1 + share)
+        many = self.path("many")
+
+        def check_build(_: Any) -> None:
+            self.assertEqual(len(os.listdir(many)), 5)
+            self.assertEqual(shards.verify(many).n_items, N)
+
+        self.killed("builds", lambda: spark.build(items, id="id", path=many, replace=True), check_build)
+        for by in ("queries", "shards"):
+            search = spark.search(queries, many, K, by=by, exact=True).collect
+            self.killed(f"searches by {by}", search, lambda rows: self.check(rows, ids, scores, range(50)))
+
+    def test_a_process_killed_in_a_training(self) -> None:
+        x, y, qid, _, rows = self.ranking(600)
+        model = thresher.RankSVM().fit(x, y, qid).coef_
+
+        def check(fitted: Any) -> None:
             np.testing.assert_array_equal(fitted.coef_, model)
-            self.assertEqual(os.listdir(scratch), [])
+            self.assertEqual(os.listdir(self.directory), [])
+
+        self.killed("trainings", lambda: spark.RankSVM().fit(rows, path=self.directory, parts=2), check)
 
     def test_texts_are_encoded(self) -> None:
         model = self.path("m.safetensors")
