@@ -107,6 +107,12 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
 /*
+ * Compact, but keep the quantiser in any case, and leave no row of a removed item, even if nothing is to be gained: for
+ * the shards of a collection, which share a quantiser and whose rows are counted. Returns as thr_index_compact.
+ */
+THR_API thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
+
+/*
  * Measure the error of the codes: the distance of some live items to their codes, divided by their distance to their
  * mean, both as root mean squares. *now is the error of the segments' items; *learned is the error when the quantiser
  * was learned. Either is 0 if it is unknown: without kept vectors or codes, for a model's codes, or, *learned only, in

@@ -626,9 +626,16 @@ class Index(Opened):
         CanceledError.
         """
         with self._changing:
-            change = change_compact(self.handle(), self._path, recode, progress)
+            how = "thr_index_recode" if recode else "thr_index_compact"
+            change = change_compact(self.handle(), self._path, how, progress)
         self.refresh()
         return change
+
+    def _rewrite(self) -> None:
+        """Write the index again without rows of removed items, and with the same quantiser."""
+        with self._changing:
+            change_compact(self.handle(), self._path, "thr_index_rewrite", None)
+        self.refresh()
 
     def code_error(self) -> tuple[float, float]:
         """

@@ -148,10 +148,10 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
     return IndexChange(0, 0, change.n_removed, unknown.size, None, change.n_items, change.n_commits)
 
 
-def compact(handle: IndexHandle, directory: bytes, recode: bool, progress: Progress | None) -> IndexChange:
-    """thr_index_compact, or thr_index_recode."""
+def compact(handle: IndexHandle, directory: bytes, how: str, progress: Progress | None) -> IndexChange:
+    """how: "thr_index_compact", "thr_index_recode" or "thr_index_rewrite"."""
     change = abi.IndexChange()
-    function = lib.thr_index_recode if recode else lib.thr_index_compact
+    function = getattr(lib, how)
     with Job(progress) as job:
         status = function(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
         job.finish(status, files=True)

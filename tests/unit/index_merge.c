@@ -116,7 +116,7 @@ static void a_merge_whose_segments_are_gone_is_dropped(void **state) {
     lock.has_spared = true;
     lock.spared = merge.commit.dir.build;
     expect_ok(thr_index_merge_write(&merge, &error));
-    expect_ok(thr_index_compact_held(*state, DIR_A, &lock, false, &change, &error));
+    expect_ok(thr_index_compact_held(*state, DIR_A, &lock, THR_COMPACT, &change, &error));
     expect_ok(thr_index_merge_install(&merge, &error));
     thr_index_merge_end(&merge);
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1);

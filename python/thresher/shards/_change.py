@@ -144,21 +144,8 @@ def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard
     shutil.copytree(os.path.join(directory, manifest.shards[number].directory), target)
     with Index(target) as index:
         index.remove(ids=ids)
-        index.compact()
-    with Index(target) as index:
-        if index.handle().n_rows == len(index) and index.quantiser_fingerprint == manifest.quantiser:
-            return described(index, name, 0)  # without ids of its own, ids are its rows
-        # Compacting leaves rows of removed items where ids for the others would take more bytes, and learns codes anew
-        # where those that are left are unlike the others.
-        if manifest.keep not in ("float32", "float16") or index.hits is not None:
-            raise _errors.UnsupportedError(
-                f"{directory}: shard {number} is written again only from float32 or float16 vectors without features: "
-                "build the collection again without these items",
-                "EUNSUPPORTED",
-            )
-        own = index.ids()
-        vectors = index.vectors(own)
-    return _part_like(directory, manifest, number, vectors, first_row=0, ids=own)
+        index._rewrite()
+        return described(index, name, 0)
 
 
 def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") -> Manifest:

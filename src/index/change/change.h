@@ -132,8 +132,11 @@ thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err);
 thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
                                  uint64_t n_ids, thr_index_change *change, thr_error *err);
 
-/* thr_index_compact, or thr_index_recode, with the lock that the caller has already, or NULL. */
-thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, bool recode,
+/* thr_index_compact, thr_index_recode, or thr_index_rewrite. */
+typedef enum thr_compaction { THR_COMPACT, THR_COMPACT_RECODE, THR_COMPACT_KEEP } thr_compaction;
+
+/* One of them with the lock that the caller has already, or NULL. */
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, thr_compaction kind,
                                   thr_index_change *change, thr_error *err);
 
 /* Fill in what the caller learns of the index after a change. */

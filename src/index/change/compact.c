@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compact.c - thr_index_compact and thr_index_recode. */
+/* compact.c - thr_index_compact, thr_index_recode and thr_index_rewrite. */
 #include "base/error.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"
@@ -38,13 +38,15 @@ static thr_status have_moved(const thr_index *index, bool *moved, thr_error *err
     return THR_OK;
 }
 
-static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error *err) {
+static thr_status rewrite_all(thr_commit *c, thr_compaction kind, bool *done, thr_error *err) {
+    bool recode = kind == THR_COMPACT_RECODE;
     *done = false;
-    if (!recode)
+    if (kind == THR_COMPACT)
         THR_TRY(have_moved(c->index, &recode, err));
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
-    else if (!thr_index_snapshot_has_changes(c->index) && can_gain(c))
+    else if (!thr_index_snapshot_has_changes(c->index) &&
+             (kind == THR_COMPACT_KEEP ? c->manifest.n_items > 0 : can_gain(c)))
         THR_TRY(thr_index_commit_rewrite(c, 0, c->manifest.n_segments, err));
     else
         return THR_OK;
@@ -52,7 +54,7 @@ static thr_status rewrite_all(thr_commit *c, bool recode, bool *done, thr_error 
     return *done ? thr_index_commit_publish(c, err) : THR_OK;
 }
 
-thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, bool recode,
+thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, thr_compaction kind,
                                   thr_index_change *change, thr_error *err) {
     thr_commit commit;
     bool done = false;
@@ -60,7 +62,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
     THR_TRY(thr_index_flush(context, dir, held, false, err));
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK)
-        status = rewrite_all(&commit, recode, &done, err);
+        status = rewrite_all(&commit, kind, &done, err);
     if (status == THR_OK && !done)
         commit.manifest.n_commits--;
     if (status == THR_OK)
@@ -69,18 +71,22 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
     return status;
 }
 
-static thr_status compact(thr_context *context, const char *dir, bool recode, thr_index_change *change,
+static thr_status compact(thr_context *context, const char *dir, thr_compaction kind, thr_index_change *change,
                           thr_error *err) {
     thr_index_change unused;
     if (context == NULL)
         return thr_fail(err, THR_EINVAL, "compacting an index needs a context");
-    return thr_index_compact_held(context, dir, NULL, recode, change != NULL ? change : &unused, err);
+    return thr_index_compact_held(context, dir, NULL, kind, change != NULL ? change : &unused, err);
 }
 
 thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
-    return compact(context, dir, false, change, err);
+    return compact(context, dir, THR_COMPACT, change, err);
 }
 
 thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
-    return compact(context, dir, true, change, err);
+    return compact(context, dir, THR_COMPACT_RECODE, change, err);
+}
+
+thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
+    return compact(context, dir, THR_COMPACT_KEEP, change, err);
 }

@@ -238,8 +238,9 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
     case THR_WRITE_FLUSH:
         return thr_index_flush(w->context, w->dir, &w->lock, !w->codes_only, err);
     default:
-        return thr_index_compact_held(w->context, w->dir, &w->lock, write->kind == THR_WRITE_RECODE, &write->change,
-                                      err);
+        return thr_index_compact_held(w->context, w->dir, &w->lock,
+                                      write->kind == THR_WRITE_RECODE ? THR_COMPACT_RECODE : THR_COMPACT,
+                                      &write->change, err);
     }
 }
 
