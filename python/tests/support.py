@@ -60,6 +60,10 @@ class Kills:
             words = f"{self._done} killed, {self._in_the_middle} of them before the work's end, in {took:.0f} s"
             print(f"{self.what}: {words}; seed {self.seed}", file=sys.stderr)
 
+    def left(self) -> bool:
+        """Whether there are processes still to be killed."""
+        return self._done < self.n
+
     def timed(self, work: Callable[[], Any]) -> Any:
         """What work returns. Kills come within the shortest time that it took."""
         start = time.monotonic()
@@ -67,13 +71,15 @@ class Kills:
         self._shortest = min(self._shortest, time.monotonic() - start)
         return done
 
-    def during(self, kill: Callable[[], None], work: Callable[[], Any]) -> Any:
-        """What work returns, while kill runs."""
-        killed = threading.Event()
+    def during(self, kill: Callable[[], bool], work: Callable[[], Any]) -> Any:
+        """What work returns, while kill runs, which returns whether there was a process to kill."""
+        killed, ended = threading.Event(), threading.Event()
 
         def kill_now() -> None:
-            kill()
-            killed.set()
+            while not (killed.is_set() or ended.is_set()):
+                if kill():
+                    killed.set()
+                time.sleep(0.005)
 
         killer = threading.Timer(self._random.uniform(0, self._shortest), kill_now)
         killer.start()
@@ -81,6 +87,7 @@ class Kills:
             return self.timed(work)
         finally:
             self._in_the_middle += killed.is_set()
+            ended.set()
             killer.join()
             self._done += killed.is_set()
 
