@@ -185,10 +185,14 @@ class SameBits(Case):
                         one.search(x[3], K, exact=True, features=weights[0]),
                         many.search(x[3], K, exact=True, features=weights[0]),
                     )
-        rows_alone = [x[:500], x[500:]]
-        with thresher.Index.build(self.path("one"), x, features=rows, replace=True) as one:
-            with shards.build(self.path("many"), rows_alone, features=[rows[:500], rows[500:]], replace=True) as many:
-                self.same(*(i.search(x[:15], K, exact=True, features=weights, certified=True) for i in (one, many)))
+        rows_alone, bids = [x[:500], x[500:]], {"multipliers": rng.random(1200), "offsets": rng.random(1200)}
+        with thresher.Index.build(self.path("one"), x, features=rows, replace=True, **bids) as one:
+            halves = {name: np.split(values, [500]) for name, values in bids.items()}
+            own = [rows[:500], rows[500:]]
+            with shards.build(self.path("many"), rows_alone, features=own, replace=True, **halves) as many:
+                for value in ("sum", "sigmoid"):
+                    options = {"exact": True, "features": weights, "certified": True, "value": value}
+                    self.same(*(i.search(x[:15], K, **options) for i in (one, many)))
         with self.assertRaisesRegex(ValueError, "1 are given for 2 parts"):
             shards.build(self.path("none"), [x, x], features=[rows])
         self.assertFalse(os.path.exists(self.path("none")))

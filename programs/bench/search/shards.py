@@ -55,8 +55,40 @@ def kinds_of(rows, draw, n, rng):
 # ------------------------------------------------------------------------------------------------ equality
 
 
-def searches_of(queries, items, mask, keep):
+def features_of(rng, n):
+    """Three synthetic features an item, of 1,000, 50 and 8, as offsets and numbers, and its bid and offset."""
+    numbers = np.stack([first + rng.integers(0, size, n) for first, size in ((0, 1000), (1000, 50), (1050, 8))], axis=1)
+    return numbers, {"multipliers": rng.lognormal(0, 0.5, n), "offsets": rng.normal(0, 0.1, n)}
+
+
+def part_of(features, a, b):
+    """The options of a build that are those of rows a to b."""
+    numbers, values = features
+    own = {"features": (3 * np.arange(b - a + 1), numbers[a:b].reshape(-1))}
+    return own | {name: array[a:b] for name, array in values.items()}
+
+
+def weights_of(rng, n):
+    """Weights of a user's features: of ten of each field's, and of few fields."""
+    return [
+        {int(feature): float(weight) for feature, weight in zip(rng.integers(0, 1058, 30), rng.random(30))}
+        for _ in range(n)
+    ]
+
+
+def searches_of(queries, items, mask, keep, weights):
     """{name: a search of an index or a collection}; scores of a certified answer count where both are certified"""
+    if weights is not None:
+        own = {"features": weights, "exact": keep is not None}
+        if keep is None:
+            own["n_survivors"] = len(mask)
+        name = "exact" if keep else "estimates"
+        return {
+            f"{name} with features, bids and offsets": lambda index: index.search(queries, 10, **own),
+            f"{name}, the same by sigmoid": lambda index: index.search(queries, 10, value="sigmoid", **own),
+            f"{name}, the same with a target": lambda index: index.search(queries, 10, target="1050 OR 1051", **own),
+            f"{name}, the same with a filter": lambda index: index.search(queries, 10, filter=mask, **own),
+        }
     if keep is None:
         return {
             "estimates, k = 10": lambda index: index.search(queries, 10, n_survivors=len(index)),
@@ -86,13 +118,18 @@ def differing(name, one, many):
 def equality(kept, folder, rows, queries, rng):
     mask = rng.random(len(rows)) < 0.1
     kept["equal"] = {}
-    for keep in ("float32", None):
-        index = thresher.Index.build(os.path.join(folder, "one"), rows, keep=keep, replace=True)
-        searches = searches_of(queries, rows[:: len(rows) // len(queries)], mask, keep)
+    features, weights = features_of(rng, len(rows)), weights_of(rng, len(queries))
+    for keep, fused in ((keep, fused) for fused in (False, True) for keep in ("float32", None)):
+        own = part_of(features, 0, len(rows)) if fused else {}
+        index = thresher.Index.build(os.path.join(folder, "one"), rows, keep=keep, replace=True, **own)
+        searches = searches_of(queries, rows[:: len(rows) // len(queries)], mask, keep, weights if fused else None)
         wanted = {name: search(index) for name, search in searches.items()}
         for n in N_SHARDS:
             parts = np.array_split(rows, n)
-            with shards.build(os.path.join(folder, "many"), parts, keep=keep, replace=True) as many:
+            ends = np.cumsum([0, *map(len, parts)])
+            each = [part_of(features, a, b) for a, b in zip(ends, ends[1:])]
+            own = {name: [part[name] for part in each] for name in each[0]} if fused else {}
+            with shards.build(os.path.join(folder, "many"), parts, keep=keep, replace=True, **own) as many:
                 for name, search in searches.items():
                     kept["equal"].setdefault(name, {})[str(n)] = differing(name, wanted[name], search(many))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,12 +118,13 @@ def build_by(
     common: dict[str, Any],
     quantiser_options: dict[str, Any],
     sample_rows: int,
-    features: Sequence[Any] | None = None,
+    by_part: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
-    build_shard() that all parts share; quantiser_options: those of build_quantiser(). This process
-    holds the sample and a line a shard. After an error all that was written is deleted, also by workers that were lost.
+    build_shard() that all parts share; by_part: those of which each part has its own, a list each; quantiser_options:
+    those of build_quantiser(). This process holds the sample and a line a shard. After an error all that was written is
+    deleted, also by workers that were lost.
     """
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
@@ -140,8 +141,7 @@ def build_by(
         first_row = 0
         for number, n in enumerate(sizes):
             options = {**common, "quantiser_from": quantiser if learned else None, "first_row": first_row}
-            if features is not None:
-                options["features"] = features[number]
+            options.update({name: values[number] for name, values in (by_part or {}).items()})
             if n:
                 calls.append((parts[number], number, directory, n, options))
             first_row += n
@@ -180,6 +180,8 @@ def build(
     tune: Any = None,
     model: Model | None = None,
     features: Sequence[Any] | None = None,
+    multipliers: Sequence[Any] | None = None,
+    offsets: Sequence[Any] | None = None,
     replace: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -195,7 +197,7 @@ def build(
     calibration_queries   items of a shard that calibrate it, as for Index.build
     model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
                   queries may be texts
-    features      one for each part: the features of its items, as for Index.build
+    features, multipliers, offsets   a list each, with those of each part's items, as for Index.build
     tune          queries [m, n_dims] that calibrate every shard instead
     replace       replace a collection that is there, at the moment the new one is complete
     progress      called with ("build", items done, all items); returns False to stop the build
@@ -237,8 +239,11 @@ def build(
         except BaseException:
             forget(directory)
             raise
-        if features is not None and len(features) != len(listed):
-            forget(directory)
-            raise ValueError(f"features: {len(features)} are given for {len(listed)} parts: give one for each")
-        build_by(run, directory, listed, common, quantiser_options, sample_rows, features)
+        given = {"features": features, "multipliers": multipliers, "offsets": offsets}
+        by_part = {name: values for name, values in given.items() if values is not None}
+        for name, values in by_part.items():
+            if len(values) != len(listed):
+                forget(directory)
+                raise ValueError(f"{name}: {len(values)} are given for {len(listed)} parts: give one for each")
+        build_by(run, directory, listed, common, quantiser_options, sample_rows, by_part)
     return Shards(directory, threads=threads)

@@ -97,6 +97,8 @@ def add(
     *,
     ids: Any = None,
     features: Any = None,
+    multipliers: Any = None,
+    offsets: Any = None,
     calibration_queries: int | None = None,
     tune: Any = None,
     threads: int | None = None,
@@ -108,7 +110,7 @@ def add(
     vectors   [n, n_dims], n at least 1, as for build
     ids       distinct integers [n] that no item of the collection has, or names; None in a collection without ids: rows
               are counted on
-    features  of the items, in a collection with features, as for Index.build
+    features, multipliers, offsets   of the items, in a collection with features, as for Index.build
     the others   as for build
 
     Raises as build; ArgumentError for an id or name that the collection has already; FormatError or FileMissingError for
@@ -129,6 +131,8 @@ def add(
             first_row=manifest.n_items,
             ids=ids,
             features=features,
+            multipliers=multipliers,
+            offsets=offsets,
             calibration_queries=calibration_queries,
             tune=tune,
             threads=threads,

@@ -45,6 +45,8 @@ def build_shard(
     calibration_queries: int | None = None,
     tune: Any = None,
     features: Any = None,
+    multipliers: Any = None,
+    offsets: Any = None,
     threads: int | None = None,
     what: str | None = None,
 ) -> Shard:
@@ -56,7 +58,7 @@ def build_shard(
     quantiser_from  the index of build_quantiser(); None for a binary model, whose codes are stored as they are
     first_row       the rows of all parts before
     ids             distinct integers [n], of which no other part has one, or names; None: row numbers in the collection
-    features        of the items, as for Index.build
+    features, multipliers, offsets   of the items, as for Index.build
     tune            queries [m, n_dims] that every shard is calibrated by; None: some of the shard's own items
     what            the part's name in messages; None: "part NUMBER"
 
@@ -78,6 +80,8 @@ def build_shard(
             quantiser_from=quantiser_from,
             calibration_queries=0 if tune is not None else calibration_queries,
             features=features,
+            multipliers=multipliers,
+            offsets=offsets,
             threads=threads,
         ) as index:
             if tune is not None:
