@@ -36,11 +36,12 @@ typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uin
 
 /* CPU levels; each contains the lower ones of its architecture. By default the best level of the machine is used. */
 typedef enum thr_isa {
-    THR_ISA_SCALAR = 0,   /* plain C, the specification */
-    THR_ISA_AVX2 = 1,     /* x86: AVX2, F16C, BMI2, POPCNT */
-    THR_ISA_AVX512 = 2,   /* x86: AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
-    THR_ISA_NEON = 3,     /* 64-bit ARM: Advanced SIMD, which every such CPU has */
-    THR_ISA_NEON_DOT = 4, /* 64-bit ARM: NEON with the dot products of int8, FEAT_DotProd */
+    THR_ISA_SCALAR = 0,      /* plain C, the specification */
+    THR_ISA_AVX2 = 1,        /* x86: AVX2, F16C, BMI2, POPCNT */
+    THR_ISA_AVX512 = 2,      /* x86: AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
+    THR_ISA_NEON = 3,        /* 64-bit ARM: Advanced SIMD, which every such CPU has */
+    THR_ISA_NEON_DOT = 4,    /* 64-bit ARM: NEON with the dot products of int8, FEAT_DotProd */
+    THR_ISA_AVX512_VNNI = 5, /* x86, below THR_ISA_AVX512: AVX-512 F, BW, DQ, VL and VNNI */
     THR_ISA_BEST = 100
 } thr_isa;
 

@@ -175,7 +175,7 @@ static const struct {
     const char *name, *text;
 } environment[] = {
     {"THR_ISA",
-     "Limits the CPU level: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers are the same at "
+     "Limits the CPU level: scalar, avx2, avx512-vnni or avx512; on ARM scalar, neon or neon-dot. Answers are the same at "
      "every level."},
     {"THR_KERNEL", "Method to compute distances: xor, table or tile, instead of the fastest for each search. Answers "
                    "are the same."},

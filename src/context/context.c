@@ -49,7 +49,7 @@ static uint32_t count_cpus(void) {
 
 /* Values of THR_ISA. */
 #if THR_X86
-static const char level_names[] = "scalar, avx2 or avx512";
+static const char level_names[] = "scalar, avx2, avx512-vnni or avx512";
 #elif THR_ARM64
 static const char level_names[] = "scalar, neon or neon-dot";
 #else
@@ -68,7 +68,7 @@ static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
         return THR_OK;
     for (int level = THR_ISA_SCALAR; level <= THR_ISA_LAST; level++)
         if (thr_kernel_isa_is_built((thr_isa)level) && strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
-            *isa = (int)*isa < level ? *isa : (thr_isa)level;
+            *isa = thr_kernel_isa_lower(*isa, (thr_isa)level);
             return THR_OK;
         }
     return thr_fail(err, THR_EINVAL, "THR_ISA=%s is not a level of this CPU's architecture: use %s", lower,

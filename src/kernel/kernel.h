@@ -204,7 +204,7 @@ typedef struct thr_kernels {
 #undef THR_KERNEL_SLOT
 } thr_kernels;
 
-enum { THR_ISA_LAST = THR_ISA_NEON_DOT };
+enum { THR_ISA_LAST = THR_ISA_AVX512_VNNI };
 
 /* Return whether this build contains a level. A CPU supports all levels from scalar to its best one. */
 bool thr_kernel_isa_is_built(thr_isa isa);
@@ -212,6 +212,9 @@ bool thr_kernel_isa_is_built(thr_isa isa);
 /* Return the best level of this CPU, and whether it supports a level. */
 thr_isa thr_kernel_isa_best(void);
 bool thr_kernel_isa_has(thr_isa isa);
+
+/* Return the lower of two levels that this build contains; their numbers are not in order. */
+thr_isa thr_kernel_isa_lower(thr_isa a, thr_isa b);
 
 /*
  * Return the table of a level, filled from scalar upward and constant afterwards. For a level that this CPU lacks,
@@ -231,6 +234,7 @@ void thr_kernels_fill_avx2_screen(thr_kernels *kernels);
 void thr_kernels_fill_avx2_postings(thr_kernels *kernels);
 void thr_kernels_fill_avx2_wide(thr_kernels *kernels);
 void thr_kernels_fill_avx2_heads(thr_kernels *kernels);
+void thr_kernels_fill_avx512_vnni(thr_kernels *kernels);
 void thr_kernels_fill_avx512(thr_kernels *kernels);
 void thr_kernels_fill_avx512_layers(thr_kernels *kernels);
 void thr_kernels_fill_avx512_screen(thr_kernels *kernels);

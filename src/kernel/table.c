@@ -20,6 +20,7 @@ static const struct {
     {THR_ISA_SCALAR, thr_kernels_fill_scalar},
 #if THR_X86
     {THR_ISA_AVX2, thr_kernels_fill_avx2},
+    {THR_ISA_AVX512_VNNI, thr_kernels_fill_avx512_vnni},
     {THR_ISA_AVX512, thr_kernels_fill_avx512},
 #elif THR_ARM64
     {THR_ISA_NEON, thr_kernels_fill_neon},
@@ -32,20 +33,6 @@ static thr_kernels tables[N_LEVELS];
 size_t thr_kernel_read_ahead = THR_READ_AHEAD;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The function that fills a level's table is compiled for that level, too: it must not run where the CPU lacks it. */
-static void fill(void) {
-#if THR_X86
-    if (__builtin_cpu_is("amdfam19h")) /* Zen 3 and Zen 4 */
-        thr_kernel_read_ahead = 0;
-#endif
-    for (size_t l = 0; l < N_LEVELS; l++) {
-        if (l > 0)
-            tables[l] = tables[l - 1];
-        if (levels[l].isa <= thr_kernel_isa_best())
-            levels[l].fill(&tables[l]);
-    }
-}
-
 /* Return the index of a level in the list; N_LEVELS if it is not there. */
 static size_t position(thr_isa isa) {
     size_t l = 0;
@@ -54,12 +41,31 @@ static size_t position(thr_isa isa) {
     return l;
 }
 
+/* The function that fills a level's table is compiled for that level, too: it must not run where the CPU lacks it. */
+static void fill(void) {
+#if THR_X86
+    if (__builtin_cpu_is("amdfam19h")) /* Zen 3 and Zen 4 */
+        thr_kernel_read_ahead = 0;
+#endif
+    const size_t best = position(thr_kernel_isa_best());
+    for (size_t l = 0; l < N_LEVELS; l++) {
+        if (l > 0)
+            tables[l] = tables[l - 1];
+        if (l <= best)
+            levels[l].fill(&tables[l]);
+    }
+}
+
 bool thr_kernel_isa_is_built(thr_isa isa) {
     return position(isa) < N_LEVELS;
 }
 
 bool thr_kernel_isa_has(thr_isa isa) {
-    return thr_kernel_isa_is_built(isa) && isa <= thr_kernel_isa_best();
+    return thr_kernel_isa_is_built(isa) && position(isa) <= position(thr_kernel_isa_best());
+}
+
+thr_isa thr_kernel_isa_lower(thr_isa a, thr_isa b) {
+    return position(a) < position(b) ? a : b;
 }
 
 const thr_kernels *thr_kernels_get(thr_isa isa) {
@@ -80,12 +86,14 @@ thr_isa thr_kernel_isa_best(void) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt") ||
         !has_f16c())
         return THR_ISA_SCALAR;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
-        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni"))
-        return THR_ISA_AVX512;
-    return THR_ISA_AVX2;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512vnni"))
+        return THR_ISA_AVX2;
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vpopcntdq") &&
+                   __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("gfni")
+               ? THR_ISA_AVX512
+               : THR_ISA_AVX512_VNNI;
 #elif THR_ARM64
     return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? THR_ISA_NEON_DOT : THR_ISA_NEON;
 #else
@@ -99,6 +107,8 @@ const char *thr_isa_name(thr_isa isa) {
         return "scalar";
     case THR_ISA_AVX2:
         return "avx2";
+    case THR_ISA_AVX512_VNNI:
+        return "avx512-vnni";
     case THR_ISA_AVX512:
         return "avx512";
     case THR_ISA_NEON:

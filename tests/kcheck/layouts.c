@@ -183,7 +183,7 @@ out:
 }
 
 int kcheck_layouts(void) {
-    if (thr_kernel_isa_best() < THR_ISA_AVX512) {
+    if (!thr_kernel_isa_has(THR_ISA_AVX512)) {
         printf("the layouts are compared with AVX-512, which this CPU has not\n");
         return 77;
     }

@@ -42,7 +42,7 @@ static inline void nn_each_context(nn_check check, void *arg) {
         check(context, arg);
         thr_context_free(context);
     }
-    for (int isa = THR_ISA_SCALAR; isa < (int)thr_kernel_isa_best(); isa++) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
         thr_context *context = test_context(1, (thr_isa)isa, NULL);

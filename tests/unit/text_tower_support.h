@@ -147,7 +147,7 @@ static inline void tower_each_context(void (*check)(thr_context *context, void *
         check(context, arg);
         thr_context_free(context);
     }
-    for (int isa = THR_ISA_SCALAR; isa < (int)thr_kernel_isa_best(); isa++) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
         thr_context *context = test_context(2, (thr_isa)isa, NULL);

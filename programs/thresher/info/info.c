@@ -41,7 +41,8 @@ static bool has_level(thr_isa isa) {
 }
 
 static int print_build(const program *run) {
-    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_AVX2, THR_ISA_AVX512, THR_ISA_NEON, THR_ISA_NEON_DOT};
+    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_AVX2, THR_ISA_AVX512_VNNI,
+                                     THR_ISA_AVX512, THR_ISA_NEON, THR_ISA_NEON_DOT};
     const char *level = thr_isa_name(thr_context_isa(run->context));
     uint32_t n_threads = thr_context_threads(run->context);
     const char *features = thr_build_features();

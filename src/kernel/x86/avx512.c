@@ -184,7 +184,8 @@ static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_r
     return _mm512_reduce_add_epi32(sum) - ((1 << n_planes) - 1) * digit_sum;
 }
 
-void thr_kernels_fill_avx512(thr_kernels *kernels) {
+/* Everything but the code kernels needs no more than this level has. */
+void thr_kernels_fill_avx512_vnni(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
     FILL(dot_i8)
@@ -197,7 +198,9 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(block_bounds)
     FILL(rest_product)
 #undef FILL
-    THR_FILL_CODE_KERNELS(kernels, avx512)
+    kernels->distance_table = thr_kernel_distance_table_avx512_vnni;
+    kernels->distance_tables = thr_kernel_distance_tables_avx512_vnni;
+    kernels->distance_tile = thr_kernel_distance_tile_avx512_vnni;
     thr_kernels_fill_avx512_layers(kernels);
     thr_kernels_fill_avx512_screen(kernels);
     thr_kernels_fill_avx512_postings(kernels);

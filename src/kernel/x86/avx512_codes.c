@@ -126,3 +126,7 @@ void thr_kernel_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, si
             _mm512_storeu_si512(squares + 16 * i, sums[i]);
     }
 }
+
+void thr_kernels_fill_avx512(thr_kernels *kernels) {
+    THR_FILL_CODE_KERNELS(kernels, avx512)
+}
