@@ -174,9 +174,9 @@ static void roff_command(const prog_command *command) {
 static const struct {
     const char *name, *text;
 } environment[] = {
-    {"THR_ISA",
-     "Limits the CPU level: scalar, avx2, avx512-vnni or avx512; on ARM scalar, neon or neon-dot. Answers are the same at "
-     "every level."},
+    {"THR_ISA", "Limits the CPU level: scalar, avx2, avx512-vnni or avx512; on ARM scalar, neon or neon-dot. Answers "
+                "are the same at "
+                "every level."},
     {"THR_KERNEL", "Method to compute distances: xor, table or tile, instead of the fastest for each search. Answers "
                    "are the same."},
     {"THR_CUDA_LIBRARY", "The GPU library to load, instead of libthresher_cuda.so beside libthresher.so."},

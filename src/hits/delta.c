@@ -297,7 +297,6 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
     thr_dictionary_free(context, &delta->names);
     thr_dictionary_free(context, &delta->words);
     thr_dictionary_free(context, &delta->removed_names);
-    thr_hits_free(delta->from);
     THR_RELEASE(context, delta->refs, delta->added_live, delta->offsets, delta->ids, delta->sequences, delta->features,
                 delta->rows, delta->id_order, delta->numbers, delta->live, delta->removals, delta);
 }

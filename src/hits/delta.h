@@ -7,7 +7,7 @@
  * item has the number of the update that added it. Removals that may have to be repeated on newer lists also have the
  * number of their update.
  *
- * The lists of an index have a delta whose lists are in a file of their own (join.h). It has no ids, names, features by
+ * The lists of an index have a delta whose lists are in a file of their own (join.c). It has no ids, names, features by
  * item and removals; first_row is the first of a window, and rows below the first file's end have no item in it.
  */
 #pragma once
@@ -34,7 +34,7 @@ typedef struct thr_hit_delta {
     thr_hit_removal *removals;    /* to repeat on newer lists, n_removals of them */
     thr_dictionary removed_names; /* names of the removals, by number, if items have names */
     uint64_t n_removals;
-    struct thr_hits *from; /* the file of the lists; NULL: they are in memory */
+    struct thr_hits *from; /* the file of the lists, freed with the first file; NULL: they are in memory */
     uint32_t *refs;        /* of the lists, if the file has words, ordered as `numbers` */
     uint64_t *added_live;  /* live rows of such lists, in whole windows */
 } thr_hit_delta;

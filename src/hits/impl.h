@@ -116,6 +116,19 @@ static inline uint64_t thr_hits_n_values(const thr_hits *hits) {
     return hits->delta != NULL && hits->delta->from != NULL ? hits->info.n_rows : hits->view.contents.lists.n_items;
 }
 
+/* The row of place 0 of a second file (join.c). */
+static inline uint64_t thr_hits_second_row(uint64_t n_rows_of_first) {
+    return n_rows_of_first / THR_LISTS_WINDOW * THR_LISTS_WINDOW;
+}
+
+/*
+ * Join `added` to `hits`, which was just opened and takes it, whatever this returns: `hits` has the rows up to its end,
+ * `added` those after them. An index keeps the features of added rows in such a second file, so that an addition does
+ * not write the first again; it becomes the delta of the first, as updates have one. Both use places as rows.
+ * Multipliers and offsets of both files are set. THR_ECORRUPT if they do not fit together; THR_ENOMEM.
+ */
+thr_status thr_hits_join(thr_hits *hits, thr_hits *added, thr_error *err);
+
 /*
  * Give lists that were just opened an owner, which outlives them; live are its live rows, NULL: all. Lists that are
  * joined with others are joined first. THR_ENOMEM.

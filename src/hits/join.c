@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c - makes the delta of a file from another file. Cost: the second file's rows and words, and all values. */
-#include "hits/join.h"
+/*
+ * join.c - posting lists in an index: the second file as the delta of the first, and live rows from the index.
+ *
+ * Place p of the second file is row 65,536 w + p, where w is the window of the first row after the first file: a window
+ * of rows is a window of each file, and the sums of both add up. Each file has words of its own; the second's get the
+ * numbers of the first's, and others after them. Joining costs the second file's rows and words, and all values.
+ */
+#include "hits/impl.h"
 
 #include <string.h>
 
@@ -114,7 +120,10 @@ thr_status thr_hits_join(thr_hits *hits, thr_hits *added, thr_error *err) {
     return set_values(hits, err);
 }
 
-thr_status thr_hits_join_live(thr_hits *hits, const uint64_t *live, thr_error *err) {
+/* ------------------------------------------------------------------------------------------------ owner */
+
+/* Set the live rows of joined lists, a bit a row; NULL: all rows have an item. */
+static thr_status set_live(thr_hits *hits, const uint64_t *live, thr_error *err) {
     thr_hit_delta *d = hits->delta;
     const uint64_t n_first = hits->view.contents.lists.n_items, n_rows = hits->info.n_rows;
     THR_TRY(thr_alloc_zero(hits->context, thr_hits_file_words(hits), sizeof *d->live, &d->live, "live rows", err));
@@ -129,5 +138,20 @@ thr_status thr_hits_join_live(thr_hits *hits, const uint64_t *live, thr_error *e
     const uint64_t n_left = thr_select_bitmap_count_range(d->live, 0, n_first);
     d->n_gone = (uint32_t)(n_first - n_left);
     hits->info.n_items = n_left + thr_select_bitmap_count_range(d->added_live, 0, d->n_items);
+    return THR_OK;
+}
+
+thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err) {
+    const uint32_t n = hits->view.contents.lists.n_items;
+    hits->owner = *owner;
+    if (hits->delta != NULL)
+        return set_live(hits, live, err);
+    if (live == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc_zero(hits->context, thr_hits_file_words(hits), sizeof *hits->owner_live, &hits->owner_live,
+                           "live rows", err));
+    memcpy(hits->owner_live, live, thr_bitmap_words(n) * sizeof *live);
+    hits->info.n_items = thr_select_bitmap_count_range(live, 0, n);
+    hits->n_without = n - (uint32_t)hits->info.n_items;
     return THR_OK;
 }

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "hits/impl.h"
-#include "hits/join.h"
-#include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ open */
 
@@ -107,25 +105,14 @@ void thr_hits_free(thr_hits *hits) {
     (void)pthread_mutex_lock(&file->mutex);
     const bool last = --file->n_handles == 0;
     (void)pthread_mutex_unlock(&file->mutex);
-    if (last)
-        close_file(file);
+    if (!last)
+        return;
+    thr_hits *second = file->delta == NULL ? NULL : file->delta->from;
+    close_file(file);
+    if (second != NULL)
+        close_file(second); /* it has no other handle */
 }
 
 thr_hits_info thr_hits_get_info(const thr_hits *hits) {
     return hits->info;
-}
-
-thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err) {
-    const uint32_t n = hits->view.contents.lists.n_items;
-    hits->owner = *owner;
-    if (hits->delta != NULL)
-        return thr_hits_join_live(hits, live, err);
-    if (live == NULL)
-        return THR_OK;
-    THR_TRY(thr_alloc_zero(hits->context, thr_hits_file_words(hits), sizeof *hits->owner_live, &hits->owner_live,
-                           "live rows", err));
-    memcpy(hits->owner_live, live, thr_bitmap_words(n) * sizeof *live);
-    hits->info.n_items = thr_select_bitmap_count_range(live, 0, n);
-    hits->n_without = n - (uint32_t)hits->info.n_items;
-    return THR_OK;
 }

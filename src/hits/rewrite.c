@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text/decimal.h"
 #include "hits/build.h"
-#include "hits/join.h"
+#include "hits/impl.h"
 #include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ added items */

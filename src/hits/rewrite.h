@@ -3,7 +3,7 @@
  * rewrite.h - writes a file of posting lists again for other rows: those of some items, and of added ones.
  *
  * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names. Lists that are
- * joined (join.h) are written as one file, or only the second file is written.
+ * joined (join.c) are written as one file, or only the second file is written.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ typedef struct thr_hits_moves {
     const uint64_t *kept;   /* of the file's rows */
     const uint64_t *filled; /* of the new rows; others have no item */
     uint64_t n_rows;        /* new ones, at least 1 */
-    /* 0: write all rows. The number of rows of the first file: its rows stay there, write a second file for the rest. */
+    /* 0: write all rows; the number of rows of the first file: these stay there, and a second file gets the rest. */
     uint64_t first;
 } thr_hits_moves;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/join.h"
+#include "hits/impl.h"
 #include "index/impl.h"
 
 /* ------------------------------------------------------------------------------------------------ build */

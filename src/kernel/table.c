@@ -30,7 +30,6 @@ static const struct {
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
 static thr_kernels tables[N_LEVELS];
-size_t thr_kernel_read_ahead = THR_READ_AHEAD;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Return the index of a level in the list; N_LEVELS if it is not there. */

@@ -22,7 +22,7 @@ thr_status thr_index_commit_read_features(const thr_commit *commit, const thr_hi
 /*
  * Write the lists for the commit's live rows: first those that were rows of the index before, by their bits in kept,
  * then those of added (NULL: none). Rows below first_moved are as before; if the first file has no others, it stays and
- * a second one is written (hits/join.h), until that is large. Does nothing in an index without features. Returns as
+ * a second one is written (hits/join.c), until that is large. Does nothing in an index without features. Returns as
  * thr_hits_rewrite.
  */
 thr_status thr_index_commit_write_features(thr_commit *commit, const uint64_t *kept, uint64_t first_moved,

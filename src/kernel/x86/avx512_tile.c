@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unpacking for VPDPBUSD with a transposition of bits by VGF2P8AFFINEQB: multiplying by the identity transposes each
- * 64-bit lane as a matrix of 8 x 8 bits. A lane receives four planes of item a in bits 0 to 3 of the result and four of
- * item b in bits 4 to 7. The lower four bytes of the result are used for a, the upper four for b. With at most four
- * planes the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the other planes.
+ * 64-bit lane as a matrix of 8 x 8 bits. A lane receives four planes of item a in bits 0 to 3 of the result and four
+ * of item b in bits 4 to 7. The lower four bytes of the result are used for a, the upper four for b. With at most four
+ * planes the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the other
+ * planes.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_products.h"
