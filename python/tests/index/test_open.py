@@ -119,7 +119,7 @@ class Open(Case):
     def test_info_of_the_library(self) -> None:
         info = thresher.info()
         self.assertEqual(info.version, thresher.__version__)
-        self.assertIn(info.isa, ("scalar", "avx2", "avx512_vnni", "avx512", "neon", "neon_dot"))
+        self.assertIn(info.isa, ("scalar", "avx2", "avx512-vnni", "avx512", "neon", "neon-dot"))
         self.assertTrue(os.path.exists(info.library))
 
 
