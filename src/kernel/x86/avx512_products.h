@@ -37,7 +37,7 @@ typedef struct tile_rows {
     const uint8_t *codes;
     uint8_t *bytes; /* n_rows * BYTES_A_ROW; valid once unpacked */
     uint32_t n_rows;
-    uint32_t odd_shift; /* right shift of odd items' sums */
+    uint32_t odd_shift; /* right shift of odd items' sums, whose unpacked bytes are too large by so many bits */
 } tile_rows;
 
 /* Output of a pass: distances are bases minus products, or the previous distances minus products. */
@@ -143,20 +143,20 @@ static void sum_items(uint32_t item_sums[ITEMS], const tile_rows *rows) {
     pass(&to, rows, digits, 1, NULL, 0, NULL);
 }
 
-/* odd_shift: the bits by which unpacked bytes of odd items are too large. */
-INLINE void multiply_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
-                          const thr_query_tile *tile, uint8_t *bytes, unpack_kernel *unpack, const uint32_t odd_shift,
-                          const int planes) {
+/* all: the rows of all blocks, and a buffer for the bytes of ROWS_A_ROUND of them. */
+INLINE void multiply_tile(uint32_t *distances, size_t stride, const tile_rows *all, size_t n_blocks,
+                          const thr_query_tile *tile, unpack_kernel *unpack, const int planes) {
+    uint8_t *bytes = all->bytes;
     uint32_t item_sums[ITEMS];
     const int unpack_first = tile->bits == 8 || tile->n_queries < QUERIES;
     const size_t read_ahead = tile->n_queries < QUERIES ? thr_kernel_read_ahead : THR_READ_AHEAD;
     for (size_t b = 0; b < n_blocks; b++)
-        for (uint32_t r = 0; r < tile->n_rows; r += ROWS_A_ROUND) {
-            const uint32_t left = tile->n_rows - r;
-            const tile_rows rows = {.codes = blocks + ((size_t)b * tile->n_rows + r) * ITEMS * (size_t)planes,
+        for (uint32_t r = 0; r < all->n_rows; r += ROWS_A_ROUND) {
+            const uint32_t left = all->n_rows - r;
+            const tile_rows rows = {.codes = all->codes + (b * all->n_rows + r) * ITEMS * (size_t)planes,
                                     .bytes = bytes,
                                     .n_rows = left < ROWS_A_ROUND ? left : ROWS_A_ROUND,
-                                    .odd_shift = odd_shift};
+                                    .odd_shift = all->odd_shift};
             for (uint32_t i = 0; i < rows.n_rows && unpack_first; i++)
                 unpack(bytes + (size_t)i * BYTES_A_ROW, rows.codes + (size_t)i * ITEMS * (size_t)planes, planes,
                        read_ahead);
@@ -164,7 +164,7 @@ INLINE void multiply_tile(uint32_t *distances, size_t stride, const uint8_t *blo
                 sum_items(item_sums, &rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
                 const size_t n = tile->n_queries - q < QUERIES ? tile->n_queries - q : QUERIES;
-                const int8_t *digits = tile->digits + DIGITS_A_ROW * (q / QUERIES * tile->n_rows + r);
+                const int8_t *digits = tile->digits + DIGITS_A_ROW * (q / QUERIES * all->n_rows + r);
                 const tile_output to = {.distances = distances + q * stride + b * ITEMS,
                                         .stride = stride,
                                         .bases = tile->bases + q,

@@ -88,7 +88,8 @@ INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes, s
 
 INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                           const thr_query_tile *tile, uint8_t *bytes, const int planes) {
-    multiply_tile(distances, stride, blocks, n_blocks, tile, bytes, unpack_row, planes > 4 ? 0 : 4, planes);
+    const tile_rows all = {.codes = blocks, .bytes = bytes, .n_rows = tile->n_rows, .odd_shift = planes > 4 ? 0 : 4};
+    multiply_tile(distances, stride, &all, n_blocks, tile, unpack_row, planes);
 }
 
 void thr_kernel_distance_tile_avx512(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
