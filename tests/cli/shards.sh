@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A collection of shards gives the answers of one index over all rows; one that does not fit together is refused.
+# A collection of shards gives the answers of one index over all rows, with filters and --like, too; one that does not
+# fit together is refused.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -25,6 +26,12 @@ np.save("queries.npy", np.concatenate([x[:7], np.random.default_rng(2).standard_
 ids = {"rows": None, "ids": np.arange(900) * 3 + 5, "names": [f"item{i}" for i in range(900)]}[kind]
 cuts = [0, 1, 200, 200, 650, 900]
 parts = [x[a:b] if ids is None else (x[a:b], ids[a:b]) for a, b in zip(cuts, cuts[1:])]
+allowed = np.random.default_rng(3).permutation(900)[:300]
+given = [str(i if ids is None else ids[i]) for i in allowed]
+np.save("mask.npy", np.isin(np.arange(900), allowed))
+open("allowed.txt", "w").write("\n".join(given) + "\n")
+np.save("allowed.npy", allowed if kind != "ids" else np.array(ids)[allowed])
+open("like", "w").write(" ".join(f"--like {word}" for word in given[:5]))
 thresher.Index.build("one", x, ids=ids, metric=metric, replace=True)
 shards.build("many", parts, metric=metric, replace=True)
 END
@@ -40,6 +47,27 @@ for how in "cosine rows" "ip ids" "l2 names"; do
         works "$THRESHER" shards search many queries.npy --exact $options -q
         same out expected
     done
+    for filter in mask.npy allowed.txt allowed.npy; do
+        for queries in queries.npy "$(cat like)"; do
+            for options in "-k 10 -o -.trec" "-k 400 -o -.jsonl" "--radius 2 -o -.jsonl"; do
+                # shellcheck disable=SC2086 # words
+                works "$THRESHER" index search one $queries --exact --filter $filter $options -q
+                mv out expected
+                # shellcheck disable=SC2086
+                works "$THRESHER" shards search many $queries --exact --filter $filter $options -q
+                same out expected
+            done
+        done
+    done
+    { cat allowed.txt && echo 99999; } >more.txt
+    fails 1 'more.txt: line 301: the collection has no item "99999"' \
+        "$THRESHER" shards search many queries.npy --filter more.txt
+    works "$THRESHER" shards search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
+    mv out expected
+    says 'the collection does not have 1 item of it' err
+    works "$THRESHER" shards search many queries.npy --exact --filter allowed.txt -o -.trec
+    same out expected
+    fails 1 'many: holds no item .*"99999"' "$THRESHER" shards search many --like 99999
     works "$THRESHER" shards search many queries.npy -k 5 -o found.ivecs
     says '20 queries, 900 items' err
     works "$THRESHER" index search one queries.npy -k 5 --exact -o truth.ivecs
@@ -51,6 +79,51 @@ says '^number          4, of 1 to 450 items$' out
 says '^metric          l2$' out
 works "$THRESHER" shards info many --json
 says '"n_shards":4,"n_items":900' out
+
+# Roaring bitmaps of ids that are rows; texts without a model
+seq 3 7 899 >sevenths.txt
+to_roaring <sevenths.txt >sevenths.roaring
+works "$THRESHER" shards search many queries.npy --exact --filter sevenths.roaring -o -.trec
+mv out expected
+works "$THRESHER" shards search many queries.npy --exact --filter sevenths.txt -o -.trec
+same out expected
+printf '5\n900\n' | to_roaring >beyond.roaring
+fails 1 'beyond.roaring: .*900' "$THRESHER" shards search many queries.npy --filter beyond.roaring
+fails 1 'many has no model to encode it' "$THRESHER" shards search many --text word
+fails 2 'QUERIES and --like exclude each other' "$THRESHER" shards search many queries.npy --like item5
+fails 2 'skip-missing needs --filter' "$THRESHER" shards search many queries.npy --skip-missing
+printf 'item1\n' >mask.u8bin
+fails 1 'mask.u8bin' "$THRESHER" shards search many queries.npy --filter mask.u8bin
+
+# Texts are encoded by the model that the shards hold
+awk 'BEGIN {
+    split("edit view play send print", verbs, " ")
+    split("pdf photo music mail", things, " ")
+    for (i = 0; i < 200; i++)
+        print verbs[i % 5 + 1] " " things[i % 4 + 1] "\t" things[i % 4 + 1] " " verbs[i % 5 + 1] " tool number " i
+}' >pairs.tsv
+works "$THRESHER" tower train pairs.tsv --dims 16 --pooled 16 --batch 50 --epochs 2 -o m.safetensors
+works "$THRESHER" tower encode m.safetensors pairs.tsv:2 --side item -o texts.fvecs
+cat >texts.py <<'END'
+import numpy as np
+import thresher
+from thresher import shards
+
+rows = np.fromfile("texts.fvecs", np.int32).reshape(200, -1)[:, 1:].view(np.float32)
+options = {"model": "m.safetensors", "keep": None, "replace": True}
+thresher.Index.build("one-model", rows, **options)
+shards.build("many-model", [rows[:70], rows[70:]], **options)
+END
+works python texts.py
+cut -f1 pairs.tsv | head -20 >texts.txt
+for queries in texts.txt "--text edit --text photo"; do
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" index search one-model $queries -k 5 --survivors 200 -o -.trec
+    mv out expected
+    # shellcheck disable=SC2086
+    works "$THRESHER" shards search many-model $queries -k 5 --survivors 200 -o -.trec
+    same out expected
+done
 
 fails 1 'no collection of shards' "$THRESHER" shards info one
 fails 1 "many: is a collection of shards, not one index: use 'thresher shards'" "$THRESHER" index info many

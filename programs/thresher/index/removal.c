@@ -216,7 +216,9 @@ int prog_removal_names(prog_removal *removal, const prog_list *names) {
 
 int prog_removal_filter(prog_removal *removal, thr_context *context, const char *path) {
     prog_filter filter = {.skip_missing = !removal->strict};
-    int rc = prog_filter_read(&filter, context, path, removal->index);
+    prog_items_part part;
+    const prog_items items = prog_items_of_index(removal->index, "", &part);
+    int rc = prog_filter_read(&filter, context, path, &items);
 
     removal->n_missing += filter.n_missing;
 

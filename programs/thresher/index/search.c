@@ -15,26 +15,16 @@
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(prog_index_values, common.dir), "an index")},
-    {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(prog_index_values, common.queries),
-                   "rows of numbers, in any format that thresher index build reads; for an index with a "
-                   "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")},
+    {PROG_QUERIES_ARGUMENT(offsetof(prog_index_values, common), "an index")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     PROG_WANTED_OPTIONS(offsetof(prog_index_values, common), "an index"),
-    {PROG_LIST_OPTION("like", "NAME|ID", offsetof(prog_index_values, like),
-                      "instead of QUERIES: use the vector of this item, and leave the item out of the answer; "
-                      "repeatable")},
-    {PROG_LIST_OPTION("text", "TEXT", offsetof(prog_index_values, text),
-                      "instead of QUERIES: encode this text with the index's model; repeatable")},
+    PROG_QUERY_OPTIONS(offsetof(prog_index_values, common), "index"),
     PROG_SCREEN_OPTIONS(offsetof(prog_index_values, common), "an index", "", "", "",
                         "; better items are found more often, and with 1 all are"),
-    {PROG_FILE_OPTION("filter", offsetof(prog_index_values, filter),
-                      "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "
-                      "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},
-    {PROG_FLAG_OPTION("skip-missing", offsetof(prog_index_values, skip_missing),
-                      "ids and names of --filter that no item has are counted (default: they are an error)")},
+    PROG_FILTER_OPTIONS(offsetof(prog_index_values, common)),
     {PROG_FILE_OPTION("features", offsetof(prog_index_values, features),
                       "a line a query, as 'category=12:1.5 brand=7': features with a weight after the last "
                       "colon, or 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "
@@ -118,14 +108,11 @@ static void report(const prog_vector_search *s) {
 static int check_words(const program *run, const prog_index_values *values) {
     const prog_features_values *with = &values->with;
     const bool radius = !isnan(values->common.radius);
-    const bool queries = values->common.queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
+    const bool queries = values->common.queries != NULL, text = values->common.text.n > 0;
 
-    if (!queries && !like && !text)
-        prog_error("QUERIES, --like NAME or --text TEXT is missing; %s", prog_see_help(run));
-    else if (queries + like + text > 1)
-        prog_error("%s and %s exclude each other; %s", queries ? "QUERIES" : "--like",
-                   like && queries ? "--like" : "--text", prog_see_help(run));
-    else if (radius && (values->features != NULL || with->target != NULL))
+    if (prog_search_values_check(run, &values->common) != PROG_DONE)
+        return PROG_WRONG_WORDS;
+    if (radius && (values->features != NULL || with->target != NULL))
         prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
         prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
@@ -136,16 +123,12 @@ static int check_words(const program *run, const prog_index_values *values) {
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
                    prog_see_help(run));
-    else if (values->skip_missing && values->filter == NULL)
-        prog_error("--skip-missing needs --filter; %s", prog_see_help(run));
-    else if (values->follow && (!queries || values->filter != NULL || values->features != NULL ||
+    else if (values->follow && (!queries || values->common.filter != NULL || values->features != NULL ||
                                 with->target != NULL || values->rerank.features != NULL))
         prog_error("--follow needs QUERIES, and excludes --filter, --features, --target and --rank-features; %s",
                    prog_see_help(run));
     else
-        return prog_search_values_check(run, &values->common) == PROG_DONE
-                   ? prog_rerank_check(run, &values->rerank, values->common.k, values->common.output)
-                   : PROG_WRONG_WORDS;
+        return prog_rerank_check(run, &values->rerank, values->common.k, values->common.output);
     return PROG_WRONG_WORDS;
 }
 

@@ -5,6 +5,7 @@
 
 #include "index/rows.h"
 #include "input/input.h"
+#include "search/texts.h"
 #include "cli/messages.h"
 
 /* ------------------------------------------------------------------------------------------------ prepare */
@@ -63,16 +64,7 @@ static int set_options(prog_vector_search *s) {
     thr_search_options_init(&s->options);
     prog_search_values_set(&values->common, s->info.n_items, &s->options);
     s->options.value = (thr_hits_value)values->with.value;
-    if (values->filter == NULL)
-        return PROG_DONE;
-    s->filter.skip_missing = values->skip_missing;
-    const int rc = prog_filter_read(&s->filter, s->search.run->context, values->filter, s->index);
-    s->options.filter = s->filter.words;
-    s->options.filter_bits = s->filter.n_bits;
-    if (s->filter.n_missing > 0)
-        prog_note("%s: the index does not have %s of it", values->filter,
-                  prog_counted(s->filter.n_missing, "item").text);
-    return rc;
+    return prog_search_values_filter(&values->common, s->search.run, &s->items, &s->filter, &s->options);
 }
 
 static int open_features(prog_vector_search *s) {
@@ -119,47 +111,6 @@ static int check_features(const prog_vector_search *s) {
     return PROG_FAILED;
 }
 
-/* Find an item by its name, or by its id if no item has that name. */
-static int find_item(const prog_vector_search *s, const char *word, uint64_t *id) {
-    thr_error err = {.status = THR_OK};
-
-    if (s->info.has_names && thr_index_find(s->index, word, id, NULL) == THR_OK)
-        return PROG_DONE;
-    if (prog_read_count(word, id))
-        return PROG_DONE;
-    if (!s->info.has_names) {
-        prog_error("--like %s: %s has no names; give an id", word, s->values->common.dir);
-        return PROG_FAILED;
-    }
-    (void)thr_index_find(s->index, word, id, &err);
-    return prog_failed_at("--like", &err);
-}
-
-/* Search by the vectors of the items of --like, if any. */
-static int find_like(prog_vector_search *s) {
-    const size_t n = s->values->like.n;
-    const uint32_t n_dims = s->info.n_dims;
-
-    if (n == 0)
-        return PROG_DONE;
-    s->vectors = n <= SIZE_MAX / sizeof(float) / n_dims ? malloc(n * n_dims * sizeof(float)) : NULL;
-    s->like = malloc(n * sizeof *s->like);
-    if (s->vectors == NULL || s->like == NULL)
-        return prog_no_memory();
-    for (size_t i = 0; i < n; i++) {
-        thr_error err = {.status = THR_OK};
-        const int rc = find_item(s, s->values->like.items[i], &s->like[i]);
-
-        if (rc != PROG_DONE)
-            return rc;
-        if (thr_index_vector(s->index, s->like[i], s->vectors + i * n_dims, &err) != THR_OK)
-            return prog_failed_at("--like", &err);
-    }
-    s->search.like = s->like;
-    s->search.words = &s->values->like;
-    return PROG_DONE;
-}
-
 int prog_vector_search_prepare(prog_vector_search *s) {
     const prog_index_values *values = s->values;
     prog_search *search = &s->search;
@@ -168,19 +119,20 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     if (thr_index_open(search->run->context, values->common.dir, &s->index, &err) != THR_OK)
         return prog_failed(&err);
     s->info = thr_index_get_info(s->index);
+    s->items = prog_items_of_index(s->index, values->common.dir, &s->all);
     s->first = values->follow ? s->index : NULL;
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
     search->queries = values->common.queries;
     search->search_batch = search_batch;
     int rc = set_options(s);
     if (rc == PROG_DONE)
-        rc = find_like(s);
+        rc = prog_search_values_words(&values->common, &s->items, search, &s->like, &s->vectors);
     if (rc == PROG_DONE)
         rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
                                s->index, values->rerank.columns != NULL);
     if (rc == PROG_DONE)
         rc = prog_search_values_prepare(&values->common, s->info.metric, values->rerank.depth,
-                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
+                                        values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     s->options.certified = search->certified;
     if (values->follow) {
@@ -202,7 +154,7 @@ int prog_vector_search_file(prog_vector_search *s) {
     if (rc != PROG_DONE)
         return rc;
     if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index))) {
-        rc = prog_vector_search_encode(s, s->values->common.queries, file, &texts);
+        rc = prog_texts_reader(s->index, s->values->common.dir, s->values->common.queries, file, &texts);
         if (rc == PROG_DONE)
             rc = open_users(s, s->values->common.queries, NULL);
     }
@@ -216,20 +168,9 @@ int prog_vector_search_file(prog_vector_search *s) {
 }
 
 int prog_vector_search_words(prog_vector_search *s) {
-    int rc = PROG_DONE;
+    const int rc = s->like == NULL ? open_users(s, NULL, &s->values->common.text) : PROG_DONE;
 
-    if (s->like == NULL) {
-        rc = prog_vector_search_texts(s);
-        s->search.words = &s->values->text;
-        if (rc == PROG_DONE)
-            rc = open_users(s, NULL, &s->values->text);
-    }
-    for (uint64_t first = 0, n; first < s->search.words->n && rc == PROG_DONE; first += n) {
-        n = s->search.words->n - first < s->search.batch ? s->search.words->n - first : s->search.batch;
-        const thr_matrix rows = thr_matrix_f32(s->vectors + first * s->info.n_dims, n, s->info.n_dims);
-        rc = prog_search_batch(&s->search, &rows);
-    }
-    return rc;
+    return rc == PROG_DONE ? prog_search_words(&s->search, s->vectors, s->info.n_dims) : rc;
 }
 
 void prog_vector_search_free(prog_vector_search *s) {

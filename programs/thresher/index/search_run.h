@@ -4,16 +4,11 @@
  */
 #pragma once
 
-#include "input/filter.h"
 #include "search/options.h"
 
 /* Values of the command line. */
 typedef struct prog_index_values {
     prog_search_values common;
-    prog_list like;
-    prog_list text;
-    const char *filter;
-    bool skip_missing;
     const char *features;
     prog_features_values with; /* values, target and explanations of features */
     prog_rerank_values rerank;
@@ -26,6 +21,8 @@ typedef struct prog_vector_search {
     thr_index *index;
     thr_index *first; /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
     thr_index_info info;
+    prog_items items; /* of the index as it was opened */
+    prog_items_part all;
     thr_search_options options;
     prog_filter filter;
     float least_score; /* by radius: the options for the library */
@@ -42,7 +39,3 @@ int prog_vector_search_words(prog_vector_search *s);
 
 /* Free everything; s may be partly prepared. */
 void prog_vector_search_free(prog_vector_search *s);
-
-/* search_text.c: search lines of texts, called name, encoded by the index's model; and the vectors of --text. */
-int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
-int prog_vector_search_texts(prog_vector_search *s);

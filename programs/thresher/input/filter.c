@@ -35,15 +35,14 @@ bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id) 
 static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
     uint64_t row;
 
-    if (!thr_index_row(filter->index, id, &row) && filter->skip_missing) {
+    if (prog_items_find_id(filter->items, id, &row) != NULL) {
+        prog_filter_allow(filter, row);
+    } else if (filter->skip_missing) {
         filter->n_missing++;
-        return PROG_DONE;
-    }
-    if (!thr_index_row(filter->index, id, &row)) {
-        prog_error("%s: the index has no item with the id %" PRIu64, path, id);
+    } else {
+        prog_error("%s: the %s has no item with the id %" PRIu64, path, filter->items->what, id);
         return PROG_FAILED;
     }
-    prog_filter_allow(filter, row);
     return PROG_DONE;
 }
 
@@ -100,18 +99,19 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
 
 /* ------------------------------------------------------------------------------------------------ filter */
 
-static int wrong_mask(const char *path, thr_reader_shape shape, uint64_t n_items) {
+static int wrong_mask(const char *path, thr_reader_shape shape, const prog_items *items) {
     if (shape.n_rows == THR_ROWS_UNKNOWN)
         prog_error("%s: its number of values is unknown; write the mask as .npy", path);
     else
-        prog_error("%s holds %" PRIu64 " x %" PRIu32 " values; a mask for this index is one row of %" PRIu64
+        prog_error("%s holds %" PRIu64 " x %" PRIu32 " values; a mask for this %s is one row of %" PRIu64
                    " values, one an item",
-                   path, shape.n_rows, shape.n_dims, n_items);
+                   path, shape.n_rows, shape.n_dims, items->what, items->n_rows);
     return PROG_FAILED;
 }
 
 /* Whether row numbers are the places of items in the build's source, which a mask is written in. */
-static bool rows_are_in_order(const thr_index *index) {
+static bool rows_are_in_order(const prog_items *items) {
+    const thr_index *index = items->parts[0].index; /* shards have no cells, and are not changed */
     return thr_index_n_rows(index) == thr_index_get_info(index).n_items && thr_index_n_commits(index) == 0 &&
            thr_index_get_cells(index).n_cells == 0;
 }
@@ -121,14 +121,14 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
     bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
-    if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->index)) {
+    if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->items)) {
         prog_error("%s: a mask has a value an item in the order of the build, and this index was changed or has cells: "
                    "give ids or names",
                    path);
         return PROG_FAILED;
     }
     if (shape.dtype == THR_DTYPE_U8 && !is_mask)
-        return wrong_mask(path, shape, filter->n_bits);
+        return wrong_mask(path, shape, filter->items);
     if (shape.dtype == THR_DTYPE_NONE)
         return prog_filter_read_text(filter, reader, path);
     if (!prog_dtype_is_whole(shape.dtype)) {
@@ -159,10 +159,10 @@ static int read_rows(prog_filter *filter, thr_context *context, const char *path
     return rc;
 }
 
-int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index) {
+int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const prog_items *items) {
     int rc;
 
-    *filter = (prog_filter){.index = index, .n_bits = thr_index_n_rows(index), .skip_missing = filter->skip_missing};
+    *filter = (prog_filter){.items = items, .n_bits = items->n_rows, .skip_missing = filter->skip_missing};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();

@@ -11,10 +11,10 @@
 
 #include <stdint.h>
 
-#include <thresher/thresher.h>
+#include "input/items.h"
 
 typedef struct prog_filter {
-    const thr_index *index;
+    const prog_items *items;
     uint64_t *words; /* bit (row % 64) of word row / 64 */
     uint64_t n_bits;
     uint64_t n_allowed;
@@ -23,10 +23,10 @@ typedef struct prog_filter {
 } prog_filter;
 
 /*
- * Set skip_missing before; the other fields are filled. Ids of a Roaring bitmap must all be there. Returns PROG_DONE,
- * or an exit code after printing an error.
+ * Set skip_missing before; the other fields are filled. Ids of a Roaring bitmap must all be there. items is borrowed,
+ * and needed by this call only. Returns PROG_DONE, or an exit code after printing an error.
  */
-int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index);
+int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const prog_items *items);
 void prog_filter_free(prog_filter *filter);
 
 /* Add a row. */

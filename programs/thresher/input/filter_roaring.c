@@ -41,10 +41,24 @@ static int read_bytes(FILE *file, const char *path, char **bytes, size_t *size) 
     return PROG_FAILED;
 }
 
+/* The library finds ids of one index; of a collection only those that are rows. */
+static int allow_roaring(prog_filter *filter, const char *path, const char *bytes, size_t size) {
+    const prog_items *items = filter->items;
+    thr_error err = {.status = THR_OK};
+
+    if (items->n_parts > 1 && items->has_ids) {
+        prog_error("%s: a Roaring bitmap of given ids works for one index only: write them as text or .npy", path);
+        return PROG_FAILED;
+    }
+    const thr_status status =
+        items->n_parts > 1 ? thr_bitmap_from_roaring(bytes, size, filter->n_bits, filter->words, &err)
+                           : thr_bitmap_from_roaring_ids(items->parts[0].index, bytes, size, filter->words, &err);
+    return status == THR_OK ? PROG_DONE : prog_failed_at(path, &err);
+}
+
 int prog_filter_read_roaring(prog_filter *filter, const char *path) {
     bool is_input = path[0] == '-' && strcmp(path + 1, ENDING) == 0;
     FILE *file = is_input ? stdin : fopen(path, "rb");
-    thr_error err = {.status = THR_OK};
     char *bytes = NULL;
     size_t size = 0;
     int rc;
@@ -56,8 +70,8 @@ int prog_filter_read_roaring(prog_filter *filter, const char *path) {
     rc = read_bytes(file, path, &bytes, &size);
     if (!is_input)
         (void)fclose(file);
-    if (rc == PROG_DONE && thr_bitmap_from_roaring_ids(filter->index, bytes, size, filter->words, &err) != THR_OK)
-        rc = prog_failed_at(path, &err);
+    if (rc == PROG_DONE)
+        rc = allow_roaring(filter, path, bytes, size);
     free(bytes);
     return rc;
 }

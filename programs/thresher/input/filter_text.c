@@ -63,19 +63,21 @@ static int lines_read(lines *all, thr_reader *reader) {
     }
 }
 
-/*
- * Lines with names. They are sorted and matched in one pass over the index, so a long list does not cost a pass a line.
- */
-static int allow_names(prog_filter *filter, lines *all) {
+/* A name may be repeated in the text; bsearch finds any of its copies. */
+static void mark_used(lines *all, line *found) {
+    for (line *l = found; l >= all->items && strcmp(l->text, found->text) == 0; l--)
+        l->used = true;
+    for (line *l = found; l < all->items + all->n && strcmp(l->text, found->text) == 0; l++)
+        l->used = true;
+}
+
+static int allow_names_of(prog_filter *filter, const prog_items_part *part, lines *all) {
     enum { ROWS_AT_ONCE = 1024 };
     const char *names[ROWS_AT_ONCE];
     thr_error err;
 
-    if (all->n == 0)
-        return PROG_DONE;
-    qsort(all->items, all->n, sizeof *all->items, compare_lines);
-    for (uint64_t row = 0; row < filter->n_bits; row++) {
-        if (row % ROWS_AT_ONCE == 0 && thr_index_row_names(filter->index, row, ROWS_AT_ONCE, names, &err) != THR_OK)
+    for (uint64_t row = 0; row < part->n_rows; row++) {
+        if (row % ROWS_AT_ONCE == 0 && thr_index_row_names(part->index, row, ROWS_AT_ONCE, names, &err) != THR_OK)
             return prog_failed(&err);
         const line wanted = {.text = (char *)(uintptr_t)names[row % ROWS_AT_ONCE]};
         line *found =
@@ -83,18 +85,28 @@ static int allow_names(prog_filter *filter, lines *all) {
 
         if (found == NULL)
             continue;
-        prog_filter_allow(filter, row);
-        /* A name may be repeated; bsearch finds any of its copies. */
-        for (line *l = found; l >= all->items && strcmp(l->text, wanted.text) == 0; l--)
-            l->used = true;
-        for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)
-            l->used = true;
+        prog_filter_allow(filter, part->first_row + row);
+        mark_used(all, found);
     }
     return PROG_DONE;
 }
 
+/*
+ * Lines with names. They are sorted and matched in one pass over the items, so a long list does not cost a pass a line.
+ */
+static int allow_names(prog_filter *filter, lines *all) {
+    int rc = PROG_DONE;
+
+    if (all->n == 0)
+        return PROG_DONE;
+    qsort(all->items, all->n, sizeof *all->items, compare_lines);
+    for (size_t i = 0; i < filter->items->n_parts && rc == PROG_DONE; i++)
+        rc = allow_names_of(filter, &filter->items->parts[i], all);
+    return rc;
+}
+
 int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path) {
-    bool has_names = thr_index_get_info(filter->index).has_names;
+    const bool has_names = filter->items->has_names;
     lines all = {.items = NULL};
     int rc = lines_read(&all, reader);
 
@@ -107,12 +119,13 @@ int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *p
         if (l->used)
             continue;
         const bool number = prog_read_count(l->text, &id);
-        if (number && thr_index_row(filter->index, id, &row)) {
+        if (number && prog_items_find_id(filter->items, id, &row) != NULL) {
             prog_filter_allow(filter, row);
         } else if (filter->skip_missing && (number || has_names)) {
             filter->n_missing++;
         } else {
-            prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
+            prog_error("%s: line %" PRIu64 ": the %s has no item \"%.100s\"", path, l->number, filter->items->what,
+                       l->text);
             rc = PROG_FAILED;
         }
     }

@@ -5,10 +5,31 @@
 #include <stdlib.h>
 
 #include "cli/messages.h"
+#include "search/texts.h"
+
+/* Queries come from one place. */
+static int check_queries(const program *run, const prog_search_values *values) {
+    const bool queries = values->queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
+
+    if (queries + like + text == 1)
+        return PROG_DONE;
+    if (!queries && !like && !text)
+        prog_error("QUERIES, --like NAME or --text TEXT is missing; %s", prog_see_help(run));
+    else
+        prog_error("%s and %s exclude each other; %s", queries ? "QUERIES" : "--like",
+                   like && queries ? "--like" : "--text", prog_see_help(run));
+    return PROG_WRONG_WORDS;
+}
 
 int prog_search_values_check(const program *run, const prog_search_values *values) {
     static const char *const of_codes[] = {"recall", "survivors", "query-bits", NULL};
 
+    if (check_queries(run, values) != PROG_DONE)
+        return PROG_WRONG_WORDS;
+    if (values->skip_missing && values->filter == NULL) {
+        prog_error("--skip-missing needs --filter; %s", prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
     if (!isnan(values->radius) &&
         (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0)) {
         prog_error("--candidates, --survivors, --extra and --extra-distance are for the best -k, not for --radius; %s",
@@ -33,6 +54,35 @@ void prog_search_values_set(const prog_search_values *values, uint64_t n_items, 
     if (!isnan(values->extra))
         options->extra = (float)values->extra;
     options->extra_distance = values->extra_distance;
+}
+
+int prog_search_values_filter(const prog_search_values *values, program *run, const prog_items *items,
+                              prog_filter *filter, thr_search_options *options) {
+    if (values->filter == NULL)
+        return PROG_DONE;
+    filter->skip_missing = values->skip_missing;
+    const int rc = prog_filter_read(filter, run->context, values->filter, items);
+    options->filter = filter->words;
+    options->filter_bits = filter->n_bits;
+    if (filter->n_missing > 0)
+        prog_note("%s: the %s does not have %s of it", values->filter, items->what,
+                  prog_counted(filter->n_missing, "item").text);
+    return rc;
+}
+
+int prog_search_values_words(const prog_search_values *values, const prog_items *items, prog_search *s, uint64_t **like,
+                             float **vectors) {
+    int rc = PROG_DONE;
+
+    if (values->like.n > 0) {
+        s->words = &values->like;
+        rc = prog_items_vectors(items, values->like.items, values->like.n, like, vectors);
+        s->like = *like;
+    } else if (values->text.n > 0) {
+        s->words = &values->text;
+        rc = prog_texts_encode(items->parts[0].index, items->dir, &values->text, vectors);
+    }
+    return rc;
 }
 
 int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,

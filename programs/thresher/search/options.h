@@ -4,12 +4,17 @@
 
 #include <math.h>
 
+#include "input/filter.h"
 #include "search/search.h"
 
 /* Values of the command line. */
 typedef struct prog_search_values {
     const char *dir;
     const char *queries;
+    prog_list like;
+    prog_list text;
+    const char *filter;
+    bool skip_missing;
     uint64_t k;
     double radius; /* NaN: not given */
     double recall;
@@ -24,7 +29,30 @@ typedef struct prog_search_values {
 
 enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 
-/* Entries of an option table; at: the offset of a prog_search_values in the command's; where: "an index". */
+/* Entries of tables; at: the offset of a prog_search_values in the command's; where: "an index", or "index". */
+#define PROG_QUERIES_ARGUMENT(at, where)                                                                               \
+    PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, (at) + offsetof(prog_search_values, queries),                            \
+                  "rows of numbers, in any format that thresher index build reads; for " where " with a "              \
+                  "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")
+
+#define PROG_QUERY_OPTIONS(at, where)                                                                                  \
+    {PROG_LIST_OPTION("like", "NAME|ID", (at) + offsetof(prog_search_values, like),                                    \
+                      "instead of QUERIES: use the vector of this item, and leave the item out of the answer; "        \
+                      "repeatable")},                                                                                  \
+    {                                                                                                                  \
+        PROG_LIST_OPTION("text", "TEXT", (at) + offsetof(prog_search_values, text),                                    \
+                         "instead of QUERIES: encode this text with the " where "'s model; repeatable")                \
+    }
+
+#define PROG_FILTER_OPTIONS(at)                                                                                        \
+    {PROG_FILE_OPTION("filter", (at) + offsetof(prog_search_values, filter),                                           \
+                      "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "        \
+                      "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},                 \
+    {                                                                                                                  \
+        PROG_FLAG_OPTION("skip-missing", (at) + offsetof(prog_search_values, skip_missing),                            \
+                         "ids and names of --filter that no item has are counted (default: they are an error)")        \
+    }
+
 #define PROG_WANTED_OPTIONS(at, where)                                                                                 \
     {PROG_K_OPTION((at) + offsetof(prog_search_values, k), "items to find for every query"),                           \
      .group = PROG_GROUP_WANTED},                                                                                      \
@@ -71,6 +99,17 @@ int prog_search_values_check(const program *run, const prog_search_values *value
 
 /* Set the options that values give, at most n_items survivors and candidates. */
 void prog_search_values_set(const prog_search_values *values, uint64_t n_items, thr_search_options *options);
+
+/* Read --filter, if given, and set its options; the words are those of *filter, which is for prog_filter_free(). */
+int prog_search_values_filter(const prog_search_values *values, program *run, const prog_items *items,
+                              prog_filter *filter, thr_search_options *options);
+
+/*
+ * Queries of the command line, if any: the vectors of --like, or of --text by the model of an index. s->words is set,
+ * and with --like s->like, which is *like; *like and *vectors are for free().
+ */
+int prog_search_values_words(const prog_search_values *values, const prog_items *items, prog_search *s, uint64_t **like,
+                             float **vectors);
 
 /*
  * After prog_results_open: allocate for -k (depth and n_allowed as in prog_search_make_room), or prepare for --radius

@@ -182,6 +182,17 @@ int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32
     }
 }
 
+int prog_search_words(prog_search *s, const float *vectors, uint32_t n_dims) {
+    int rc = PROG_DONE;
+
+    for (uint64_t first = 0, n; first < s->words->n && rc == PROG_DONE; first += n) {
+        n = s->words->n - first < s->batch ? s->words->n - first : s->batch;
+        const thr_matrix rows = thr_matrix_f32(vectors + first * n_dims, n, n_dims);
+        rc = prog_search_batch(s, &rows);
+    }
+    return rc;
+}
+
 /* ------------------------------------------------------------------------------------------------ end */
 
 /* With --json and -o the summary goes to standard output, notes to standard error. */

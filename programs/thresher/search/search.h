@@ -65,6 +65,9 @@ int prog_search_batch(prog_search *s, const thr_matrix *queries);
  */
 int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32_t n_dims);
 
+/* Search s->words, whose vectors of n_dims dimensions these are. */
+int prog_search_words(prog_search *s, const float *vectors, uint32_t n_dims);
+
 /* At the end, or after a step that failed with rc: close the results and print totals. Returns rc, or a worse code. */
 int prog_search_end(prog_search *s, int rc);
 

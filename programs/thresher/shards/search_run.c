@@ -3,7 +3,8 @@
  * search_run.c - searches shards in the order of their rows and merges their answers. A shard's answer orders ties
  * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
  *
- * One shard is open at a time: memory does not grow with the number of shards.
+ * One shard is open at a time: memory does not grow with the number of shards, but for a bit an item of --filter. All
+ * are open, their headers read, while items are looked up that --filter and --like name.
  */
 #include "shards/search_run.h"
 
@@ -12,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/rows.h"
 #include "input/input.h"
 #include "cli/messages.h"
+#include "search/texts.h"
 
 /* ------------------------------------------------------------------------------------------------ the best k */
 
@@ -125,6 +128,21 @@ static thr_status search_radius(prog_shards_search *s, thr_index *index, uint64_
 
 /* ------------------------------------------------------------------------------------------------ batches */
 
+/* The bits of the filter that are a shard's. */
+static void cut_filter(prog_shards_search *s, const prog_shard *shard) {
+    const uint64_t *words = s->filter.words + shard->first_row / 64, shift = shard->first_row % 64;
+    const uint64_t n_words = (shard->n_items + 63) / 64;
+
+    if (s->bits == NULL)
+        return;
+    for (uint64_t i = 0; i < n_words; i++) {
+        const bool has_more = shift > 0 && shard->first_row / 64 + i + 1 <= s->filter.n_bits / 64;
+        s->bits[i] = words[i] >> shift | (has_more ? words[i + 1] << (64 - shift) : 0);
+    }
+    s->options.filter = s->bits;
+    s->options.filter_bits = shard->n_items;
+}
+
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     prog_shards_search *s = (prog_shards_search *)(void *)search;
     thr_status status = THR_OK;
@@ -134,6 +152,7 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
         if (i == 0)
             s->options.least_scores = NULL;
         s->options.certified = search->certified == NULL ? NULL : i == 0 ? search->certified : s->certified;
+        cut_filter(s, &s->shards.shards[i]);
         status = prog_shards_open(&s->shards, search->run->context, i, &index, err);
         if (status == THR_OK)
             status =
@@ -186,6 +205,72 @@ static int allocate(prog_shards_search *s) {
     return s->certified != NULL ? PROG_DONE : prog_no_memory();
 }
 
+/* ------------------------------------------------------------------------------------------------ items named */
+
+static void close_all(prog_items_part *parts, uint64_t n) {
+    for (uint64_t i = 0; i < n && parts != NULL; i++)
+        thr_index_free((thr_index *)(uintptr_t)parts[i].index); /* ours */
+    free(parts);
+}
+
+/* Open all shards; *parts is for close_all(), also after an error. */
+static int open_all(const prog_shards_search *s, prog_items_part **parts) {
+    *parts = calloc((size_t)s->shards.n_shards, sizeof **parts);
+    if (*parts == NULL)
+        return prog_no_memory();
+    for (uint64_t i = 0; i < s->shards.n_shards; i++) {
+        const prog_shard *shard = &s->shards.shards[i];
+        thr_error err = {.status = THR_OK};
+        thr_index *index = NULL;
+
+        if (prog_shards_open(&s->shards, s->search.run->context, i, &index, &err) != THR_OK)
+            return prog_failed(&err);
+        (*parts)[i] = (prog_items_part){.index = index,
+                                        .first_row = shard->first_row,
+                                        .n_rows = shard->n_items,
+                                        .first_id = s->shards.has_ids ? 0 : shard->first_row,
+                                        .least_id = shard->least_id,
+                                        .greatest_id = shard->greatest_id};
+    }
+    return PROG_DONE;
+}
+
+static int allocate_bits(prog_shards_search *s) {
+    uint64_t most = 0;
+
+    for (uint64_t i = 0; i < s->shards.n_shards; i++)
+        most = s->shards.shards[i].n_items > most ? s->shards.shards[i].n_items : most;
+    s->bits = malloc((size_t)(most / 64 + 1) * sizeof *s->bits);
+    return s->bits != NULL ? PROG_DONE : prog_no_memory();
+}
+
+/* Look up the items of --filter and --like, and encode --text. */
+static int find_items(prog_shards_search *s) {
+    const prog_search_values *values = s->values;
+    prog_items_part *parts = NULL;
+
+    if (values->filter == NULL && values->queries != NULL)
+        return PROG_DONE;
+    int rc = open_all(s, &parts);
+    const prog_items items = {.what = "collection",
+                              .dir = values->dir,
+                              .n_rows = s->shards.n_items,
+                              .has_names = s->shards.has_names,
+                              .has_ids = s->shards.has_ids,
+                              .n_parts = (size_t)s->shards.n_shards,
+                              .parts = parts};
+    if (rc == PROG_DONE)
+        rc = prog_search_values_filter(values, s->search.run, &items, &s->filter, &s->options);
+    if (rc == PROG_DONE && values->filter != NULL)
+        rc = allocate_bits(s);
+    if (rc == PROG_DONE)
+        rc = prog_search_values_words(values, &items, &s->search, &s->like, &s->vectors);
+    close_all(parts, s->shards.n_shards);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ all queries */
+
 int prog_shards_search_prepare(prog_shards_search *s) {
     const prog_search_values *values = s->values;
     prog_search *search = &s->search;
@@ -198,30 +283,52 @@ int prog_shards_search_prepare(prog_shards_search *s) {
     search->search_batch = search_batch;
     thr_search_options_init(&s->options);
     prog_search_values_set(values, s->shards.n_items, &s->options);
-    rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
-                           false);
+    rc = find_items(s);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(values, s->shards.metric, 0, UINT64_MAX, search, &s->least_score);
+        rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
+                               false);
+    if (rc == PROG_DONE)
+        rc = prog_search_values_prepare(values, s->shards.metric, 0,
+                                        values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
+                                        &s->least_score);
     return rc == PROG_DONE ? allocate(s) : rc;
 }
 
+/* Texts are encoded by the first shard's copy of the model. */
 int prog_shards_search_file(prog_shards_search *s) {
-    thr_reader *file = NULL;
+    thr_error err = {.status = THR_OK};
+    thr_reader *file = NULL, *texts = NULL;
+    thr_index *first = NULL;
     int rc = prog_input_open(s->search.run->context, s->values->queries, &file);
 
-    if (rc == PROG_DONE && thr_reader_get_shape(file).dtype == THR_DTYPE_NONE) {
-        prog_error("%s holds text; QUERIES must be rows of numbers", s->values->queries);
-        rc = PROG_FAILED;
+    if (rc == PROG_DONE && prog_shards_open(&s->shards, s->search.run->context, 0, &first, &err) != THR_OK)
+        rc = prog_failed(&err);
+    if (rc == PROG_DONE &&
+        (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(first))))
+        rc = prog_texts_reader(first, s->values->dir, s->values->queries, file, &texts);
+    if (rc == PROG_DONE && texts == NULL) {
+        thr_index_free(first);
+        first = NULL;
     }
     if (rc == PROG_DONE)
-        rc = prog_search_rows(&s->search, file, s->values->dir, (uint32_t)s->shards.n_dims);
+        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->dir, (uint32_t)s->shards.n_dims);
+    thr_reader_free(texts);
     thr_reader_free(file);
+    thr_index_free(first);
     return rc;
+}
+
+int prog_shards_search_words(prog_shards_search *s) {
+    return prog_search_words(&s->search, s->vectors, (uint32_t)s->shards.n_dims);
 }
 
 void prog_shards_search_free(prog_shards_search *s) {
     s->search.found = NULL; /* s->merged */
     prog_search_free(&s->search);
+    prog_filter_free(&s->filter);
+    free(s->bits);
+    free(s->like);
+    free(s->vectors);
     for (int i = 0; i < 2; i++) {
         free(s->ids[i]);
         free(s->scores[i]);

@@ -10,6 +10,10 @@ typedef struct prog_shards_search {
     const prog_search_values *values;
     prog_shards shards;
     thr_search_options options;
+    prog_filter filter; /* over the rows of the collection, */
+    uint64_t *bits;     /* and its bits of one shard; NULL: no filter */
+    uint64_t *like;     /* ids of --like */
+    float *vectors;     /* of --like and --text */
     float least_score;  /* by radius */
     uint64_t *ids[2];   /* of one shard, and merged; batch x k */
     float *scores[2];   /* the same */
@@ -21,9 +25,10 @@ typedef struct prog_shards_search {
     uint64_t named_i; /* and its number */
 } prog_shards_search;
 
-/* All return PROG_DONE, or an exit code after printing an error. */
+/* All return PROG_DONE, or an exit code after printing an error. Search all queries: of a file, or of the words. */
 int prog_shards_search_prepare(prog_shards_search *s);
 int prog_shards_search_file(prog_shards_search *s);
+int prog_shards_search_words(prog_shards_search *s);
 
 /* Free everything; s may be partly prepared. */
 void prog_shards_search_free(prog_shards_search *s);
