@@ -97,6 +97,18 @@ class SameBits(Case):
             with self.assertRaisesRegex(ValueError, "one score for each"):
                 index.search(queries, K, least_scores=least[:-1])
 
+    def test_wrong_guesses_of_the_kth_best_score_are_mended(self) -> None:
+        """Flat codes have no margins, so the answer is known to the bit, wherever the rows near the queries are."""
+        x = np.random.default_rng(5).standard_normal((6000, 16), np.float32)
+        queries = x[:8] + 0.1
+        for order in (np.arange(6000), np.argsort(x @ queries[0]), np.argsort(-x @ queries[0])):
+            options: Any = {"keep": None, "bits": 2, "lead_bits": 2, "replace": True}
+            with thresher.Index.build(self.path("one"), x[order], **options) as one:
+                for cuts in ([1000, 2000, 3000, 4000, 5000], [5900], [100], [3, 10, 50, 5000]):
+                    with shards.build(self.path("many"), np.split(x[order], cuts), **options) as many:
+                        for k in (1, 10, 200):
+                            self.same(one.search(queries, k, recall=0.9), many.search(queries, k, recall=0.9))
+
     def test_later_shards_read_less(self) -> None:
         x, rng = random_vectors(40_000, DIMS), np.random.default_rng(3)
         queries = x[rng.integers(0, len(x), 100)] + np.float32(0.3) * random_vectors(100, DIMS, 4)

@@ -25,6 +25,9 @@ from ._merge import Answer, Best, Ids, RadiusAnswer, merge, no_answer
 EXACT_RECALL = 0.999
 """With a larger recall searches score all vectors."""
 
+LIKELY, FEW = 1.0, 3.0
+"""Standard deviations above a mean: of the rank whose score is a bound, and of the items that a shard is searched for."""
+
 
 def new_name(number: int) -> str:
     """A name for a shard's directory that no other build or attempt uses."""
@@ -148,10 +151,13 @@ def search_shard(
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
 
 
-def _few_of(k: int, n_shards: int) -> int:
-    """A number of items, at most k: if rows are spread at random, a shard rarely holds more of the best k."""
-    mean = k / n_shards
-    return min(k, math.ceil(mean + 3 * math.sqrt(mean)) + 1) if n_shards > 1 else k
+def _few_of(k: int, share: float, deviations: float) -> int:
+    """
+    A number of items, at most k: if rows are spread at random, this share of all rows holds more of the best k only
+    where chance puts it that many standard deviations above the mean.
+    """
+    mean = k * share
+    return min(k, math.ceil(mean + deviations * math.sqrt(mean))) if share < 1 else k
 
 
 def _replaced(answer: Answer, at: Any, better: Answer) -> Answer:
@@ -183,45 +189,61 @@ def search_shards(
     be left out. n_read_out [n] is filled as by Index.search, and summed over the shards. options are those of
     search_shard, without filter; features are a list, one a query.
 
-    A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than
-    the k-th best of the shards before it. Where all that a shard found may be among the best k, it is searched again.
+    A promised recall: every shard is searched for its share of k and some more, and leaves out what scores less than a
+    bound. The bound is a guess: the score at the rank, among the items found so far, that their share of all rows makes
+    likely for the k-th best of the whole. Guesses are checked at the end, against the k-th best score T of all that was
+    found, of exact scores, so at most the true one:
+
+    - where all items that a shard was searched for reach T, it may hold more of the best k;
+    - where a shard's bound was larger than T, it may have left out some of them;
+
+    both are searched again, for k items with the bound T. So each shard's last search had a bound that no item of the
+    true best k scores less than. It misses on average at most 1 - recall of the items that reach its bound
+    (thr_search_options.least_scores); the best k are the best of these in each shard, and better items are missed less.
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
     opened = list(shards)
     by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
     counts = ("n_candidates", "n_survivors", "extra", "extra_distance")
     by_recall = by_recall and all(options.get(name) is None for name in counts)
-    few = _few_of(k, len(opened)) if by_recall else k
+    n_items = sum(len(index) for index, _, _ in opened)
     if n_read_out is not None:
         n_read_out[:] = 0
-    least = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
-    best, answers = Best(len(rows), k, certified), []
+    given = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
+    best, answers, bounds = Best(len(rows), k, certified), [], []
 
-    def ask(shard: tuple[Index, int, Filter | None], at: Any, wanted: int) -> Answer:
+    def ask(shard: tuple[Index, int, Filter | None], least: Any, wanted: int, at: Any = slice(None)) -> Answer:
         index, first_row, allowed = shard
         n_read = np.zeros(len(rows[at]), np.uint64)
-        given = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
+        own = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
         if features is not None:
-            given["features"] = [features[i] for i in np.arange(len(rows))[at]]
-        found = search_shard(index, first_row, rows[at], wanted, **given)
+            own["features"] = [features[i] for i in np.arange(len(rows))[at]]
+        found = search_shard(index, first_row, rows[at], wanted, **own)
         if n_read_out is not None:
             n_read_out[at] += n_read
         return found
 
+    n_done = 0
     for shard in opened:
-        answers.append(ask(shard, slice(None), few))
+        few = _few_of(k, len(shard[0]) / n_items, FEW if n_done else LIKELY) if by_recall else k
+        likely = _few_of(k, n_done / n_items, LIKELY) if by_recall else k
+        bounds.append(np.maximum(given, best.answer[1][:, max(likely, 1) - 1]))
+        answers.append(ask(shard, bounds[-1], few))
         best.add(answers[-1])
-        least = np.maximum(least, best.least_scores)
-    replaced = False
-    for i, shard in enumerate(opened):
-        last = answers[i][1][:, -1]
-        again = np.flatnonzero((last >= least) & (last > -np.inf))
-        if answers[i][1].shape[1] == min(k, len(shard[0])) or not len(again):
-            continue
-        replaced = True
-        answers[i] = _replaced(answers[i], again, ask(shard, again, k))
-        found = [(answer[0][again], answer[1][again], None) for answer in answers]
-        least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
+        n_done += len(shard[0])
+    least, replaced = np.maximum(given, best.least_scores), False
+    for is_short in (True, False):  # first those that may raise the k-th best score
+        for i, shard in enumerate(opened):
+            last = answers[i][1][:, -1]
+            full = (last >= least) & (last > -np.inf) & (answers[i][1].shape[1] < min(k, len(shard[0])))
+            again = np.flatnonzero(full if is_short else bounds[i] > least)
+            if not len(again):
+                continue
+            replaced = True
+            answers[i] = _replaced(answers[i], again, ask(shard, least, k, again))
+            bounds[i][again] = least[again]
+            found = [(answer[0][again], answer[1][again], None) for answer in answers]
+            least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
     ids, scores, sure = merge(answers, k) if replaced else best.answer
     if sure is None or sure.all():
         return ids, scores, sure
@@ -230,7 +252,7 @@ def search_shards(
     for shard, (_, _, flags) in zip(opened, answers):
         again = np.flatnonzero(~flags & sure)  # type: ignore[operator]
         if len(again):
-            sure[again] = ask(shard, again, k)[2]
+            sure[again] = ask(shard, least, k, again)[2]
     return ids, scores, sure
 
 
