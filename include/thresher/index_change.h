@@ -100,9 +100,9 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 
 /*
  * Compact, and learn the codes anew from the items that there are: their quantiser, all codes, the calibration. Kept
- * vectors, ids and exact scores stay the same; searches may run meanwhile. Costs about as much as a build. Returns as
- * thr_index_compact, but always writes all segments; THR_EUNSUPPORTED also if the index keeps no vectors, or holds a
- * model's codes.
+ * vectors, ids and exact scores stay the same, and so does whether vectors are rotated; searches may run meanwhile.
+ * Costs about as much as a build. Returns as thr_index_compact, but always writes all segments; THR_EUNSUPPORTED also
+ * if the index keeps no vectors, or holds a model's codes.
  */
 THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

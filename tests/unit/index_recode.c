@@ -175,6 +175,27 @@ static void a_given_scale_is_kept(void **state) {
     free(rows);
 }
 
+/* Long first dimensions, which a learned choice would rotate, and rows that it would not. */
+static void the_choice_of_a_rotation_is_kept(void **state) {
+    static const thr_rotate GIVEN[] = {THR_ROTATE_ON, THR_ROTATE_OFF};
+    float *rows = shifted_rows();
+    for (int uneven = 0; uneven < 2; uneven++) {
+        for (uint64_t i = 0; uneven && i < N; i++)
+            rows[i * DIMS] *= 20;
+        for (int i = 0; i < 2; i++) {
+            thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+            thr_index *index = NULL;
+            options.rotate = GIVEN[i];
+            make(*state, rows, &options, false);
+            expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            assert_int_equal(thr_index_get_info(index).rotated, GIVEN[i] == THR_ROTATE_ON);
+            thr_index_free(index);
+        }
+    }
+    free(rows);
+}
+
 static void codes_need_vectors(void **state) {
     float *rows = shifted_rows(), now, learned;
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
@@ -247,6 +268,7 @@ int main(void) {
         cmocka_unit_test(items_and_scores_stay_the_same),
         cmocka_unit_test(compacting_learns_codes_anew_where_items_have_moved),
         cmocka_unit_test(a_given_scale_is_kept),
+        cmocka_unit_test(the_choice_of_a_rotation_is_kept),
         cmocka_unit_test(codes_need_vectors),
         cmocka_unit_test(an_index_that_began_empty_keeps_its_promise),
     };

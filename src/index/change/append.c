@@ -16,6 +16,8 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
     thr_index_build_options_init(&o);
     o.metric = m->metric;
     o.item_bits = m->quantiser.item_bits;
+    if (m->n_segments > 0) /* the manifest does not record whether it was chosen */
+        o.rotate = m->quantiser.rotation_seed != 0 ? THR_ROTATE_ON : THR_ROTATE_OFF;
     const thr_learning learning = {&o, false};
     const thr_status status = thr_index_learn(source, &learning, &learned, err);
     if (status != THR_OK) {
