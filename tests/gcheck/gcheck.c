@@ -3,7 +3,7 @@
  * gcheck - tests searches on GPUs, and the operations of training, against the same on the CPU, and times them.
  *
  *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
- *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank|whole]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times mean nothing.
@@ -179,9 +179,9 @@ typedef struct words {
 } words;
 
 static int usage(void) {
-    (void)fprintf(stderr,
-                  "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
-                  "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank]\n");
+    (void)fprintf(
+        stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
+                "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank|whole]\n");
     return 2;
 }
 
@@ -214,7 +214,7 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
             return false;
     }
     return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn") || wants(w, "hits") ||
-                                   wants(w, "heads") || wants(w, "rank"));
+                                   wants(w, "heads") || wants(w, "rank") || wants(w, "whole"));
 }
 
 int main(int argc, char **argv) {
@@ -242,6 +242,8 @@ int main(int argc, char **argv) {
     if (w.test)
         gcheck_rank(&g, false);
     if (w.test)
+        gcheck_whole(&g, false);
+    if (w.test)
         gcheck_test(&g);
     if (w.bench && wants(&w, "scale"))
         gcheck_bench_scale(&g);
@@ -257,6 +259,8 @@ int main(int argc, char **argv) {
         gcheck_heads(&g, true);
     if (w.bench && wants(&w, "rank"))
         gcheck_rank(&g, true);
+    if (w.bench && wants(&w, "whole"))
+        gcheck_whole(&g, true);
     thr_scan_free(g.scan);
     thr_devices_close(g.context, g.opened_all);
     thr_devices_close(g.context, g.opened_one);

@@ -233,6 +233,14 @@ void gcheck_heads(gcheck *g, bool timed);
  */
 void gcheck_rank(gcheck *g, bool timed);
 
+/*
+ * Translations and a training of dual towers beside the CPU's: translate.texts, translate.words, dual.requests,
+ * whole.compared and whole.wrong; and, where they are timed, of the screens full and wta translate.SCREEN.gpu_s and
+ * .cpu_s of all texts, of the former .encoder_s, .layers_s (with attention), .head_s, .expansion_s and .reorder_s; and
+ * dual.gpu_per_s and dual.cpu_per_s, requests.
+ */
+void gcheck_whole(gcheck *g, bool timed);
+
 /* ------------------------------------------------------------------------------------------------ timing */
 
 typedef struct gcheck_stages {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "kernel/kernel.h"
 #include "nn/bags.h"
 #include "nn/dense_op.h"
 #include "nn/lstm.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARRAYS = 64, PARTS = 3, WORD_GRAMS = 8, TEXT_WORDS = 10 };
+enum { MOST_ARRAYS = 96, PARTS = 3, WORD_GRAMS = 8, TEXT_WORDS = 10, MOST_PLACES = 2 * TEXT_WORDS + 1 };
 
 typedef struct sizes {
     uint32_t n_texts, n_words, n_rows; /* words: distinct ones; rows: of the table */
@@ -358,6 +359,61 @@ static void check_cells(batch *b) {
     TIME(b, lstm, op);
 }
 
+/* What an output of n_dims attends to, and the output. */
+static void attend_naively(const batch *b, const float *output, const float *keys, const float *memory, size_t n_places,
+                           float *right) {
+    const thr_kernels *kernels = b->g->context->kernels;
+    const size_t n = b->n.n_dims;
+    float shares[MOST_PLACES], largest = -INFINITY;
+    double sum = 0;
+    kernels->dot_f32(shares, output, keys, n * sizeof(float), n_places, n);
+    for (size_t j = 0; j < n_places; j++)
+        largest = fmaxf(largest, shares[j]);
+    for (size_t j = 0; j < n_places; j++)
+        shares[j] -= largest;
+    kernels->exp_f32(shares, shares, n_places);
+    for (size_t j = 0; j < n_places; j++)
+        sum += (double)shares[j];
+    memset(right, 0, n * sizeof *right);
+    for (size_t j = 0; j < n_places; j++)
+        for (size_t column = 0; column < n; column++) {
+            const float term = (float)((double)shares[j] / sum) * memory[j * n + column];
+            right[column] = j == 0 ? term : right[column] + term;
+        }
+    memcpy(right + n, output, n * sizeof *right);
+}
+
+/* Row i attends to all words of its text: i's words are keys and memory, numbers of n_dims each. */
+static void check_attention(batch *b) {
+    const size_t n_rows = b->n.n_texts, n = b->n.n_dims;
+    uint32_t *places = host(b, n_rows + 1, sizeof *places), *sentences = host(b, n_rows, sizeof *sentences);
+    for (size_t i = 0; i < n_rows; i++) {
+        sentences[i] = (uint32_t)i;
+        places[i + 1] = places[i] + (uint32_t)(b->texts.offsets[i + 1] - b->texts.offsets[i]) + 1;
+    }
+    const size_t n_places = places[n_rows];
+    float *outputs = numbers(b, n_rows * n), *keys = numbers(b, n_places * n), *memory = numbers(b, n_places * n);
+    float *right = host(b, n_rows * 2 * n, sizeof *right);
+    const thr_attend_op op = {.outputs = device_floats(b, outputs, n_rows * n),
+                              .keys = device_floats(b, keys, n_places * n),
+                              .memory = device_floats(b, memory, n_places * n),
+                              .sentences = device(b, sentences, n_rows, sizeof *sentences),
+                              .places = device(b, places, n_rows + 1, sizeof *places),
+                              .n_rows = b->n.n_texts,
+                              .n_units = b->n.n_dims,
+                              .output_row = b->n.n_dims,
+                              .most_places = MOST_PLACES,
+                              .shares = device_floats(b, NULL, n_rows * MOST_PLACES),
+                              .combined = device_floats(b, NULL, n_rows * 2 * n),
+                              .attended = device(b, NULL, n_rows, sizeof(uint32_t))};
+    for (size_t i = 0; i < n_rows; i++)
+        attend_naively(b, outputs + i * n, keys + places[i] * n, memory + places[i] * n, places[i + 1] - places[i],
+                       right + i * 2 * n);
+    DO(b, attend, op);
+    compare(b, "what rows attend to", op.combined, right, n_rows * 2 * n, 0);
+    TIME(b, attend, op);
+}
+
 static void check_planes(batch *b) {
     const size_t n = (size_t)b->n.n_texts * b->n.n_dims;
     float *in = numbers(b, n), *last = numbers(b, n), *d_out = numbers(b, n), *right = host(b, n, sizeof *right);
@@ -464,6 +520,7 @@ void gcheck_learn(gcheck *g, bool timed) {
     check_windows(&b);
     check_layer(&b);
     check_cells(&b);
+    check_attention(&b);
     check_planes(&b);
     check_residual(&b);
     check_match(&b);

@@ -348,10 +348,10 @@ function training(    i, n, names, words, name, text) {
     }
     print "| operation | measured |"
     print "|---|---|"
-    n = split("gather windows fill_rows product layer lstm plane residual match plane_back residual_back sum_rows windows_back " \
+    n = split("gather windows fill_rows product layer lstm attend plane residual match plane_back residual_back sum_rows windows_back " \
               "adam_rows adam", names, " ")
     split("words, sums of the table's rows|windows, their maximum and tanh|a layer's bias|a layer's product, by cuBLAS|" \
-          "a layer, sums in the CPU's order|LSTM cells|" \
+          "a layer, sums in the CPU's order|LSTM cells|attention|" \
           "a plane|a residual|the loss and its gradients|back through a plane|back through a residual|" \
           "a bias's gradient|back to the words|a step of the table's rows|a step of a layer", words, "|")
     for (i = 1; i <= n; i++) {
@@ -408,7 +408,7 @@ function heads(    i, j, n, m, screens, parts, name, text) {
     m = split("one beam cpu hash look_up list product normalise best copies", parts, " ")
     for (i = 1; i <= n; i++) {
         name = "heads." screens[i]
-        printf "| `%s` | %s |", screens[i], has(name ".candidates") ? thousands(v[name ".candidates"]) : ""
+        printf "| head, `%s` | %s |", screens[i], has(name ".candidates") ? thousands(v[name ".candidates"]) : ""
         for (j = 1; j <= m; j++)
             printf " %s |", micros(name "." parts[j] "_s")
         print ""
@@ -436,6 +436,30 @@ function ranking(    i, n, kinds, words, text) {
         printf "| %s | %s | %s |\n", words[i], seconds_of("rank." kinds[i] "_s"), micros("rank." kinds[i] "_product_s")
     print "\nRows are copied to the device before, once: " seconds_of("rank.copied_s") ", sparse " \
           seconds_of("rank.sparse_copied_s") "."
+}
+
+# ------------------------------------------------------------------------------- translation and training
+
+function whole(    i, j, n, m, screens, parts, text) {
+    if (has("translate.texts")) {
+        text = v["whole.wrong"] > 0 ? "; **answers differ**" : ""
+        printf "%s texts at once, a beam of 12, %s target words; %s requests of dual towers%s.\n\n", \
+               thousands(v["translate.texts"]), thousands(v["translate.words"]), thousands(v["dual.requests"]), text
+    }
+    print "| translation with screen | GPU | the CPU | of the GPU's: encoder | layers, attention | head | expansion | reorder |"
+    print "|---|---|---|---|---|---|---|---|"
+    n = split("full wta", screens, " ")
+    m = split("gpu cpu encoder layers head expansion reorder", parts, " ")
+    for (i = 1; i <= n; i++) {
+        printf "| translation, `%s` |", screens[i]
+        for (j = 1; j <= m; j++)
+            printf " %s |", ms("translate." screens[i] "." parts[j] "_s")
+        print ""
+    }
+    print "\n| training | GPU | the CPU |"
+    print "|---|---|---|"
+    printf "| dual towers, requests/s | %s | %s |\n", has("dual.gpu_per_s") ? thousands(v["dual.gpu_per_s"]) : NONE, \
+           has("dual.cpu_per_s") ? thousands(v["dual.cpu_per_s"]) : NONE
 }
 
 # ---------------------------------------------------------------------------------------------------- page
@@ -502,4 +526,6 @@ END {
     training()
     print "\n### Rankings\n"
     ranking()
+    print "\n### Translation and training, whole\n"
+    whole()
 }
