@@ -3,12 +3,14 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAPERS = os.path.join(ROOT, "programs", "bench", "papers")
 os.chdir(ROOT)
 
+from bench.head import warps
 from bench.papers import beams, learned, page, solvers
 from bench.shared.markdown import Missing, number, sections_of, tables_of
 from bench.papers.tables import Reports, chain, reversed_pairs
@@ -136,6 +138,18 @@ class Rows(unittest.TestCase):
         found = beams.table_7(pairs, PUBLISHED["WTA-LSH"]["Table 7"])
         self.assertEqual({"en-de": (ORDER, ""), "en-fr": (NOT, "8.00 of BLEU are lost")}, found.parts)
 
+    def test_naive_steps_are_compared_with_published_ones(self):
+        def found(naive):
+            rows = [f"lanes (naive) | {naive}", "one (published) | 10", "all (ours) | 5"]
+            text = table("Steps of warps", "way | steps a beam", *rows) + table("Bytes read", "way | bytes", "copy_if over all counts | 64", "marks | 2")
+            return judge(beams.WARPS, text, beams.table_4_naive, "WTA-LSH", "Table 4, naive").parts["look-up"][0]
+
+        self.assertEqual([REPRODUCED, ORDER, NOT], [found(naive) for naive in (34, 20, 9)])
+
+    def test_steps_of_warps(self):
+        self.assertEqual([7, 5, 4], warps.steps([1, 7, 3, 2], 4))  # the paper's figure 4
+        self.assertEqual([7 + 3, 5 + 1, 4 + 1], warps.steps([1, 7, 3, 2, 3], 4))
+
     def test_alignments_beat_the_points_that_they_are_faster_and_not_worse_than(self):
         columns = "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than full"
         rows = ["full |  | 12 | 9 | 10 | 1 | 1 | 28 | 0", "wta | t 6 | 12 | 1 | 2 | 9 | 4 | 20 | 8",
@@ -183,11 +197,24 @@ class Page(unittest.TestCase):
                 self.assertIn(command, verdict.words())
 
     def test_rows_of_gpu_check_exist(self):
-        for key, (way, words) in page.ROWS.items():
-            if way == "gpu":
-                self.assertEqual(GPU, page.gpu_row(words).state)
+        """In what it prints before anything is measured, and in docs/gpu.md."""
+        printed = subprocess.run(["awk", "-f", "tests/gcheck/tables.awk", "/dev/null"], stdout=subprocess.PIPE, text=True, check=True)
+        rows = [line[2:].split(" | ")[0] for line in printed.stdout.splitlines() if line.startswith("| ")]
+        named = {key: PUBLISHED[key[0]][key[1]].get("gpu") for key in page.ROWS}
+        for key, row in named.items():
+            if row is not None:
+                self.assertEqual(1, rows.count(row), f"{key}: {row}")
+                page.gpu_row(row)
+        self.assertEqual([], [key for key, (way, _) in page.ROWS.items() if way == GPU and named[key] is None])
         with self.assertRaises(SystemExit):
             page.gpu_row("no such row")
+
+    def test_rows_of_gpu_check_are_named_beside_figures_of_a_cpu(self):
+        times = table("Which screen", "words x dimensions | states | full, ms", "9 x 9 | 1 | 1", "9 x 9 | 16 | 8")
+        verdict, _ = page.judge(Reports({beams.HEAD: times}), ("WTA-LSH", "Table 3"), PUBLISHED["WTA-LSH"]["Table 3"])
+        self.assertIn("row *head, `full`*", verdict.words())
+        with self.assertRaises(SystemExit):
+            page.judge(Reports({beams.HEAD: times}), ("WTA-LSH", "Table 3"), {**PUBLISHED["WTA-LSH"]["Table 3"], "gpu": "nothing"})
 
     def test_shares_are_of_what_a_cpu_can_measure(self):
         words = page.summary({REPRODUCED: 3, ORDER: 1, NOT: 1, GPU: 5})

@@ -64,13 +64,13 @@ def lines(words):
 
 
 def gpu_row(words):
-    """The row of docs/gpu.md where tools/gpu-check writes it."""
+    """What tools/gpu-check wrote into its row of docs/gpu.md."""
     with open(GPU_PAGE, encoding="utf-8") as file:
         rows = [line.split(" | ") for line in file if line.startswith(f"| {words} | ")]
-    if not rows:
-        raise SystemExit(f'bench papers: {GPU_PAGE} has no row "{words}"')
+    if len(rows) != 1:
+        raise SystemExit(f'bench papers: {GPU_PAGE} has {len(rows)} rows "{words}": 1 is wanted')
     measured = rows[0][2].strip()
-    return one("-" if measured == "not yet measured" else measured, "-", (GPU, words))
+    return "-" if measured == "not yet measured" else measured
 
 
 def judge(reports, key, paper):
@@ -78,10 +78,14 @@ def judge(reports, key, paper):
     way, what = ROWS[key]
     if way is None:
         return one("-", "-", (NONE, what)), "-"
-    if way == "gpu":
-        return gpu_row(what), "tools/gpu-check"
+    row = paper.get("gpu", "")
+    measured = gpu_row(row) if row else ""
+    if way == GPU:
+        return one(measured, "-", (GPU, row)), "tools/gpu-check"
     try:
-        return what(reports, paper), COMMANDS[way]
+        verdict = what(reports, paper)
+        verdict.gpu = row
+        return verdict, COMMANDS[way]
     except Missing as missing:
         return one("-", "-", (NONE, f"{missing} is not in the report of `{COMMANDS[way]}`")), COMMANDS[way]
 

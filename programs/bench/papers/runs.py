@@ -13,7 +13,9 @@ from bench.shared.common import called, table, thresher
 
 import numpy as np
 from bench.search import xfbq
-from bench.papers.beams import MOST_LOSS
+from bench.papers.beams import MOST_LOSS, WARPS
+from bench.head import head as head_states
+from bench.head import warps
 from bench.head.decode import BANDS, HASHES, PLACES
 from bench.papers.learned import BUCKET_ITEMS, BUCKETS, SCANS
 
@@ -35,6 +37,7 @@ COMMANDS = {
     "bench rank --accuracy": "./run bench rank --accuracy",
     "bench papers": "./run bench papers",
     SCANS: "./run bench papers",
+    WARPS: "./run bench papers",
     TIMES: f"thresher translate {MODEL} {SOURCE} --beam 12 --times",
 }
 QUICK_S = 840  # for all of them
@@ -51,7 +54,7 @@ QUICK = {  # in an order in which the short ones come first: the last one gets t
     "bench ads": ["programs/bench/ads/table.py", "--sets", "Beauty", "--seeds", "1", "--keep", "{keep}/ads"],
     "bench tower": ["programs/bench/tower/tower.py", "--quick", "--parts", "own"],
 }  # fmt: skip
-FASTEST_OF = 3
+FASTEST_OF, WARP_TEXTS = 3, 5
 N_ITEMS, N_QUERIES, SCAN_S = 2_000_000, 16, 0.4
 UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
 
@@ -103,15 +106,30 @@ def scans():
 
 
 def sections_now():
-    """{mark: report} of measurements that take seconds and belong to no other bench: Table 1 of WTA-LSH, and RBE 8.3."""
-    return {TIMES: translations(), SCANS: scans()}
+    """{mark: report} of measurements that take seconds and belong to no other bench."""
+    return {TIMES: translations(), SCANS: scans(), WARPS: steps_of_warps()}
+
+
+def build_head(path):
+    """Of the model in data/translate, with the hashes of bench head --model."""
+    words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
+    called(THRESHER, "head", "build", MODEL, *words, "-o", path, "--threads", "1", "--quiet")
+
+
+def steps_of_warps():
+    """Table 4 of WTA-LSH, naive variants."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "model.head")
+        build_head(path)
+        states = head_states.decoder_states(MODEL, SOURCE, WARP_TEXTS, THRESHER)
+        with thresher.Head.open(path, threads=1) as opened:
+            return warps.report(path, opened, states, head_states.BEAM, threshold=3, n_frequent=500)
 
 
 def translations():
     with tempfile.TemporaryDirectory() as directory:
         head = os.path.join(directory, "model.head")
-        words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
-        called(THRESHER, "head", "build", MODEL, *words, "-o", head, "--threads", "1", "--quiet")
+        build_head(head)
         full, bleu = translation_times(head, "--screen", "full")
         best = None
         for frequent, threshold in ((500, 3), (500, 2), (2000, 3), (2000, 2)):

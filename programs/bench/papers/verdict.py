@@ -18,7 +18,7 @@ class Verdict:
     ours: str
     data: str
     parts: dict  # {data: (state, why)}; data sets are named where they differ
-    gpu: str = ""  # row of tools/gpu-check that measures the same on the paper's kind of machine
+    gpu: str = ""  # row of tools/gpu-check that measures the same on the paper's kind of machine (published.json)
 
     @property
     def state(self):
@@ -38,9 +38,9 @@ class Verdict:
         return out + (f"; on a GPU: `tools/gpu-check`, row *{self.gpu}*" if self.gpu else "")
 
 
-def one(ours, data, judged, gpu=""):
+def one(ours, data, judged):
     """Of one data set; judged: (state, why)."""
-    return Verdict(ours, data, {data: judged}, gpu)
+    return Verdict(ours, data, {data: judged})
 
 
 def ordered(reversals, effects=()):

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps that warps of 32 lanes take to count a beam's hits (WTA-LSH, figure 4), from a head's file (docs/format.md).
+
+Nothing is timed: the spans of words that a beam's codes find are the data's, and their steps follow from their lengths.
+"""
+
+import struct
+
+import numpy as np
+
+from bench.shared.common import table
+
+LANES, GOLDEN = 32, 0x9E3779B97F4A7C15
+SECTIONS = {"hashes": 1, "order": 3, "slots": 4, "lists": 5}
+SLOT = np.dtype([("band", "<u4"), ("code", "<u4"), ("first", "<u4"), ("n", "<u4")])
+
+
+class Hashes:
+    """The hashes of a head's file."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        self.n_words, self.n_dims = struct.unpack_from("<II", data, 12)
+        (n_sections,), (at,) = struct.unpack_from("<I", data, 32), struct.unpack_from("<Q", data, 40)
+        found = {}
+        for i in range(n_sections):
+            kind, _, offset, size = struct.unpack_from("<IIQQ", data, at + 32 * i)
+            found[kind] = data[offset : offset + size]
+        part = {name: found.get(kind) for name, kind in SECTIONS.items()}
+        self.n_places, self.n_bands, self.n_hashes, *_ = struct.unpack_from("<IIIIII", part["hashes"])
+        (self.seed,) = struct.unpack_from("<Q", part["hashes"], 24)
+        slots = np.frombuffer(part["slots"], SLOT).tolist()
+        self.spans = {(band, code): (first, n) for band, code, first, n in slots if n > 0}
+        self.lists = np.frombuffer(part["lists"], "<u4")
+        self.order = np.frombuffer(part["order"], "<u4") if part["order"] else np.arange(self.n_words)
+        self.permutations = self.draw()
+
+    def draw(self):
+        state, mask, dims, out = self.seed, 2**64 - 1, list(range(self.n_dims)), []
+        for _ in range(self.n_bands * self.n_hashes):
+            for j in range(self.n_places):
+                state = (state + GOLDEN) & mask
+                z = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & mask
+                z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+                other = j + ((z ^ z >> 31) * (self.n_dims - j) >> 64)
+                dims[j], dims[other] = dims[other], dims[j]
+            out.append(dims[: self.n_places])
+        return np.array(out)
+
+    def codes(self, states):
+        """[states, bands]"""
+        bits = (self.n_places - 1).bit_length()
+        winners = states[:, self.permutations].argmax(axis=2).reshape(len(states), self.n_bands, self.n_hashes)
+        return (winners << np.arange(bits * (self.n_hashes - 1), -1, -bits)).sum(axis=2)
+
+    def spans_of(self, states):
+        """[states x bands, 2]: where each code's words begin in the lists, and how many there are."""
+        codes = self.codes(states)
+        return np.array([self.spans.get((band, int(code)), (0, 0)) for row in codes for band, code in enumerate(row)])
+
+    def candidates(self, states, threshold, n_frequent):
+        """How many words a beam keeps by this count, which must be the library's."""
+        marked, spans = np.zeros(self.n_words, bool), self.spans_of(states).reshape(len(states), self.n_bands, 2)
+        marked[self.order[:n_frequent]] = True
+        for own in spans:
+            hits = np.concatenate([self.lists[first : first + n] for first, n in own])
+            marked |= np.bincount(hits, minlength=self.n_words) >= threshold
+        return int(marked.sum())
+
+
+def steps(lengths, n_lanes=LANES):
+    """[naive, published, ours]: steps of all warps, each of which looks a code a lane up."""
+    warps = np.pad(lengths, (0, -len(lengths) % n_lanes)).reshape(-1, n_lanes)
+    return [int(n.sum()) for n in (warps.max(axis=1), -(-warps // n_lanes), -(-warps.sum(axis=1) // n_lanes))]
+
+
+def report(path, opened, states, beam, threshold, n_frequent):
+    """Tables of a head's file, opened by the library, too; its candidates are compared with those counted here."""
+    hashes, found = Hashes(path), []
+    beams = [states[first : first + beam] for first in range(0, len(states) - beam + 1, beam)]
+    for own in beams:
+        found.append(steps(hashes.spans_of(own)[:, 1]))
+    first = beams[0]
+    theirs = opened.measure(first, beam, screen="wta", group=beam, threshold=threshold, n_frequent=n_frequent).candidates
+    if hashes.candidates(first, threshold, n_frequent) != round(theirs):
+        raise ValueError(f"{path}: {hashes.candidates(first, threshold, n_frequent)} candidates are counted, {theirs:g} chosen")
+    naive, published, ours = np.mean(found, axis=0)
+    rows = [["each lane its own code's words (naive)", naive], ["a warp one code's words after the other (published)", published],
+            ["a warp the words of its 32 codes as one sequence (ours)", ours]]  # fmt: skip
+    n_bytes = [["copy_if over all counts", 4 * hashes.n_words], ["marks", -(-hashes.n_words // 32) * 4]]
+    return "\n".join([
+        f"### Steps of warps in a look-up, {len(beams)} beams of {beam}\n",
+        table(["way", "steps a beam", "over ours"], [[way, f"{n:,.0f}", f"{n / ours:.2f}"] for way, n in rows]),
+        "### Bytes read to list the candidates of a beam\n",
+        table(["way", "bytes", "over ours"], [[way, f"{n:,}", f"{n / n_bytes[1][1]:.1f}"] for way, n in n_bytes]),
+    ])  # fmt: skip
