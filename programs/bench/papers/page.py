@@ -9,6 +9,7 @@ be is run at a small size instead, within a quarter of an hour. The papers' numb
 
 import json
 import os
+import re
 import sys
 
 from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, table, whole_machine  # first: one thread
@@ -66,7 +67,8 @@ def lines(words):
 def gpu_row(words):
     """What tools/gpu-check wrote into its row of docs/gpu.md."""
     with open(GPU_PAGE, encoding="utf-8") as file:
-        rows = [line.split(" | ") for line in file if line.startswith(f"| {words} | ")]
+        page = [re.sub(r", here [\d.]+ [kMG]? ?items", "", line) for line in file]  # of a GPU with less memory
+    rows = [line.split(" | ") for line in page if line.startswith(f"| {words} | ")]
     if len(rows) != 1:
         raise SystemExit(f'bench papers: {GPU_PAGE} has {len(rows)} rows "{words}": 1 is wanted')
     measured = rows[0][2].strip()
