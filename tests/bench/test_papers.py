@@ -165,6 +165,10 @@ class Rows(unittest.TestCase):
         self.assertIn("5.00, BLEU lost 0.30 (T 9)", first.ours)
         for better in ("2 | 28 | 0", "7 | 1 | 27"):  # in BLEU, in speed
             self.assertIn("2 of 3 points of wta", found(f"wta | t 1 | 12 | 1 | 2 | 9 | {better}").ours)
+        good, bad = (table("A test set translated", columns, *rows[:3], f"align | T 9 | 12 | 1 | 1 | 9 | {x}")
+                     for x in ("5 | 27.7 | 0.3", "2 | 27.7 | 0.3"))  # fmt: skip
+        both = beams.figure_6_alignments(Reports({beams.ALIGNMENT: good, f"{beams.PAIR} en-fr": bad}), {})
+        self.assertEqual({"data/translate": ORDER, "en-fr": NOT}, {name: state for name, (state, _) in both.parts.items()})
 
     def test_curves_are_compared_where_both_are(self):
         curve = [{"speed-up": 2, "BLEU": 5}, {"speed-up": 3, "BLEU": 1}, {"speed-up": 9, "BLEU": 9}]
