@@ -32,23 +32,52 @@ static void find_mean(const thr_cell_items *items, const thr_cell_run *run, doub
         centroid[d] = (float)(sums[d] / (double)(run->end - run->first));
 }
 
+/* Extend the ends of a cell by an item: its product with the centroid's direction, and its squared length. */
+static void extend_ends(thr_cell_ends *ends, bool first, double along, double square) {
+    const thr_cell_end_item item = {(float)along, (float)sqrt(fmax(square - along * along, 0))};
+    if (first || item.along < ends->low.along)
+        ends->low = item;
+    if (first || item.along > ends->high.along)
+        ends->high = item;
+}
+
+static double product(const float *a, const float *b, uint32_t n_dims) {
+    double sum = 0;
+    for (uint32_t d = 0; d < n_dims; d++)
+        sum += (double)a[d] * (double)b[d];
+    return sum;
+}
+
 thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run, double *sums, float *vector,
-                           float *centroid) {
+                           float *centroid, thr_cell_ends *ends) {
     const double n = (double)(run->end - run->first);
     double total = 0, squares = 0, largest = 0;
     find_mean(items, run, sums, vector, centroid);
+    const double length = sqrt(product(centroid, centroid, items->n_dims));
+    ends->length = (float)length;
     for (uint32_t i = run->first; i < run->end; i++) {
         items->read(items->object, run->items == NULL ? i : run->items[i], vector);
         const double square = square_distance(vector, centroid, items->n_dims);
         total += square;
         squares += square * square;
         largest = square > largest ? square : largest;
+        extend_ends(ends, i == run->first, length > 0 ? product(vector, centroid, items->n_dims) / length : 0,
+                    product(vector, vector, items->n_dims));
     }
     const double mean = total / n, variance = squares / n - mean * mean;
     return (thr_cell){.first = run->first,
                       .radius = (float)(sqrt(largest) * ROUNDING),
                       .mean_square = (float)mean,
                       .square_deviation = variance > 0 ? (float)sqrt(variance) : 0};
+}
+
+static bool is_end(const thr_cell_end_item *end) {
+    return isfinite(end->along) && isfinite(end->across) && end->across >= 0;
+}
+
+static bool are_ends(const thr_cell_ends *ends) {
+    return isfinite(ends->length) && ends->length >= 0 && is_end(&ends->low) && is_end(&ends->high) &&
+           ends->low.along <= ends->high.along;
 }
 
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong) {
@@ -58,7 +87,7 @@ bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong) {
         *wrong = i;
         if (!placed || cell->first >= table->n_items || !isfinite(cell->radius) || !isfinite(cell->mean_square) ||
             !isfinite(cell->square_deviation) || cell->radius < 0 || cell->mean_square < 0 ||
-            cell->square_deviation < 0)
+            cell->square_deviation < 0 || (table->ends != NULL && !are_ends(&table->ends[i])))
             return false;
     }
     return true;
@@ -122,7 +151,7 @@ static void measure(void *arg, size_t c, uint32_t worker) {
     const size_t n_dims = m->items->n_dims;
     const thr_cell_run run = {m->order->items, m->order->cells[c].first, thr_cell_end(&m->order->table, (uint32_t)c)};
     m->order->cells[c] = thr_cells_measure(m->items, &run, m->sums + worker * n_dims, m->vectors + worker * n_dims,
-                                           m->order->centroids + c * n_dims);
+                                           m->order->centroids + c * n_dims, m->order->ends + c);
 }
 
 static thr_status measure_all(const thr_cell_items *items, thr_cell_order *order, thr_error *err) {
@@ -150,8 +179,9 @@ thr_status thr_cells_order_make(thr_context *context, const thr_cell_items *item
     const uint32_t n = count_cells(starts, n_groups, mean);
     THR_TRY_OUT(thr_alloc(context, n, sizeof *order->cells, &order->cells, "cells", err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof(float), &order->centroids, "centroids", err));
+    THR_TRY_OUT(thr_alloc(context, n, sizeof *order->ends, &order->ends, "cells", err));
     begin_cells(starts, n_groups, mean, order->cells);
-    order->table = (thr_cell_table){n, items->n, items->n_dims, order->cells, order->centroids};
+    order->table = (thr_cell_table){n, items->n, items->n_dims, order->cells, order->centroids, order->ends};
     THR_TRY_OUT(measure_all(items, order, err));
 out:
     thr_release(context, starts);
@@ -166,5 +196,6 @@ void thr_cells_order_free(thr_cell_order *order) {
     thr_release(order->context, order->items);
     thr_release(order->context, order->cells);
     thr_release(order->context, order->centroids);
+    thr_release(order->context, order->ends);
     *order = (thr_cell_order){.context = NULL};
 }

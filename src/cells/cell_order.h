@@ -19,7 +19,8 @@ typedef struct thr_cell_order {
     uint32_t *items; /* n_items: the item at each place of the new order */
     thr_cell *cells;
     float *centroids;
-    thr_cell_table table; /* views of the two */
+    thr_cell_ends *ends;
+    thr_cell_table table; /* views of the three */
 } thr_cell_order;
 
 /*
@@ -38,8 +39,8 @@ typedef struct thr_cell_run {
 } thr_cell_run;
 
 /*
- * Measure a run of items: their centroid, and how far they are from it. sums and vector are scratch memory of n_dims
- * values. The same items in the same order give the same bits.
+ * Measure a run of items: their centroid, how far they are from it, and their ends. sums and vector are scratch memory
+ * of n_dims values. The same items in the same order give the same bits.
  */
 thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run, double *sums, float *vector,
-                           float *centroid);
+                           float *centroid, thr_cell_ends *ends);

@@ -33,6 +33,7 @@ static const double SPREAD_GROWTH = 0.05;
 typedef struct cell_place {
     uint64_t first_row, end_row;
     const thr_cell *cell;
+    const thr_cell_ends *ends; /* NULL: not stored */
 } cell_place;
 
 /* The memory of one thread. */
@@ -171,8 +172,8 @@ static thr_status prepare_workspace(thr_cells_workspace *w, const cells_job *job
         for (uint32_t c = 0; c < job->corpus->tables[t].n; c++, at++) {
             const thr_cell_table *table = &job->corpus->tables[t];
             const uint64_t first_row = job->corpus->scan->segments[t].first_row;
-            w->places[at] =
-                (cell_place){first_row + table->cells[c].first, first_row + thr_cell_end(table, c), &table->cells[c]};
+            w->places[at] = (cell_place){first_row + table->cells[c].first, first_row + thr_cell_end(table, c),
+                                         &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]};
         }
     return THR_OK;
 }
@@ -224,12 +225,32 @@ static double items_allowed(const visit *s, const cell_place *place) {
                                    : thr_select_bitmap_count_range(filter, place->first_row, place->end_row));
 }
 
+/* Set model->end to the end of the cell at which scores are higher. */
+static void model_end(const visit *s, const cell_place *place, double centroid_score, thr_cell_score_model *model) {
+    const bool l2 = s->job->corpus->scan->metric == THR_METRIC_L2;
+    const double square = s->length * s->length, length = (double)place->ends->length;
+    const double product = l2 ? (square + length * length - centroid_score) / 2 : centroid_score;
+    const double along = length > 0 ? product / length : 0; /* the query's parts along and across the centroid */
+    const double across = sqrt(fmax(square - along * along, 0));
+    const bool high = along > (l2 ? length : 0);
+    const thr_cell_end_item *item = high ? &place->ends->high : &place->ends->low;
+    const double a = (double)item->along, b = (double)item->across;
+    model->end.n = model->n / (double)(place->end_row - place->first_row);
+    model->end.mean = l2 ? 2 * along * a - a * a - b * b - square : along * a;
+    model->end.slope = (l2 ? 2 : 1) * across * b;
+}
+
 static thr_cell_score_model model_of(const visit *s, const cell_place *place, double centroid_score) {
     const double size = (sqrt((double)place->cell->mean_square) + (double)place->cell->radius) / 2;
-    if (s->job->corpus->scan->metric != THR_METRIC_L2)
-        return (thr_cell_score_model){items_allowed(s, place), centroid_score, s->length * size, 0};
-    return (thr_cell_score_model){items_allowed(s, place), -centroid_score - (double)place->cell->mean_square,
-                                  2 * sqrt(centroid_score) * size, (double)place->cell->square_deviation};
+    thr_cell_score_model model = {.n = items_allowed(s, place), .mean = centroid_score, .slope = s->length * size};
+    if (s->job->corpus->scan->metric == THR_METRIC_L2) {
+        model.mean = -centroid_score - (double)place->cell->mean_square;
+        model.slope = 2 * sqrt(centroid_score) * size;
+        model.deviation = (double)place->cell->square_deviation;
+    }
+    if (place->ends != NULL)
+        model_end(s, place, centroid_score, &model);
+    return model;
 }
 
 /* The query as scores are computed from it. */
@@ -418,8 +439,9 @@ static bool add_likely_cells(const visit *s) {
     double left = 0;
     for (size_t i = 0; i < v->n_heap; i++) {
         const uint32_t cell = v->heap[i];
-        v->keys[cell] = thr_cells_share_above(&v->models[cell], spread, kth);
-        left += v->keys[cell] * v->models[cell].n;
+        const double expected = thr_cells_expected_above(&v->models[cell], spread, kth);
+        v->keys[cell] = expected / v->models[cell].n;
+        left += expected;
     }
     if (left <= job->allowed)
         return false;

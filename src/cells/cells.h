@@ -3,7 +3,9 @@
  * cells.h - cells: groups of neighbouring items that a segment stores together, so that a search can skip them.
  *
  * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
- * the centroid. Vectors are those that are scored: as kept, and for cosine scaled to length 1.
+ * the centroid. Lengths vary more than a cell's size suggests, so its two ends are stored: the items whose products
+ * with the direction of the centroid are least and greatest. Vectors are those that are scored: as kept, and for cosine
+ * scaled to length 1.
  */
 #pragma once
 
@@ -22,12 +24,26 @@ typedef struct thr_cell {
 
 _Static_assert(sizeof(thr_cell) == 16, "no padding");
 
+/* An item at an end of a cell: its product with the centroid's direction, and its distance from the centroid's line. */
+typedef struct thr_cell_end_item {
+    float along, across;
+} thr_cell_end_item;
+
+/* The ends of a cell. If the centroid is 0, along is 0. */
+typedef struct thr_cell_ends {
+    float length; /* of the centroid */
+    thr_cell_end_item low, high;
+} thr_cell_ends;
+
+_Static_assert(sizeof(thr_cell_ends) == 20, "no padding");
+
 /* The cells of a segment. Owns nothing. */
 typedef struct thr_cell_table {
     uint32_t n; /* 0: the segment has none */
     uint32_t n_items, n_dims;
-    const thr_cell *cells;  /* by first item */
-    const float *centroids; /* n x n_dims, row-major */
+    const thr_cell *cells;     /* by first item */
+    const float *centroids;    /* n x n_dims, row-major */
+    const thr_cell_ends *ends; /* NULL in files of older versions */
 } thr_cell_table;
 
 /* The end of a cell, exclusive. */
@@ -37,6 +53,7 @@ static inline uint32_t thr_cell_end(const thr_cell_table *table, uint32_t cell) 
 
 /*
  * Validate cells from a file: the first begins at 0, the others ascend and begin below n_items, and all numbers are
- * finite and not negative. If this returns false, *wrong is the first invalid cell. Does not read centroids.
+ * finite and, but for products, not negative. If this returns false, *wrong is the first invalid cell. Does not read
+ * centroids.
  */
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong);

@@ -21,20 +21,30 @@ static double tail(double z) {
     return z < 0 ? 1 - above : above;
 }
 
-double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
-    const double slope = model->slope * spread, deviation = model->deviation;
-    const double error = sqrt(slope * slope + deviation * deviation) + ROUNDING * (fabs(model->mean) + fabs(score));
-    const double above = score - model->mean;
+/* The probability that a score with this mean and deviation reaches another. */
+static double chance(double mean, double deviation, double score) {
+    const double error = deviation + ROUNDING * (fabs(mean) + fabs(score)), above = score - mean;
     if (above > FAR * error)
         return 0;
     return error > 0 ? tail(above / error) : 1;
+}
+
+double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
+    const double slope = model->slope * spread, deviation = model->deviation;
+    return chance(model->mean, sqrt(slope * slope + deviation * deviation), score);
+}
+
+double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score) {
+    const double others = (model->n - model->end.n) * thr_cells_share_above(model, spread, score);
+    return model->end.n > 0 ? others + model->end.n * chance(model->end.mean, model->end.slope * spread, score)
+                            : others;
 }
 
 /* The number of items that the model expects to reach a score. */
 static double expected(const thr_cell_visited *cells, size_t n, double spread, double score) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += cells[i].model.n * thr_cells_share_above(&cells[i].model, spread, score);
+        sum += thr_cells_expected_above(&cells[i].model, spread, score);
     return sum;
 }
 

@@ -13,6 +13,11 @@
  * and those that were not visited resemble the visited ones whose mean is far below the score: if more items were
  * found in these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition
  * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
+ *
+ * The lengths of items vary, so residuals along the centroid are longer than across it, and the shortest or longest
+ * item of a cell can be the best one of very many queries. So the item at the cell's end in the query's direction is
+ * modelled by its own numbers: its product with the centroid's direction is stored, and only the rest of its score is
+ * spread.
  */
 #pragma once
 
@@ -24,10 +29,16 @@ typedef struct thr_cell_score_model {
     double mean;      /* of their scores */
     double slope;     /* standard deviation of scores, per unit of spread */
     double deviation; /* the part of it that does not depend on the spread */
+    struct {
+        double n, mean, slope; /* n: 0 to 1, the chance that it may be found */
+    } end;                     /* the item at the cell's end */
 } thr_cell_score_model;
 
-/* The share of a cell's items that reach a score, 0 to 1. */
+/* The share of a cell's items that reach a score, 0 to 1, without the item at its end. */
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);
+
+/* The number of a cell's items that are expected to reach a score. */
+double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score);
 
 /* A cell that was visited, with the number of its items that reached a score. */
 typedef struct thr_cell_visited {

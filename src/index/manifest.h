@@ -17,8 +17,9 @@ enum {
     THR_CHANGED_VERSION = 3, /* of an index that was changed after its build */
     THR_BUILD_VERSION = 2,
     THR_SEGMENT_VERSION = 2,
-    THR_CELLS_VERSION = 3,        /* of a segment with cells */
-    THR_NAMES_VERSION = 4,        /* of one with names and their slots, with or without cells */
+    THR_CELLS_VERSION = 3,        /* of a segment with cells that lack ends; not written any more */
+    THR_NAMES_VERSION = 4,        /* of one with names and their slots; older ones may have cells */
+    THR_ENDS_VERSION = 5,         /* of one with cells and their ends, and slots if it has names */
     THR_MAX_SEGMENTS = 1000000,   /* six digits */
     THR_SEGMENT_NAME_SIZE = 20,   /* "000000-5f3a91c2.seg" and a zero byte */
     THR_INDEX_FILE_NAME_SIZE = 27 /* the longest name of a thr_index_file, and a zero byte */

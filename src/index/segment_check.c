@@ -136,6 +136,7 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
         case THR_SECTION_CELLS:
         case THR_SECTION_CENTROIDS:
         case THR_SECTION_NAME_SLOTS:
+        case THR_SECTION_CELL_ENDS:
             break;
         }
     }

@@ -11,11 +11,11 @@
 
 static const char *const section_names[THR_SECTION_LAST + 1] = {
     "?",        "vectors", "codes",  "block norms", "factors", "offsets", "scales",    "inverse norms", "ids",
-    "id order", "names",   "centre", "leads",       "records", "cells",   "centroids", "name slots"};
+    "id order", "names",   "centre", "leads",       "records", "cells",   "centroids", "name slots",    "cell ends"};
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
-                                        .newest = THR_NAMES_VERSION,
+                                        .newest = THR_ENDS_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,
@@ -75,6 +75,9 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_NAME_SLOTS:
         *size = thr_name_slots_count(shape->n_items) * sizeof(thr_name_slot);
         return shape->has_name_slots;
+    case THR_SECTION_CELL_ENDS:
+        *size = (uint64_t)shape->n_cells * sizeof(thr_cell_ends);
+        return shape->has_cell_ends;
     default:
         *size = 0;
         return false;
@@ -86,7 +89,8 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
     const bool names = h->version == THR_NAMES_VERSION && shape->version == THR_SEGMENT_VERSION && shape->has_names;
-    const bool cells = h->version == THR_CELLS_VERSION && shape->version == THR_SEGMENT_VERSION;
+    const bool cells =
+        (h->version == THR_CELLS_VERSION || h->version == THR_ENDS_VERSION) && shape->version == THR_SEGMENT_VERSION;
     if (!cells && !names)
         THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
     if ((cells && h->n_cells == 0) || ((cells || names) && h->n_cells > h->n_items))
@@ -135,7 +139,8 @@ static thr_status take_cells(thr_segment_view *view, thr_error *err) {
                                    .n_items = view->shape.n_items,
                                    .n_dims = view->shape.n_dims,
                                    .cells = thr_section_file_at(&view->file, THR_SECTION_CELLS),
-                                   .centroids = thr_section_file_at(&view->file, THR_SECTION_CENTROIDS)};
+                                   .centroids = thr_section_file_at(&view->file, THR_SECTION_CENTROIDS),
+                                   .ends = thr_section_file_at(&view->file, THR_SECTION_CELL_ENDS)};
     if (!thr_cells_are_valid(&view->cells, &wrong))
         return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, &view->cells.cells[wrong]),
                                         "a cell has impossible numbers", err);
@@ -155,7 +160,8 @@ thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t 
     memcpy(&header, data, sizeof header);
     THR_TRY(check_header(&view->file, &header, shape, listed, err));
     view->shape.n_cells = header.n_cells;
-    view->shape.has_name_slots = header.version == THR_NAMES_VERSION;
+    view->shape.has_cell_ends = header.version == THR_ENDS_VERSION;
+    view->shape.has_name_slots = header.version == THR_NAMES_VERSION || (view->shape.has_cell_ends && shape->has_names);
     THR_TRY(thr_section_file_fit(&view->file, rule_of, &view->shape, err));
     point(view);
     return take_cells(view, err);

@@ -32,10 +32,11 @@ typedef enum thr_section_kind {
     THR_SECTION_RECORDS = 13,
     THR_SECTION_CELLS = 14,
     THR_SECTION_CENTROIDS = 15,
-    THR_SECTION_NAME_SLOTS = 16
+    THR_SECTION_NAME_SLOTS = 16,
+    THR_SECTION_CELL_ENDS = 17
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_NAME_SLOTS };
+enum { THR_SECTION_LAST = THR_SECTION_CELL_ENDS };
 
 _Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -68,6 +69,7 @@ typedef struct thr_segment_shape {
     thr_dtype keep;
     bool centred, has_ids, has_names;
     bool has_name_slots; /* with names only; not before THR_NAMES_VERSION */
+    bool has_cell_ends;  /* with cells only; not before THR_ENDS_VERSION */
 } thr_segment_shape;
 
 /* The shape of a manifest's segments, without what each has for itself: version, items, cells and ids. */

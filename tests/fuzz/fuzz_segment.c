@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint32_t lead = header.version == 1 ? header.bits : header.lead;
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
         header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS && lead >= 1 &&
-        lead <= header.bits && header.version >= 1 && header.version <= THR_NAMES_VERSION &&
+        lead <= header.bits && header.version >= 1 && header.version <= THR_ENDS_VERSION &&
         header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
         for (int flags = 0; flags < 8; flags++) {
             thr_segment_shape shape = {.version =

@@ -83,6 +83,19 @@ static void read_row(const void *object, uint32_t item, float *vector) {
     memcpy(vector, (const float *)object + (size_t)item * DIMS, DIMS * sizeof *vector);
 }
 
+/* An item is between the ends of its cell. */
+static void check_ends(const float *row, const float *centroid, const thr_cell_ends *ends) {
+    double product = 0, length = 0, square = 0;
+    for (uint32_t d = 0; d < DIMS; d++) {
+        product += (double)row[d] * (double)centroid[d];
+        length += (double)centroid[d] * (double)centroid[d];
+        square += (double)row[d] * (double)row[d];
+    }
+    const double along = length > 0 ? product / sqrt(length) : 0, slack = 1e-6 * (sqrt(square) + sqrt(length));
+    assert_true(fabs(sqrt(length) - (double)ends->length) <= slack);
+    assert_true((double)ends->low.along <= along + slack && (double)ends->high.along >= along - slack);
+}
+
 /* Every item has one place, no cell is empty or above 8 means, and no item is outside its cell's radius. */
 static void check_order(const float *rows, uint32_t n, const thr_cell_order *order) {
     bool *seen = test_array(n, sizeof *seen);
@@ -100,6 +113,7 @@ static void check_order(const float *rows, uint32_t n, const thr_cell_order *ord
             for (uint32_t d = 0; d < DIMS; d++)
                 square += pow((double)rows[order->items[i] * DIMS + d] - (double)order->centroids[c * DIMS + d], 2);
             assert_true(sqrt(square) <= (double)cell->radius);
+            check_ends(rows + (size_t)order->items[i] * DIMS, order->centroids + (size_t)c * DIMS, &order->ends[c]);
             mean += square / (end - cell->first);
         }
         assert_true(fabs(mean - (double)cell->mean_square) <= 1e-5 * mean);
@@ -144,7 +158,8 @@ static void impossible_cells_are_refused(void **state) {
     (void)state;
     const thr_cell good[3] = {{0, 1, 1, 0}, {5, 0, 0, 0}, {6, 1, 1, 0}};
     thr_cell cells[3];
-    const thr_cell_table table = {3, 10, DIMS, cells, NULL};
+    thr_cell_ends ends[3] = {{0, {0, 0}, {0, 0}}, {1, {-1, 0}, {2, 1}}, {1, {1, 1}, {1, 1}}};
+    const thr_cell_table table = {3, 10, DIMS, cells, NULL, ends};
     uint32_t wrong;
     memcpy(cells, good, sizeof cells);
     assert_true(thr_cells_are_valid(&table, &wrong));
@@ -163,20 +178,41 @@ static void impossible_cells_are_refused(void **state) {
     cells[1].radius = -1;
     assert_false(thr_cells_are_valid(&table, &wrong));
     assert_int_equal(wrong, 1);
+    memcpy(cells, good, sizeof cells);
+    ends[2].low.along = 2; /* above the high end */
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    assert_int_equal(wrong, 2);
+    ends[1].high.across = NAN;
+    assert_false(thr_cells_are_valid(&table, &wrong));
+    assert_int_equal(wrong, 1);
 }
 
 static void shares_are_those_of_a_normal_distribution(void **state) {
     (void)state;
-    const thr_cell_score_model models = {1000, 2, 3, 4}; /* with spread 1 a standard deviation of 5 */
+    const thr_cell_score_model models = {
+        .n = 1000, .mean = 2, .slope = 3, .deviation = 4}; /* with spread 1 a standard deviation of 5 */
     for (double z = -6; z <= 6; z += 0.25) {
         const double share = thr_cells_share_above(&models, 1, 2 + 5 * z), exact = erfc(z * sqrt(0.5)) / 2;
         assert_true(z < 0 ? fabs(share - exact) < 0.03 : share > exact * 0.999 && share < exact * 1.07);
     }
-    const thr_cell_score_model point = {1, 2, 0, 0};
+    const thr_cell_score_model point = {.n = 1, .mean = 2};
     assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
 }
 
-static const thr_cell_visited visited[] = {{{500, 0.5, 1, 0}, 10}, {{700, 0.2, 0.8, 0}, 0}, {{900, -0.1, 1, 0.01}, 0}};
+/* A cell far below the score whose end reaches it: one item is expected, as much of it as may be found. */
+static void the_item_at_the_end_is_expected(void **state) {
+    (void)state;
+    thr_cell_score_model model = {.n = 1000, .mean = -9, .slope = 1, .end = {.n = 1, .mean = 0, .slope = 0.1}};
+    assert_true(thr_cells_expected_above(&model, 1, -1) > 0.999 && thr_cells_expected_above(&model, 1, -1) <= 1);
+    assert_true(fabs(thr_cells_expected_above(&model, 1, 0) - 0.5) < 0.03);
+    assert_true(thr_cells_expected_above(&model, 1, 1) == 0);
+    model.end.n = 0.25;
+    assert_true(fabs(thr_cells_expected_above(&model, 1, -1) - 0.25) < 1e-3);
+}
+
+static const thr_cell_visited visited[] = {{{.n = 500, .mean = 0.5, .slope = 1}, 10},
+                                           {{.n = 700, .mean = 0.2, .slope = 0.8}, 0},
+                                           {{.n = 900, .mean = -0.1, .slope = 1, .deviation = 0.01}, 0}};
 
 static double spread_of(double near, double far, double score) {
     thr_cell_visited cells[3];
@@ -217,6 +253,7 @@ int main(void) {
         cmocka_unit_test(impossible_cells_are_refused),
         cmocka_unit_test(shares_are_those_of_a_normal_distribution),
         cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
+        cmocka_unit_test(the_item_at_the_end_is_expected),
         cmocka_unit_test(more_found_far_away_than_expected_widens_the_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

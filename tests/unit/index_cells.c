@@ -176,6 +176,46 @@ static void every_kind_of_query_gets_its_recall(void **state) {
     free(found);
 }
 
+/*
+ * By inner product the shortest words are the best for many negated words, and are far from their centroids, in the
+ * centroids' direction.
+ */
+static void negated_words_get_their_recall_by_inner_product(void **state) {
+    enum { WORDS = 30000, WORD_DIMS = 100, NEGATED = 300, NPY_HEADER = 128, TOP = 10 };
+    static float queries[NEGATED * WORD_DIMS], truth[NEGATED * TOP], found[NEGATED * TOP];
+    static uint64_t ids[NEGATED * TOP];
+    thr_index_build_options build_with = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    thr_search_options exact, options;
+    thr_index *index = NULL;
+    size_t size;
+    uint8_t *bytes = test_read_file(THR_SOURCE_DIR "/data/words/words.npy", &size);
+    assert_int_equal(size, NPY_HEADER + WORDS * WORD_DIMS * sizeof(uint16_t));
+    const thr_matrix words = {bytes + NPY_HEADER, WORDS, WORD_DIMS, THR_DTYPE_F16, WORD_DIMS * sizeof(uint16_t)};
+    for (uint64_t i = 0; i < NEGATED; i++)
+        assert_int_equal(thr_matrix_to_f32(&words, i * (WORDS / NEGATED), 1, queries + i * WORD_DIMS), THR_OK);
+    for (size_t i = 0; i < (size_t)NEGATED * WORD_DIMS; i++)
+        queries[i] = -queries[i];
+    const thr_matrix matrix = thr_matrix_f32(queries, NEGATED, WORD_DIMS);
+    build_with.cells = 256;
+    test_remove_directory(DIR_A);
+    expect_ok(build_matrix(*state, DIR_A, &words, &build_with, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    thr_search_options_init(&exact);
+    thr_search_options_init(&options);
+    exact.exact = true;
+    options.recall = 0.9f;
+    for (uint64_t k = 1; k <= TOP; k *= TOP) {
+        size_t n = 0;
+        expect_ok(thr_index_search(index, &matrix, k, &exact, ids, truth, &error));
+        expect_ok(thr_index_search(index, &matrix, k, &options, ids, found, &error));
+        for (size_t i = 0; i < NEGATED * k; i++)
+            n += found[i] >= truth[i / k * k + k - 1];
+        assert_true((double)n >= 0.895 * (double)NEGATED * (double)k);
+    }
+    thr_index_free(index);
+    free(bytes);
+}
+
 static void answers_and_files_have_the_same_bits_everywhere(void **state) {
     static const thr_isa levels[] = {THR_ISA_BEST, THR_ISA_SCALAR, THR_ISA_BEST};
     static const uint32_t threads[] = {1, 2, 3};
@@ -321,12 +361,13 @@ static void odd_items_have_right_answers(void **state) {
 
 /* Damage with right checksums: a cell table that is cut or overlaps does not open, a wrong number is found. */
 static void wrong_cells_are_found(void **state) {
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < 7; kind++) {
         float *rows = clustered_rows(500, 1);
         thr_index *index = build(*state, DIR_A, rows, 500, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), 5);
         const thr_segment_view *view = &index->mapped[0].view;
         const size_t cells = (size_t)thr_section_file_offset(&view->file, view->cells.cells);
         const size_t centroids = (size_t)thr_section_file_offset(&view->file, view->cells.centroids);
+        const size_t ends = (size_t)thr_section_file_offset(&view->file, view->cells.ends);
         char path[PATH_ROOM];
         size_t size;
         assert_int_equal(count_files(DIR_A, ".seg", path), 1);
@@ -341,12 +382,16 @@ static void wrong_cells_are_found(void **state) {
             second->radius *= 0.9f;
         else if (kind == 3)
             *(float *)(void *)(bytes + centroids) += 1;
+        else if (kind == 4)
+            ((thr_cell_ends *)(void *)(bytes + ends))->low.along -= 1;
+        else if (kind == 5)
+            ((thr_cell_ends *)(void *)(bytes + ends))->high.across = NAN;
         else
             second->radius = INFINITY;
         test_write_file(path, bytes, size);
         reseal_index(*state, DIR_A);
         const thr_status status = thr_index_open(*state, DIR_A, &index, &error);
-        assert_int_equal(status, kind == 2 || kind == 3 ? THR_OK : THR_ECORRUPT);
+        assert_int_equal(status, kind >= 2 && kind <= 4 ? THR_OK : THR_ECORRUPT);
         if (status == THR_OK)
             expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
         if (status == THR_OK)
@@ -372,6 +417,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_searches_answer_as_without_cells),
         cmocka_unit_test(every_kind_of_query_gets_its_recall),
+        cmocka_unit_test(negated_words_get_their_recall_by_inner_product),
         cmocka_unit_test(answers_and_files_have_the_same_bits_everywhere),
         cmocka_unit_test(a_second_search_allocates_nothing),
         cmocka_unit_test(few_items_may_be_allowed),

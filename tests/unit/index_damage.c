@@ -240,7 +240,7 @@ static void a_segment_with_a_number_that_is_unknown_is_a_newer_writers(void **st
     expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
     assert_non_null(
         strstr(error.text,
-               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 4)"));
+               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 5)"));
     free(s.bytes);
 }
 

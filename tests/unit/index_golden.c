@@ -70,6 +70,11 @@ static const golden_kind kinds_names[] = {
     KIND("cosine-f16", COSINE, F16, .names = true, .bits = 3, .lead = 1),
     KIND("l2-i8-cells", L2, I8, .names = true, .bits = 3, .lead = 1, .cells = 3, .changed = true, .journal = true)};
 
+/* Cells with their ends. */
+static const golden_kind kinds_ends[] = {
+    KIND("ip-f32-cells", IP, F32, .bits = 3, .lead = 1, .cells = 4),
+    KIND("l2-f16-names-cells", L2, F16, .names = true, .bits = 3, .lead = 1, .cells = 3, .changed = true)};
+
 static const struct {
     const char *name;
     const golden_kind *kinds;
@@ -80,8 +85,9 @@ static const struct {
                 {"v2", kinds_2, sizeof kinds_2 / sizeof kinds_2[0], 7, 2},
                 {"v3", kinds_3, sizeof kinds_3 / sizeof kinds_3[0], 7, 3},
                 {"v4", kinds_4, sizeof kinds_4 / sizeof kinds_4[0], 7, 4},
-                {"names", kinds_names, sizeof kinds_names / sizeof kinds_names[0], 7, 0}};
-enum { VERSIONS = sizeof versions / sizeof versions[0], WRITTEN = 4 /* and the later ones are of this version */ };
+                {"names", kinds_names, sizeof kinds_names / sizeof kinds_names[0], 7, 0},
+                {"ends", kinds_ends, sizeof kinds_ends / sizeof kinds_ends[0], 7, 0}};
+enum { VERSIONS = sizeof versions / sizeof versions[0], WRITTEN = 5 /* and the later ones are of this version */ };
 
 /* Whole numbers from -10 to 10, or from 0 to 20; row 5 is zero. */
 static void make_rows(float *rows, uint64_t n, uint64_t seed, bool shifted) {
@@ -341,7 +347,7 @@ typedef struct damage {
 
 static const char FROM_1[] = "v1/cosine-f16-ids", FROM_2[] = "v2/cosine-f32-centred-tuned",
                   FROM_3[] = "v3/cosine-f16-ids-cells", FROM_4[] = "v4/cosine-f32-ids",
-                  FROM_NAMES[] = "names/cosine-f16";
+                  FROM_NAMES[] = "names/cosine-f16", FROM_ENDS[] = "ends/ip-f32-cells";
 
 static const damage damages[] = {
     {"bad-manifest-cut", "open", "ECORRUPT", FROM_1, "M", 0, -1, NULL, 0},
@@ -373,6 +379,7 @@ static const damage damages[] = {
     {"bad-v4-journal-flipped", "open", "ECORRUPT", FROM_4, "j", 100, 0, NULL, 0},
     {"bad-v4-journal-header", "verify", "ECORRUPT", FROM_4, "j", 9, 0, NULL, 0},
     {"bad-v4-journal-missing", "open", "ECORRUPT", FROM_4, "j", 0, 0, "", 0},
+    {"bad-ends-section", "verify", "ECORRUPT", FROM_ENDS, "000002", 5, 0, NULL, THR_SECTION_CELL_ENDS},
     {"bad-names-slots", "verify", "ECORRUPT", FROM_NAMES, "000000", 9, 0, NULL, THR_SECTION_NAME_SLOTS},
 };
 

@@ -120,13 +120,9 @@ static thr_status fill_segment(thr_segment_stream *s, uint32_t number, uint64_t 
 
 static thr_status write_cells(thr_segment_stream *s, thr_error *err) {
     const thr_cell_table *cells = s->cells;
-    THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_CELLS, err));
-    THR_TRY(thr_sections_write(&s->writer, cells->cells, cells->n * sizeof *cells->cells, err));
-    thr_sections_end(&s->writer);
-    THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_CENTROIDS, err));
-    THR_TRY(thr_sections_write(&s->writer, cells->centroids, (size_t)cells->n * cells->n_dims * sizeof(float), err));
-    thr_sections_end(&s->writer);
-    return THR_OK;
+    THR_TRY(thr_sections_put(&s->writer, THR_SECTION_CELLS, cells->cells, cells->n * sizeof *cells->cells, err));
+    return thr_sections_put(&s->writer, THR_SECTION_CENTROIDS, cells->centroids,
+                            (size_t)cells->n * cells->n_dims * sizeof(float), err);
 }
 
 thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_t n_items, thr_error *err) {
@@ -137,6 +133,7 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
     shape.n_items = n_items;
     shape.has_name_slots = shape.has_names;
     shape.n_cells = s->cells == NULL ? 0 : s->cells->n;
+    shape.has_cell_ends = s->cells != NULL;
     if (shape.keep != THR_DTYPE_NONE)
         thr_sections_end(&s->writer);
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &s->writer, err));
@@ -151,6 +148,9 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
         THR_TRY(write_cells(s, err));
     if (shape.has_names)
         THR_TRY(thr_index_ids_write_name_slots(s->ids, first, n_items, &s->writer, err));
+    if (s->cells != NULL)
+        THR_TRY(thr_sections_put(&s->writer, THR_SECTION_CELL_ENDS, s->cells->ends,
+                                 s->cells->n * sizeof *s->cells->ends, err));
     THR_TRY(thr_index_segment_write_finish(&s->writer, &shape, &listed, err));
     THR_TRY(thr_grow(s->context, &m->segments, &s->segments_capacity, m->n_segments + 1, sizeof *m->segments,
                      "the manifest's segments", err));

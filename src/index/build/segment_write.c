@@ -8,9 +8,9 @@
 
 thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
                                           thr_manifest_segment *listed, thr_error *err) {
-    thr_segment_header header = {.version = shape->has_name_slots ? THR_NAMES_VERSION
-                                            : shape->n_cells > 0  ? THR_CELLS_VERSION
-                                                                  : shape->version,
+    thr_segment_header header = {.version = shape->has_cell_ends    ? THR_ENDS_VERSION
+                                            : shape->has_name_slots ? THR_NAMES_VERSION
+                                                                    : shape->version,
                                  .lead = shape->version > 1 ? shape->lead : 0,
                                  .n_cells = shape->n_cells,
                                  .n_items = shape->n_items,

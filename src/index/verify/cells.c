@@ -14,6 +14,14 @@ static bool is_about(float stored, float measured, double scale) {
     return fabs((double)stored - (double)measured) <= TOLERANCE * scale;
 }
 
+static bool are_ends(const thr_cell_ends *stored, const thr_cell_ends *measured, double scale) {
+    return is_about(stored->length, measured->length, scale) &&
+           is_about(stored->low.along, measured->low.along, scale) &&
+           is_about(stored->low.across, measured->low.across, scale) &&
+           is_about(stored->high.along, measured->high.along, scale) &&
+           is_about(stored->high.across, measured->high.across, scale);
+}
+
 static bool is_cell(const thr_cell *stored, const thr_cell *measured, const float *centroid, const float *mean,
                     uint32_t n_dims) {
     const double size = sqrt((double)measured->mean_square), radius = (double)measured->radius;
@@ -44,9 +52,12 @@ thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_
     for (uint32_t c = 0; c < table->n; c++) {
         const thr_cell_run run = {NULL, table->cells[c].first, thr_cell_end(table, c)};
         float *mean = vectors + table->n_dims;
-        const thr_cell measured = thr_cells_measure(&items, &run, sums, vectors, mean);
+        thr_cell_ends ends;
+        const thr_cell measured = thr_cells_measure(&items, &run, sums, vectors, mean, &ends);
+        const double scale = (double)measured.radius + (double)ends.length;
         THR_TRY_OUT(thr_file_sum_step(sum, err));
-        if (!is_cell(&table->cells[c], &measured, table->centroids + (size_t)c * table->n_dims, mean, table->n_dims))
+        if (!is_cell(&table->cells[c], &measured, table->centroids + (size_t)c * table->n_dims, mean, table->n_dims) ||
+            (table->ends != NULL && !are_ends(&table->ends[c], &ends, scale)))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,
                                  "%s: section cells: cell %" PRIu32 " is not what its items are: build the index again",
                                  index->mapped[segment].view.file.path, c));
