@@ -284,6 +284,9 @@ if(TARGET thresher_bench AND NOT CMAKE_CROSSCOMPILING) # the scripts call the pr
         thr_test(cli.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch sh ${source})
         set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT
                      "THRESHER=$<TARGET_FILE:thresher_program>" "THRESHER_BENCH=$<TARGET_FILE:thresher_bench>")
+        if(THR_SANITIZE)
+            set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT THR_SANITIZED=1)
+        endif()
         if(TARGET thresher_cuda_emulated)
             set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT
                          "EMULATED_GPUS=$<TARGET_FILE:thresher_cuda_emulated>")

@@ -19,7 +19,9 @@ rows 500 24 1 | to_fvecs >items.fvecs
 rows 50 24 2 | to_fvecs >queries.fvecs
 rows 500 8 3 | to_fvecs >narrow.fvecs
 printf 'edit\tedit pdf files\n' >pairs.tsv
-small="--dims 16 --batch 128 --epochs 4"
+epochs=4 many=5000
+[ -z "${THR_SANITIZED:-}" ] || epochs=1 many=1000 # sanitizers are slow
+small="--dims 16 --batch 128 --epochs $epochs"
 # shellcheck disable=SC2086 # words
 train() {
     "$THRESHER" tower train --vectors "$@" $small
@@ -74,14 +76,14 @@ works "$THRESHER" index search items.index queries.fvecs -k 1 -o added.ivecs
 works "$THRESHER" index verify items.index
 
 # The vectors beside their codes: refined by the metric asked for; all candidates give the exact answer.
-rows 5000 24 4 | to_fvecs >many.fvecs
+rows $many 24 4 | to_fvecs >many.fvecs
 for metric in cosine ip l2; do
     works "$THRESHER" index build many.fvecs -o plain.index --metric $metric --force
     works "$THRESHER" index search plain.index queries.fvecs -k 5 --exact -o truth.ivecs
     for keep in f32 f16 i8; do
         works "$THRESHER" index build many.fvecs --model m.safetensors --metric $metric --keep $keep -o kept.index --force
         works "$THRESHER" index verify kept.index
-        works "$THRESHER" index search kept.index queries.fvecs -k 5 --candidates 5000 -o found.ivecs
+        works "$THRESHER" index search kept.index queries.fvecs -k 5 --candidates $many -o found.ivecs
         works "$THRESHER" index search kept.index queries.fvecs -k 5 --exact -o exact.ivecs
         cmp found.ivecs exact.ivecs || die "refining every item is not the exact search: $metric, $keep"
         [ $keep != f32 ] || cmp exact.ivecs truth.ivecs || die "exact scores are not those of the vectors: $metric"

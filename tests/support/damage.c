@@ -9,6 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef THR_SANITIZED
+enum { STEP = 5 }; /* bytes from one damaged place to the next, of which sanitizers see a fifth */
+#else
+enum { STEP = 1 };
+#endif
+
 void test_every_changed_byte_is_found(const test_damage *damage) {
     bool opened;
     thr_error err;
@@ -17,7 +23,7 @@ void test_every_changed_byte_is_found(const test_damage *damage) {
     uint8_t *bytes = test_read_file(damage->path, &size);
     const int fd = open(damage->path, O_RDWR);
     assert_true(fd >= 0);
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i += STEP) {
         const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
         assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
         const thr_status status = damage->open_and_verify(damage->context, &opened, &err);

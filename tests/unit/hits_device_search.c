@@ -13,7 +13,17 @@
 
 static test_emulator emulator;
 static const thr_hit_way WAYS[] = {THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES, THR_HIT_WAY_AUTO};
-enum { N_WAYS = sizeof WAYS / sizeof *WAYS, LEFT = 3 };
+enum {
+    N_WAYS = sizeof WAYS / sizeof *WAYS,
+    LEFT = 3,
+#ifdef THR_SANITIZED
+    KINDS_STEP = 3, /* of the 16 kinds of searches, every third; of large lists two */
+    LARGE_KINDS_STEP = 15,
+#else
+    KINDS_STEP = 1,
+    LARGE_KINDS_STEP = 5,
+#endif
+};
 
 /* A context, and the emulated GPU. */
 typedef struct world {
@@ -110,7 +120,7 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
         hits_numbers x = hits_draw_numbers(SHAPES[s].n_items, &rng);
         thr_hit_store *store = make_store(w, &p.built.lists, NULL);
         thr_candidate *all = test_array(SHAPES[s].n_items, sizeof *all);
-        for (uint64_t kind = 0; kind < 16; kind += s < 3 ? 1 : 5) {
+        for (uint64_t kind = 0; kind < 16; kind += s < 3 ? KINDS_STEP : LARGE_KINDS_STEP) {
             const thr_lists_catalogue target = {.lists = &p.built.lists,
                                                 .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                                 .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
