@@ -46,10 +46,10 @@ typedef enum thr_rank_scale {
     THR_RANK_SCALE_MEAN = 2   /* the mean loss of all pairs */
 } thr_rank_scale;
 
-/* State of the training after a Newton step; step 0 is the start. */
+/* State of the training. Step 0 is reported before the first Newton step, at the initial weights. */
 typedef struct thr_rank_step {
     double objective, gradient_norm;
-    double first_gradient_norm; /* at 0 */
+    double first_gradient_norm; /* |gradient| at w = 0, also with options->start */
     double seconds;             /* since thr_rank_train was called */
     uint64_t n_products;        /* Hessian-vector products so far */
     uint32_t step;
@@ -78,7 +78,7 @@ typedef struct thr_rank_report {
     double objective;           /* f at the model. f is 1-strongly convex, so this is at most gradient_norm^2 / 2 above
                                    the minimum */
     double gradient_norm;       /* |gradient| at the model */
-    double first_gradient_norm; /* at 0 */
+    double first_gradient_norm; /* |gradient| at w = 0, also with options->start */
     double pairwise_accuracy;   /* share of pairs in the right order, unweighted; pairs of equal scores are wrong */
     double seconds;             /* training time, without that of pairwise_accuracy */
     double product_seconds;     /* part of seconds: Hessian-vector products */
@@ -98,7 +98,7 @@ typedef struct thr_rank_report {
  *   THR_EDIM          start has another number of features, or a query has 2^32 - 1 rows or more
  *   THR_ERANGE        f is not finite, because features or C are too large
  *   THR_ECANCELED     *model is the best so far, or NULL before the first step
- *   THR_EDEVICE       "cuda", and the GPU failed
+ *   THR_EDEVICE       the context's device is "cuda", and the GPU failed
  *   THR_ENOMEM        also for GPU memory
  */
 THR_API thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
@@ -176,16 +176,22 @@ THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs,
 THR_API void thr_rank_part_free(thr_rank_part *part);
 
 /*
- * The tasks of a part. The first request is EVALUATE; PRODUCT, SCALES and MATRIX are computed at the w of the latest
- * EVALUATE. EVALUATE and PRODUCT write a few sums, each over some of the part's chunks. SCALES and MATRIX sum over a
- * sample of rows, for the preconditioner: their numbers pass through the parts in order, and each part adds to them.
+ * The tasks of a part. The first request is EVALUATE, at the weights w.
+ *
+ *   task      result                                        at        numbers
+ *   EVALUATE  loss, gradient and, if wanted, the            v = w     a few sums, each over some of the part's chunks
+ *             approximate diagonal of the Hessian
+ *   PRODUCT   the Hessian of the loss times v               latest w  the same
+ *   COUNT     the pairs in the wrong order                  v         one
+ *   SCALES,   sums over a sample of rows, for the           latest w  running sums: they pass through the parts in
+ *   MATRIX    preconditioner                                          order, and each part adds to them
  */
 typedef enum thr_rank_task {
-    THR_RANK_EVALUATE = 0, /* loss, gradient and, if wanted, the approximate diagonal of the Hessian, at w */
-    THR_RANK_PRODUCT = 1,  /* the Hessian of the loss times v */
-    THR_RANK_COUNT = 2,    /* one number: the pairs in the wrong order at v; the next request must be EVALUATE */
-    THR_RANK_SCALES = 3,   /* 1 + n_features numbers, both read and written */
-    THR_RANK_MATRIX = 4    /* 1 + n_features + n_features^2 numbers, both read and written */
+    THR_RANK_EVALUATE = 0,
+    THR_RANK_PRODUCT = 1,
+    THR_RANK_COUNT = 2,  /* the next request must be EVALUATE */
+    THR_RANK_SCALES = 3, /* 1 + n_features numbers, both read and written */
+    THR_RANK_MATRIX = 4  /* 1 + n_features + n_features^2 numbers, both read and written */
 } thr_rank_task;
 
 typedef struct thr_rank_request {

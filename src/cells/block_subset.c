@@ -2,7 +2,7 @@
 #include "cells/block_subset.h"
 
 #include "base/error.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 #include "select/bitmap.h"
 
 /* A view of a segment's items from `item` on, a multiple of 64; at most n of them. */

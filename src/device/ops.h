@@ -151,7 +151,7 @@ typedef struct thr_device_row {
     uint32_t query, item, distance;
 } thr_device_row;
 
-/* A query's parameters for nested codes (scan/worker.h, code/nested.h). */
+/* A query's parameters for nested codes (scan/impl.h, code/nested.h). */
 typedef struct thr_rescore_query {
     int32_t total, digit_sum;
     float lead_gain, rest_gain, weight;

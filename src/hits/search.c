@@ -196,7 +196,7 @@ static void point_at_values(const thr_hit_values *values, thr_lists_catalogue *c
         return;
     catalogue->multipliers = values->multipliers;
     catalogue->offsets = values->offsets;
-    catalogue->values_number = values->number;
+    catalogue->values_id = values->number;
 }
 
 static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const thr_hit_set *set,

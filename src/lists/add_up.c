@@ -11,7 +11,7 @@
  * Return the number of elements that a stream has in a window, the first of them in *first, and advance the cursor past
  * them.
  */
-static inline uint32_t take_stretch(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
+static inline uint32_t take_stretch(const thr_lists_stream *s, thr_lists_cursor *c, uint32_t window, uint32_t *first) {
     if (c->stretch == s->n_stretches || s->windows[c->stretch] != window)
         return 0;
     const uint32_t n = s->sizes[c->stretch++] + 1u;
@@ -36,9 +36,9 @@ static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *su
         add_id(ids[i], weight, sums);
 }
 
-static void add_all_ids(const thr_lists_query *query, thr_hit_cursor *cursors, uint32_t window, int32_t *sums) {
+static void add_all_ids(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window, int32_t *sums) {
     for (size_t i = 0; i < query->n[THR_LISTS_IDS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_IDS][i];
+        const thr_lists_stream *s = &query->streams[THR_LISTS_IDS][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         /* the next window's: hardware prefetchers do not follow so many streams */
@@ -47,10 +47,10 @@ static void add_all_ids(const thr_lists_query *query, thr_hit_cursor *cursors, u
     }
 }
 
-static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
+static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *query, thr_lists_cursor *cursors,
                          uint32_t window, int32_t *sums) {
     for (size_t i = 0; i < query->n[THR_LISTS_RUNS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_RUNS][i];
+        const thr_lists_stream *s = &query->streams[THR_LISTS_RUNS][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         const uint16_t *runs = query->lists->runs + 2 * (size_t)first;
@@ -96,11 +96,11 @@ static void add_bitmap_stretches(const thr_kernels *kernels, bitmap_stretches *p
     p->n = 0;
 }
 
-static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
+static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *query, thr_lists_cursor *cursors,
                             uint32_t window, int32_t *sums) {
     bitmap_stretches p = {.n = 0};
     for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
-        const thr_hit_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
+        const thr_lists_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         if (n == 0)
@@ -127,7 +127,7 @@ static void add_singles(const thr_lists_query *query, uint32_t window, int32_t *
  * Add the query to sums[i], in units, for the THR_LISTS_WINDOW places of a window, and advance the cursors to the next
  * one. The cursors must be at this window.
  */
-static void add_window(const thr_kernels *kernels, const thr_lists_query *query, thr_hit_cursor *cursors,
+static void add_window(const thr_kernels *kernels, const thr_lists_query *query, thr_lists_cursor *cursors,
                        uint32_t window, int32_t *sums) {
     add_singles(query, window, sums);
     add_all_ids(query, cursors, window, sums);
@@ -137,17 +137,17 @@ static void add_window(const thr_kernels *kernels, const thr_lists_query *query,
 }
 
 /* Set the cursors, one per stream, form after form, to the first window. */
-static void rewind_cursors(const thr_lists_query *query, thr_hit_cursor *cursors) {
+static void rewind_cursors(const thr_lists_query *query, thr_lists_cursor *cursors) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++)
-            *cursors++ = (thr_hit_cursor){0, query->streams[form][i].begin};
+            *cursors++ = (thr_lists_cursor){0, query->streams[form][i].begin};
 }
 
 /* Advance them to a later window. */
-static void skip_windows(const thr_lists_query *query, thr_hit_cursor *cursors, uint32_t window) {
+static void skip_windows(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++, cursors++) {
-            const thr_hit_stream *s = &query->streams[form][i];
+            const thr_lists_stream *s = &query->streams[form][i];
             for (; cursors->stretch < s->n_stretches && s->windows[cursors->stretch] < window; cursors->stretch++)
                 cursors->element += s->sizes[cursors->stretch] + 1u;
         }
@@ -161,7 +161,7 @@ thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, si
 
 thr_status thr_lists_pass_start(thr_context *context, thr_lists_pass *pass, const thr_lists_query *query,
                                 thr_error *err) {
-    THR_TRY(thr_lists_pass_reserve(context, pass, thr_hit_query_streams(query), err));
+    THR_TRY(thr_lists_pass_reserve(context, pass, thr_lists_query_streams(query), err));
     pass->query = query;
     pass->next = 0;
     rewind_cursors(query, pass->cursors);

@@ -9,14 +9,14 @@
 #include "lists/query_terms.h"
 
 /* The position of a pass in a stream. */
-typedef struct thr_hit_cursor {
+typedef struct thr_lists_cursor {
     uint32_t stretch, element;
-} thr_hit_cursor;
+} thr_lists_cursor;
 
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */
 typedef struct thr_lists_pass {
     const thr_lists_query *query;
-    thr_hit_cursor *cursors;
+    thr_lists_cursor *cursors;
     size_t capacity;
     uint32_t next; /* the window at which the cursors are */
     int32_t sums[THR_LISTS_WINDOW];
@@ -31,9 +31,10 @@ thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, si
 void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass);
 
 /*
- * Return the sums, in units, of the THR_LISTS_WINDOW places of a window; valid until the next call. Or add them to
- * sums. Windows may be skipped. Ascending windows are fastest: an earlier window makes the streams start again from
- * their first stretch.
+ * Add the sums, in units, of the THR_LISTS_WINDOW places of a window to sums. Windows may be skipped. Ascending windows
+ * are fastest: an earlier window makes the streams start again from their first stretch.
  */
 void thr_lists_pass_add(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window, int32_t *sums);
+
+/* The same, from zero. The sums are valid until the next call. */
 const int32_t *thr_lists_pass_window(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window);

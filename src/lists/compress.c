@@ -156,7 +156,7 @@ static void close_entry(const build *w, tally *t, thr_lists_form form, const ope
 /* Write a feature that has one distinct item, given n times. */
 static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
     if (w->writing)
-        w->refs[f] = item | THR_LISTS_ONE;
+        w->refs[f] = item | THR_LISTS_SINGLE;
     t->postings++;
     t->repeated += n - 1;
 }
@@ -266,7 +266,7 @@ static bool are_consecutive(const thr_postings *sorted) {
     return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
 }
 
-/* Allocate one block of memory for all arrays, and place the arrays of wide numbers first. */
+/* Allocate one block of memory for all arrays, in an order that keeps each aligned: bitmaps, then u32, u16 and u8. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
     thr_lists *l = w->lists;
     const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;

@@ -39,7 +39,7 @@ static void mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uin
 
 void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
     uint32_t only;
-    if (thr_lists_only(lists, f, &only)) {
+    if (thr_lists_is_single(lists, f, &only)) {
         set_bit(words, only);
         return;
     }
@@ -79,7 +79,7 @@ static void take_element(const thr_lists *lists, uint32_t form, uint32_t i, uint
 
 uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items) {
     uint32_t n = 0;
-    if (thr_lists_only(lists, f, items))
+    if (thr_lists_is_single(lists, f, items))
         return 1;
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
@@ -97,7 +97,7 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
     uint32_t only;
     if (f == lists->n_features)
         return false;
-    if (thr_lists_only(lists, f, &only))
+    if (thr_lists_is_single(lists, f, &only))
         return only == item;
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
@@ -119,7 +119,7 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
 uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough) {
     uint64_t found = 0;
     uint32_t only;
-    if (thr_lists_only(lists, f, &only))
+    if (thr_lists_is_single(lists, f, &only))
         return filter[only / 64] >> only % 64 & 1;
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {

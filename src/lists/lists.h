@@ -38,7 +38,7 @@ typedef struct thr_lists {
     uint32_t n_items, n_features, n_lists, n_entries, n_stretches;
     uint64_t n_postings;      /* pairs of an item and a feature it has */
     const uint32_t *features; /* their numbers, ascending; NULL: 0, 1, 2, ... */
-    /* per feature: the number of its list, or THR_LISTS_ONE + the place of its only item */
+    /* per feature: the number of its list, or THR_LISTS_SINGLE + the place of its only item */
     const uint32_t *refs;
     const uint32_t *sizes;         /* per list: its items */
     const uint32_t *first_entries; /* list l has entries first_entries[l] to first_entries[l + 1] - 1, by form */
@@ -64,7 +64,7 @@ static inline size_t thr_lists_n_words(const thr_lists *lists) {
 }
 
 /* Flag in refs: the other bits are a place. */
-#define THR_LISTS_ONE (UINT32_C(1) << 31)
+#define THR_LISTS_SINGLE (UINT32_C(1) << 31)
 
 /* The number of the feature at index f. */
 static inline uint32_t thr_lists_feature(const thr_lists *lists, uint32_t f) {
@@ -72,15 +72,15 @@ static inline uint32_t thr_lists_feature(const thr_lists *lists, uint32_t f) {
 }
 
 /* Whether exactly one item has the feature at index f; *item is its place. Otherwise its list is lists->refs[f]. */
-static inline bool thr_lists_only(const thr_lists *lists, uint32_t f, uint32_t *item) {
-    *item = lists->refs[f] & ~THR_LISTS_ONE;
-    return (lists->refs[f] & THR_LISTS_ONE) != 0;
+static inline bool thr_lists_is_single(const thr_lists *lists, uint32_t f, uint32_t *item) {
+    *item = lists->refs[f] & ~THR_LISTS_SINGLE;
+    return (lists->refs[f] & THR_LISTS_SINGLE) != 0;
 }
 
 /* How many items have the feature at index f. */
 static inline uint32_t thr_lists_size(const thr_lists *lists, uint32_t f) {
     uint32_t item;
-    return thr_lists_only(lists, f, &item) ? 1 : lists->sizes[lists->refs[f]];
+    return thr_lists_is_single(lists, f, &item) ? 1 : lists->sizes[lists->refs[f]];
 }
 
 /* Entry e has stretches from thr_lists_first_stretch(lists, e) to thr_lists_first_stretch(lists, e + 1) - 1. */

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* The exponent of the unit: total < 2^x gives 2^(x - 30), so n rounded weights add up to at most 2^30 + n / 2. */
+/* The unit is 2^(x - 30) for the least x with total < 2^x: n rounded weights add up to at most 2^30 + n / 2. */
 thr_status thr_lists_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit,
                                 thr_error *err) {
     enum { SUM_BITS = 30 };
@@ -45,7 +45,7 @@ static thr_status push_single(thr_context *context, uint32_t place, int32_t weig
                               thr_error *err) {
     THR_TRY(thr_grow(context, &query->singles, &query->singles_capacity, 2 * (query->n_singles + 1),
                      sizeof *query->singles, "a query", err));
-    query->singles[query->n_singles++] = (thr_hit_single){place, weight};
+    query->singles[query->n_singles++] = (thr_lists_single){place, weight};
     return THR_OK;
 }
 
@@ -56,7 +56,7 @@ static void sort_singles(thr_lists_query *query) {
     memset(ends, 0, sizeof query->window_ends);
     if (n == 0)
         return;
-    thr_hit_single *copy = query->singles + n;
+    thr_lists_single *copy = query->singles + n;
     memcpy(copy, query->singles, n * sizeof *copy);
     for (size_t i = 0; i < n; i++)
         ends[copy[i].place / THR_LISTS_WINDOW]++;
@@ -75,11 +75,11 @@ static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr
     THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form] + 1,
                      sizeof *query->streams[form], "a query", err));
     query->streams[form][query->n[form]++] =
-        (thr_hit_stream){.windows = lists->stretch_windows + first,
-                         .sizes = lists->stretch_sizes + first,
-                         .n_stretches = thr_lists_first_stretch(lists, entry + 1) - first,
-                         .begin = lists->entry_begins[entry],
-                         .weight = weight};
+        (thr_lists_stream){.windows = lists->stretch_windows + first,
+                           .sizes = lists->stretch_sizes + first,
+                           .n_stretches = thr_lists_first_stretch(lists, entry + 1) - first,
+                           .begin = lists->entry_begins[entry],
+                           .weight = weight};
     return THR_OK;
 }
 
@@ -101,7 +101,7 @@ thr_status thr_lists_query_make(thr_context *context, const thr_lists *lists, co
         uint32_t only;
         if (weight == 0)
             continue;
-        if (thr_lists_only(lists, f, &only)) {
+        if (thr_lists_is_single(lists, f, &only)) {
             THR_TRY(push_single(context, only, weight, query, err));
             continue;
         }

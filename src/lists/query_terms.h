@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * query_terms.h - the entries and weights of a query's features (HitMatch (9)). An item's sum is the sum of w_i x_i
- * over those features i of the query that the item has. w_i is the feature's weight, x_i its number in the query.
+ * over those features i of the query that the item has. w_i is the feature's weight, x_i its value in the query; the
+ * weights below are the products w_i x_i.
  *
  * Weights are rounded to whole multiples of a unit, a power of two that is at most 2^-29 of the sum of all |w_i x_i|.
  * Sums are 32-bit integers and cannot overflow. So an item's sum does not depend on the order of additions: it has
@@ -14,32 +15,32 @@
 #include "kernel/kernel.h"
 
 /* An entry of a feature, with the feature's weight. */
-typedef struct thr_hit_stream {
+typedef struct thr_lists_stream {
     const uint8_t *windows; /* of the stretches */
     const uint16_t *sizes;
     uint32_t n_stretches, begin; /* first element, in its form */
     int32_t weight;              /* in units, never 0 */
-} thr_hit_stream;
+} thr_lists_stream;
 
 /* A feature that only one item has, with its weight, which is never 0. */
-typedef struct thr_hit_single {
+typedef struct thr_lists_single {
     uint32_t place;
     int32_t weight;
-} thr_hit_single;
+} thr_lists_single;
 
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */
 typedef struct thr_lists_query {
     const thr_lists *lists;
-    thr_hit_stream *streams[THR_LISTS_N_FORMS];
+    thr_lists_stream *streams[THR_LISTS_N_FORMS];
     size_t n[THR_LISTS_N_FORMS], capacity[THR_LISTS_N_FORMS];
-    thr_hit_single *singles; /* by window; then, if there was one, as many more as scratch for sorting */
+    thr_lists_single *singles; /* by window; then, if there was one, as many more as scratch for sorting */
     size_t n_singles, singles_capacity;
     uint32_t window_ends[THR_LISTS_MAX_WINDOWS]; /* end of each window's singles */
     double unit;
     uint32_t n_unknown; /* features that no item has */
 } thr_lists_query;
 
-static inline size_t thr_hit_query_streams(const thr_lists_query *query) {
+static inline size_t thr_lists_query_streams(const thr_lists_query *query) {
     return query->n[THR_LISTS_IDS] + query->n[THR_LISTS_RUNS] + query->n[THR_LISTS_BITMAPS];
 }
 

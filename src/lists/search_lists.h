@@ -23,7 +23,7 @@ typedef struct thr_lists_catalogue {
     thr_hits_value value;
     const float *multipliers; /* per place, finite; NULL: all 1 */
     const float *offsets;     /* per place, finite; NULL: all 0 */
-    uint64_t values_number;   /* identifies the contents of these two; 0: both are NULL */
+    uint64_t values_id;       /* identifies the contents of these two; 0: both are NULL */
     const uint64_t *filter;   /* bit i % 64 of word i / 64: the item in place i may be found; NULL: all may */
 } thr_lists_catalogue;
 
@@ -34,12 +34,12 @@ thr_status thr_lists_search_create(thr_context *context, thr_lists_search **sear
 void thr_lists_search_free(thr_lists_search *search);
 
 /*
- * The result of one query: the best items, best first. A search on a device that adds scores of codes returns
- * items in any order, with their sums in units in sums, and in distance the distance of an item's code.
+ * The result of one query. thr_lists_search_run: the best items, best first; sums is NULL. A search on a device that
+ * adds scores of codes: items in any order, with the distance of an item's code in distance, and its sum in sums.
  */
 typedef struct thr_hit_found {
     const thr_candidate *items;
-    const int32_t *sums; /* or NULL */
+    const int32_t *sums; /* in units; or NULL */
     size_t n;
     uint32_t n_unknown; /* features that no item has */
     double unit;

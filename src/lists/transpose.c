@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transpose.c - sorts postings by feature in two steps, each of which writes to few positions of memory at once. First
- * they are distributed to some hundred buckets of features, which hold about as many postings each; then, within a
- * bucket, which fits the cache, to their feature.
+ * transpose.c - sorts postings by feature in two steps, each of which writes to few positions of memory at once. First,
+ * postings are distributed to at most 256 buckets of consecutive features, with about equal numbers of postings. Then
+ * each bucket, which fits the cache, is sorted by feature.
  *
- * Threads take pieces of items. A piece's stretch of a bucket follows that of the piece before, so that items ascend
- * within a feature whatever the order of the threads.
+ * Threads take pieces of items. Each piece writes its own range of each bucket, after the range of the piece before, so
+ * items ascend within a feature whatever the order of the threads.
  */
 #include "lists/transpose.h"
 
@@ -23,7 +23,7 @@ static thr_status bad_feature(const thr_item_features *items, thr_error *err) {
         e++;
     while (items->offsets[i + 1] <= e)
         i++;
-    return thr_fail(err, THR_ERANGE, "item %llu has feature %u: numbers go up to %u", (unsigned long long)i,
+    return thr_fail(err, THR_ERANGE, "row %llu has feature %u: numbers go up to %u", (unsigned long long)i,
                     items->features[e], THR_HITS_MAX_FEATURE);
 }
 
@@ -156,7 +156,7 @@ static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
         s->postings->items[s->next[s->bucketed[e].feature]++] = s->bucketed[e].item;
 }
 
-/* Compute where each piece's stretch of each bucket begins. */
+/* Compute where each piece's range of each bucket begins. */
 static void position_pieces(sorter *s) {
     for (uint32_t bucket = 0; bucket < s->n_buckets; bucket++) {
         uint64_t sum = s->begins[bucket];

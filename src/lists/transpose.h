@@ -14,10 +14,10 @@ typedef struct thr_postings {
 
 /*
  * Sort on all threads; the result does not depend on their number. rows[p] is the row, in items, of the item that gets
- * place p; NULL: places are rows. Errors name rows. Free with thr_lists_postings_free, after an error too.
+ * place p; NULL: places are rows. Free with thr_lists_postings_free, after an error too.
  *
  * THR_OK; THR_EINVAL for offsets that do not ascend from 0; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err
- * names the item); THR_ENOMEM.
+ * names the row); THR_ENOMEM.
  */
 thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features *items, const uint32_t *rows,
                                    thr_postings *postings, thr_error *err);

@@ -71,7 +71,7 @@ const char *thr_lists_check(const thr_lists *lists) {
             return "the features do not ascend";
         if (thr_lists_feature(lists, f) > THR_HITS_MAX_FEATURE)
             return "a feature's number is too large";
-        if (thr_lists_only(lists, f, &item))
+        if (thr_lists_is_single(lists, f, &item))
             wrong = item < lists->n_items ? NULL : "a feature's item exceeds the number of items";
         else
             wrong = item == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)

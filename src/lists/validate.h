@@ -5,10 +5,13 @@
 #include "lists/lists.h"
 
 /*
- * Check all that memory safety needs: with lists that pass, a search reads within the arrays and adds within n_items
- * items.
+ * Check all that memory safety needs: with lists that pass, a search reads within the arrays and adds within
+ * thr_lists_n_windows whole windows. Places may still be n_items or more.
  */
 const char *thr_lists_check(const thr_lists *lists);
 
-/* Check the rest, after thr_lists_check: places ascend, sizes are right, and every element belongs to an entry. */
+/*
+ * Check the rest, after thr_lists_check: places ascend below n_items, sizes are right, and every element belongs to an
+ * entry.
+ */
 const char *thr_lists_check_contents(const thr_lists *lists);

@@ -20,7 +20,7 @@
 enum { THR_HITS_WINDOW_ROWS = 65536 };
 
 /* A screen on a device: supplies codes and queries, and receives the rows that pass. Queries are given by number. */
-typedef struct thr_scan_screen {
+typedef struct thr_dense_screen {
     void *arg;
     /*
      * Fill in *scan, *gain and *bias as thr_hit_dense_op needs them. The device memory stays valid until collect
@@ -32,7 +32,7 @@ typedef struct thr_scan_screen {
      * sum of row i. Called once per query.
      */
     void (*found)(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n, float unit);
-} thr_scan_screen;
+} thr_dense_screen;
 
 typedef struct thr_scan_hits {
     void *arg;
@@ -51,6 +51,6 @@ typedef struct thr_scan_hits {
      * supported. THR_ERANGE if the value of any row is not finite, even one that no answer contains; THR_ENOMEM;
      * THR_EDEVICE.
      */
-    thr_status (*collect)(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
+    thr_status (*collect)(void *arg, const thr_dense_screen *screen, uint64_t first, size_t n, size_t wanted,
                           thr_error *err);
 } thr_scan_hits;

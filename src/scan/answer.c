@@ -4,13 +4,13 @@
  * these steps, on CPU or GPU.
  */
 #include "base/error.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 #include <math.h>
 
-void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     lane->left_out = (thr_left_out){0};
-    if (thr_answer_is_bounded(job, query))
+    if (thr_answer_needs_bounds(job, query))
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
@@ -31,15 +31,15 @@ static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t
     return kept;
 }
 
-void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n;
     if (thr_answer_rescores(job, query)) {
-        const bool bounded = thr_answer_is_bounded(job, query);
-        if (bounded)
+        const bool needs_bounds = thr_answer_needs_bounds(job, query);
+        if (needs_bounds)
             thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
         lane->collector.n = choose_candidates(job, items, n);
-        if (bounded)
+        if (needs_bounds)
             thr_scan_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
         lane->n_read += n;
     }
@@ -51,14 +51,14 @@ void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, t
 }
 
 /* Of n <= k sorted items: rows left out must not reach this score. */
-static float score_to_prove(const thr_answers *answers, uint64_t row, const thr_candidate *items, size_t n) {
-    const float least = thr_select_answers_least(answers, row);
+static float score_to_prove(const thr_answers *answers, uint64_t q, const thr_candidate *items, size_t n) {
+    const float least = thr_select_answers_least(answers, q);
     if (n < answers->k && least > -INFINITY)
         return least;
     return n > 0 ? fmaxf(items[n - 1].score, least) : INFINITY;
 }
 
-thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t q,
                                thr_error *err) {
     const thr_answers *answers = job->answers;
     thr_candidate *items = lane->collector.items;
@@ -66,18 +66,18 @@ thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, 
                  n = thr_select_candidates_keep(items, found, answers->k < found ? (size_t)answers->k : found);
     thr_select_candidates_sort(items, n);
     if (answers->certified != NULL)
-        answers->certified[row] =
+        answers->certified[q] =
             job->corpus->keep != THR_DTYPE_NONE &&
-            (thr_answer_is_bounded(job, query)
-                 ? thr_scan_certify(job, query, &lane->left_out, score_to_prove(answers, row, items, n))
+            (thr_answer_needs_bounds(job, query)
+                 ? thr_scan_certify(job, query, &lane->left_out, score_to_prove(answers, q, items, n))
                  : job->exact || query->collected);
     if (answers->n_read != NULL)
-        answers->n_read[row] = job->exact ? job->n_allowed : lane->n_read;
-    thr_select_answers_put(answers, row, items, n);
+        answers->n_read[q] = job->exact ? job->n_allowed : lane->n_read;
+    thr_select_answers_put(answers, q, items, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(items[i].score))
             return thr_fail(err, THR_ERANGE,
                             "query %llu: the value of row %llu is not finite: lower weights, or its multiplier",
-                            (unsigned long long)row, (unsigned long long)items[i].row);
+                            (unsigned long long)q, (unsigned long long)items[i].row);
     return THR_OK;
 }

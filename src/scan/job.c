@@ -40,9 +40,9 @@ static thr_job count_rows(thr_context *context, const thr_scan_corpus *corpus, c
     return job;
 }
 
-/* Decide which errors the search computes. */
-static void choose_errors(thr_job *job) {
-    job->bounded = thr_answer_refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
+/* Decide which errors and lengths the search computes. */
+static void choose_measures(thr_job *job) {
+    job->measures_queries = thr_answer_refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
     job->kept_error = thr_answer_refines(job) && job->answers->certified != NULL
                           ? thr_scan_kept_error(job->corpus, job->context->kernels)
                           : 0;
@@ -57,7 +57,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, c
         job.screen_z = radius.screen_z;
         job.rescore_z = radius.rescore_z;
     }
-    choose_errors(&job);
+    choose_measures(&job);
     return job;
 }
 
@@ -66,6 +66,6 @@ thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus
     thr_job job = count_rows(whole->context, corpus, options, answers);
     job.screen_z = thr_answer_refines(&job) ? whole->screen_z : 0;
     job.rescore_z = thr_answer_refines(&job) ? whole->rescore_z : 0;
-    choose_errors(&job);
+    choose_measures(&job);
     return job;
 }

@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 #include "scan/plan.h"
 #include "select/sampled_threshold.h"
 

@@ -54,14 +54,14 @@ static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kerne
     return part;
 }
 
-void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
+void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t q, thr_lane *lane,
                             thr_scan_query *query) {
     const thr_scan_corpus *corpus = job->corpus;
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = corpus->quantiser->n_dims;
     const bool fixed = corpus->quantiser->fixed; /* then no vectors are kept, so the query need not have length 1 */
     lane->floor = -INFINITY;
-    (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
+    (void)thr_matrix_to_f32(queries, q, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
     if (norm < 0x1p-100) {
         norm = 0; /* treated as zero throughout: refine must return 0, as the screen does */
@@ -85,7 +85,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     thr_code_query_make(&query->code, corpus->quantiser, corpus->lead, part.vector, length, job->query_bits,
                         lane->code_memory);
     query->gain = (float)(scale * (double)query->code.gain);
-    query->weight = (float)part.weight;
+    query->offset_weight = (float)part.weight;
     query->bias = (float)part.bias;
     if (thr_is_nested(corpus)) {
         thr_code_rest_query_make(&query->rest, corpus->quantiser, part.vector, length, lane->rest_memory);
@@ -93,7 +93,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
             (float)(scale * (double)query->code.gain * (double)(1u << (corpus->quantiser->item_bits - corpus->lead)));
         query->rest_gain = (float)(scale * (double)query->rest.gain);
     }
-    if (job->bounded)
+    if (job->measures_queries)
         thr_scan_query_measure(query, part.vector, part.length);
 }
 

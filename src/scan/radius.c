@@ -97,8 +97,8 @@ static thr_status find_all_rows(const radius_search *s, thr_lane *lane, thr_erro
 }
 
 /* Merge the parts of n_lanes lanes into one query's answer. */
-static thr_status finish(const radius_search *s, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
-    thr_found *found = &s->found[row];
+static thr_status finish(const radius_search *s, uint64_t q, thr_lane *lanes, size_t n_lanes, thr_error *err) {
+    thr_found *found = &s->found[q];
     size_t n = 0;
     for (size_t i = 0; i < n_lanes; i++)
         n += lanes[i].part.n;
@@ -157,7 +157,7 @@ static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n,
 }
 
 /* Prepare a query and its plan. Rows that need no pass go to the lane's part. */
-static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_scan_query *query,
+static thr_status start_query(const radius_search *s, uint64_t q, thr_lane *lane, thr_scan_query *query,
                               thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
     if (s->radius.margin != NULL) {
@@ -165,7 +165,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
         query->corpus = job->corpus;
         query->filter = job->options->filter;
     } else {
-        thr_scan_query_prepare(job, s->queries, row, lane, query);
+        thr_scan_query_prepare(job, s->queries, q, lane, query);
     }
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->corpus->metric != THR_METRIC_L2) {
@@ -178,17 +178,17 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
         lane->n_read += plan->exact ? job->n_allowed : 0;
     }
     if (job->options->certified != NULL)
-        job->options->certified[row] = plan->certified;
+        job->options->certified[q] = plan->certified;
     return THR_OK;
 }
 
-/* Search n queries from row on, with a lane each, or one query on all n_lanes. */
-static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, uint32_t n_lanes,
+/* Search n queries from q on, with a lane each, or one query on all n_lanes. */
+static thr_status search_group(const radius_search *s, uint64_t q, uint32_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP] = {{.corpus = NULL}};
     thr_radius_plan plans[THR_GROUP];
     for (uint32_t i = 0; i < n; i++) {
-        THR_TRY(start_query(s, row + i, &lanes[i], &queries[i], &plans[i], err));
+        THR_TRY(start_query(s, q + i, &lanes[i], &queries[i], &plans[i], err));
         THR_TRY(start_lanes(s, &lanes[i], n == 1 ? n_lanes : 1,
                             plans[i].exact ? s->radius.least_score : plans[i].screened, err));
     }
@@ -197,19 +197,19 @@ static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n,
         THR_TRY(thr_parallel_try(s->job->context,
                                  (size_t)((s->job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS), run_piece, &g,
                                  err));
-        return finish(s, row, lanes, n_lanes, err);
+        return finish(s, q, lanes, n_lanes, err);
     }
     THR_TRY(pass_blocks(&g, lanes, (thr_block_range){0, s->job->n_blocks}, err));
     for (uint32_t i = 0; i < n; i++)
-        THR_TRY(finish(s, row + i, &lanes[i], 1, err));
+        THR_TRY(finish(s, q + i, &lanes[i], 1, err));
     return THR_OK;
 }
 
 static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const radius_search *s = arg;
-    const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
+    const uint64_t q = (uint64_t)group * s->group, left = s->queries->n_rows - q;
     const size_t first = (size_t)worker * s->group;
-    return search_group(s, row, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], 1, err);
+    return search_group(s, q, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], 1, err);
 }
 
 static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
@@ -233,8 +233,8 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
                        .queries = queries,
                        .radius = thr_scan_radius_make(least_score, (double)options->recall),
                        .found = found};
-    job.bounded = !job.exact;
-    job.kept_error = job.bounded && s.radius.certain ? thr_scan_kept_error(corpus, context->kernels) : 0;
+    job.measures_queries = !job.exact;
+    job.kept_error = job.measures_queries && s.radius.certain ? thr_scan_kept_error(corpus, context->kernels) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
     s.group = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
@@ -253,7 +253,7 @@ thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, cons
     thr_job alone = *job;
     options.certified = NULL;
     alone.options = &options;
-    alone.bounded = true;
+    alone.measures_queries = true;
     radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group = 1, .found = found};
     return search_group(&s, 0, 1, lanes, n_lanes, err);
 }

@@ -5,7 +5,7 @@
 #include "scan/scan.h"
 #include "select/candidates.h"
 
-/* The rows found for one query, sorted by (score, row). */
+/* An array of rows that grows. thr_scan_radius returns them sorted by (score, row). */
 typedef struct thr_found {
     thr_candidate *items;
     size_t n, capacity;

@@ -2,7 +2,7 @@
 /* radius_plan.h - how a radius search treats one query: a screen with a margin, or scoring all vectors. */
 #pragma once
 
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 enum {
     THR_RADIUS_BLOCKS = 64, /* screened, at most, between two checks of the collector */
@@ -17,7 +17,7 @@ struct thr_margin;
 typedef struct thr_radius {
     float least_score;
     bool certain;               /* recall is 1: no row may be missed */
-    uint64_t most;              /* keep at least the best so many rows, and at most some thousands more; 0: keep all */
+    uint64_t most;              /* best rows to keep; a lane holds up to THR_RADIUS_ROWS more; 0: keep all */
     double screen_z, rescore_z; /* margins of the screen and of the rescoring, in standard errors */
     /*
      * NULL, or the margin of the only query, measured before on the same lane, possibly on another part of the index.

@@ -10,7 +10,7 @@
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 /* A search over all queries. */
 typedef struct query_search {
@@ -20,46 +20,46 @@ typedef struct query_search {
     size_t group;
 } query_search;
 
-/* Turn the survivors in the lane into the answer of query `row`. */
-static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+/* Turn the survivors in the lane into the answer of query q. */
+static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t q,
                          thr_error *err) {
-    thr_scan_answer_screened(s->job, query, lane);
+    thr_scan_answer_begin(s->job, query, lane);
     if (thr_answer_rescores(s->job, query))
         thr_scan_rescore(query, lane->collector.items, lane->collector.n);
-    thr_scan_answer_rescored(s->job, query, lane);
+    thr_scan_answer_choose_candidates(s->job, query, lane);
     if (thr_answer_refines(s->job))
         thr_scan_refine(query, lane, lane->collector.items, lane->collector.n);
-    return thr_scan_answer_put(s->job, query, lane, row, err);
+    return thr_scan_answer_put(s->job, query, lane, q, err);
 }
 
-/* Select query number `row` of the hits, if there are any, on each of n_lanes lanes. */
-static thr_status begin_hits(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
+/* Select query number q of the hits, if there are any, on each of n_lanes lanes. */
+static thr_status begin_hits(thr_scan_query *query, uint64_t q, thr_lane *lanes, size_t n_lanes, thr_error *err) {
     const thr_scan_hits *hits = query->corpus->hits;
     for (size_t i = 0; hits != NULL && i < n_lanes; i++) {
-        THR_TRY(hits->begin(hits->arg, row, lanes[i].number, &query->unit, err));
+        THR_TRY(hits->begin(hits->arg, q, lanes[i].number, &query->unit, err));
         lanes[i].sums = NULL;
     }
     return THR_OK;
 }
 
-/* Search n queries from row on, with a lane and a margin each, or one query on all n_lanes. */
-static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
+/* Search n queries from q on, with a lane and a margin each, or one query on all n_lanes. */
+static thr_status search_group(const query_search *s, uint64_t q, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_margin *margins, thr_error *err) {
     const thr_job *job = s->job;
     thr_scan_query queries[THR_GROUP];
     for (size_t i = 0; i < n; i++) {
-        thr_scan_query_prepare(job, s->queries, row + i, &lanes[i], &queries[i]);
-        THR_TRY(begin_hits(&queries[i], row + i, &lanes[i], n_lanes, err));
+        thr_scan_query_prepare(job, s->queries, q + i, &lanes[i], &queries[i]);
+        THR_TRY(begin_hits(&queries[i], q + i, &lanes[i], n_lanes, err));
         thr_scan_margin_begin(job, &queries[i], &lanes[i], &margins[i]);
-        lanes[i].floor = thr_scan_margin_floor(job, &queries[i], &margins[i], row + i);
+        lanes[i].floor = thr_scan_margin_floor(job, &queries[i], &margins[i], q + i);
     }
     for (size_t i = 0; i < (n == 1 ? n_lanes : n); i++)
         lanes[i].n_read = 0;
     THR_TRY(thr_scan_collect(job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
         THR_TRY(thr_scan_keeps_recall(job, &queries[i])
-                    ? thr_scan_margin_answer(job, &margins[i], s->queries, row + i, &lanes[i], n_lanes, err)
-                    : answer(s, &queries[i], &lanes[i], row + i, err));
+                    ? thr_scan_margin_answer(job, &margins[i], s->queries, q + i, &lanes[i], n_lanes, err)
+                    : answer(s, &queries[i], &lanes[i], q + i, err));
     return THR_OK;
 }
 
@@ -72,10 +72,10 @@ thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_
 
 static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const query_search *s = arg;
-    const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
+    const uint64_t q = (uint64_t)group * s->group, left = s->queries->n_rows - q;
     thr_margin margins[THR_GROUP];
-    return search_group(s, row, left < s->group ? (size_t)left : s->group, &s->scan->lanes[(size_t)worker * s->group],
-                        1, margins, err);
+    return search_group(s, q, left < s->group ? (size_t)left : s->group, &s->scan->lanes[(size_t)worker * s->group], 1,
+                        margins, err);
 }
 
 /* Whether all threads search for one query after the other, rather than each thread for a group of queries. */
@@ -104,8 +104,8 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const 
     query_search s = {scan, &job, queries, group};
     if (one_by_one) {
         thr_margin margin;
-        for (uint64_t row = 0; row < queries->n_rows; row++)
-            THR_TRY(search_group(&s, row, 1, scan->lanes, context->n_threads, &margin, err));
+        for (uint64_t q = 0; q < queries->n_rows; q++)
+            THR_TRY(search_group(&s, q, 1, scan->lanes, context->n_threads, &margin, err));
         return THR_OK;
     }
     return thr_parallel_try(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s, err);

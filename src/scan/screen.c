@@ -51,7 +51,7 @@ static uint64_t estimate_block(const thr_scan_query *query, const uint32_t *dist
     const thr_kernels *kernels = query->kernels;
     const thr_query_code *code = &query->code;
     const uint64_t at = block * THR_BLOCK_ITEMS;
-    const thr_score_line line = {code->total, query->gain, query->weight, threshold};
+    const thr_score_line line = {code->total, query->gain, query->offset_weight, threshold};
     if (segment->records != NULL)
         return kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
                                      segment->lead_offsets, &line);
@@ -64,9 +64,9 @@ static uint64_t estimate_block(const thr_scan_query *query, const uint32_t *dist
     return kernels->screen_cosine(scores, distances, squares, code->total, threshold);
 }
 
-/* Of leads, distances are kept beside the scores. */
-static void screen_lines(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
-                         const thr_segment *segment, uint64_t first, size_t n_blocks) {
+/* Screen blocks of codes with factors. For nested codes the collector also keeps distances, for rescoring. */
+static void screen_with_factors(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                                const thr_segment *segment, uint64_t first, size_t n_blocks) {
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
@@ -129,7 +129,7 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
     if (query->corpus->hits != NULL) {
         screen_values(query, lane, distances, segment, first, n);
     } else if (segment->records != NULL || segment->factors != NULL) {
-        screen_lines(query, lane, distances, segment, first, n);
+        screen_with_factors(query, lane, distances, segment, first, n);
     } else {
         int32_t bounds[THR_TILE_BLOCKS] = {0};
         find_bounds(query, lane, segment, first, n, bounds);

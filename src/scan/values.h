@@ -2,7 +2,7 @@
 /* values.h - item values from scores and sums of hits, for searches that have hits. */
 #pragma once
 
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 /*
  * Replace the scores of the 64 rows from `first` on by values; score = gain * scores[i] + bias. Return a bit for each
@@ -23,7 +23,7 @@ static inline float thr_values_gain(const thr_scan_query *query) {
 void thr_scan_values_push(thr_lane *lane, uint64_t first, uint64_t mask, const float *values,
                           const uint32_t *distances);
 
-/* A row of the block whose values were computed last, with its sum. */
+/* A candidate for a row of the window whose sums the lane has, with its sum in the place of a distance. */
 static inline thr_candidate thr_values_row(const thr_lane *lane, uint64_t row) {
     return (thr_candidate){row, 0, (uint32_t)lane->sums[row % THR_HITS_WINDOW_ROWS]};
 }

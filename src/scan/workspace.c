@@ -2,7 +2,7 @@
 /* workspace.c - the memory of searches, one lane per query or thread; and the check of queries. */
 #include "base/error.h"
 #include "scan/radius_plan.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 #include <math.h>
 

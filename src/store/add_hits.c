@@ -55,7 +55,7 @@ static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     thr_store *store = s->c.store;
     thr_store_slice *slice = &store->slices[0];
     const thr_scan_hits *hits = s->c.job->corpus->hits;
-    const thr_scan_screen screen = {s, make_scan, push_found};
+    const thr_dense_screen screen = {s, make_scan, push_found};
     if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
     s->codes = thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);

@@ -10,7 +10,7 @@
 #include "store/impl.h"
 
 #include "base/error.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 #include "store/chunks.h"
 #include "store/extra.h"
 #include "store/screen_slice.h"

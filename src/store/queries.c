@@ -89,7 +89,7 @@ static thr_device_query device_query(const thr_scan_query *query) {
         code->total - (int32_t)(code->n_dims * ((1u << code->item_bits) - 1) * ((1u << code->query_bits) - 1));
     for (uint32_t d = 0; d < code->n_dims; d++)
         sum += 2 * code->levels[d] + 1 - (1 << code->query_bits);
-    return (thr_device_query){code->total, sum, query->gain, query->weight};
+    return (thr_device_query){code->total, sum, query->gain, query->offset_weight};
 }
 
 void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,

@@ -5,7 +5,7 @@
 #include "store/impl.h"
 
 #include "base/error.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 #include <string.h>
 

@@ -130,7 +130,7 @@ static thr_status send_rest_queries(const scoring *s, thr_store_slice *slice, th
     for (size_t q = 0; q < s->n; q++) {
         const thr_scan_query *query = &s->queries[q];
         queries[q] = (thr_rescore_query){query->code.total, query->rest.digit_sum, query->lead_gain, query->rest_gain,
-                                         query->weight};
+                                         query->offset_weight};
         memcpy(digits + q * size, query->rest.digits, size);
     }
     THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "code/encode.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 #include "store/chunks.h"
 #include "store/workspace.h"
 

@@ -49,7 +49,7 @@ grep ' % ' err | awk '{ sum += $3; n++ } END { exit !(n == 7 && sum > 99.5 && su
 # few words cost
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o frequent.de --screen frequent --frequent 500
 frequent=$(bleu frequent.de)
-awk -v full="$full" -v few="$frequent" 'BEGIN { exit !(full > 30 && few > 5 && few < full - 5) }' ||
+[ "$sentences" -lt 40 ] || awk -v full="$full" -v few="$frequent" 'BEGIN { exit !(full > 30 && few > 5 && few < full - 5) }' ||
     die "BLEU $full of all words, $frequent of 500"
 
 # the same bits everywhere: other batches, threads and kernels

@@ -181,7 +181,7 @@ void gcheck_features(gcheck *g, bool timed) {
     for (int i = 0; i < N_SIZES; i++) {
         const thr_lists_catalogue sums = {.lists = lists};
         const thr_lists_catalogue bids = {
-            .lists = lists, .value = THR_HITS_VALUE_SIGMOID, .multipliers = j->multipliers, .values_number = 1};
+            .lists = lists, .value = THR_HITS_VALUE_SIGMOID, .multipliers = j->multipliers, .values_id = 1};
         draw_queries(j, FEATURES[i]);
         check(j, &sums, FEATURES[i]);
         check(j, &bids, FEATURES[i]);

@@ -94,12 +94,12 @@ static thr_device_hits put_lists(const thr_lists *lists) {
 static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_lists *lists,
                                         const thr_hit_entry **memory) {
     static const uint32_t forms[] = {THR_LISTS_RUNS, THR_LISTS_IDS, THR_LISTS_BITMAPS};
-    const size_t n = thr_hit_query_streams(query);
+    const size_t n = thr_lists_query_streams(query);
     thr_hit_entry *entries = test_array(n, sizeof *entries);
     uint32_t at = 0;
     for (int f = 0; f < 3; f++)
         for (size_t i = 0; i < query->n[forms[f]]; i++) {
-            const thr_hit_stream *s = &query->streams[forms[f]][i];
+            const thr_lists_stream *s = &query->streams[forms[f]][i];
             entries[at++] = (thr_hit_entry){.form = forms[f],
                                             .first_stretch = (uint32_t)(s->windows - lists->stretch_windows),
                                             .n_stretches = s->n_stretches,

@@ -125,7 +125,7 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
                                                 .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                                 .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
                                                 .offsets = (kind & 4) != 0 ? x.offsets : NULL,
-                                                .values_number = (kind & 6) == 0 ? 0 : kind,
+                                                .values_id = (kind & 6) == 0 ? 0 : kind,
                                                 .filter = (kind & 8) != 0 ? x.filter : NULL};
             const size_t n_all = hits_naive_search(w->context, &p, &target, all);
             for (size_t i = 0; i < (s < 4 ? 4 : 2); i++)
@@ -346,13 +346,13 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         x.multipliers[2000] = INFINITY;
         x.multipliers[1234] = NAN;
         target.multipliers = x.multipliers;
-        target.values_number = 1 + (uint64_t)way;
+        target.values_id = 1 + (uint64_t)way;
         a.n_answered = 0;
         assert_error(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
                      "the value of row 1234 is not finite");
         assert_true(failed == 0 && a.n_answered == 0);
         target.multipliers = NULL;
-        target.values_number = 0;
+        target.values_id = 0;
         free(a.best);
     }
     thr_hit_store_free(store);
@@ -453,7 +453,7 @@ static void a_failure_of_the_device_is_an_error_of_one_search(void **state) {
     const thr_lists_catalogue target = {.lists = &t->p.built.lists,
                                         .multipliers = x.multipliers,
                                         .offsets = x.offsets,
-                                        .values_number = 1,
+                                        .values_id = 1,
                                         .filter = x.filter};
     for (int kind = 0; kind < 3; kind++) {
         unsigned n_failed = 0;

@@ -58,7 +58,7 @@ static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number,
     uint64_t n_items = 0;
     uint32_t only;
     memset(w, 0, sizeof *w);
-    if (thr_lists_only(lists, f, &only)) {
+    if (thr_lists_is_single(lists, f, &only)) {
         w->places[THR_LISTS_IDS][only % THR_LISTS_WINDOW] = only / THR_LISTS_WINDOW == number;
         return only / THR_LISTS_WINDOW == number;
     }
@@ -101,7 +101,7 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
                     }
         }
         assert_int_equal(thr_lists_size(lists, f), n);
-        assert_int_equal(thr_lists_only(lists, f, &only), n == 1);
+        assert_int_equal(thr_lists_is_single(lists, f, &only), n == 1);
     }
     assert_null(thr_lists_check(lists));
     assert_null(thr_lists_check_contents(lists));
@@ -183,9 +183,9 @@ static void redundant_arrays_are_left_out(void **state) {
     const thr_lists *lists = &built.lists;
     assert_null(lists->features);
     assert_true(lists->n_features == 4 && lists->n_lists == 2 && lists->n_postings == 6 && built.n_repeated == 2);
-    assert_true(!thr_lists_only(lists, 0, &item) && !thr_lists_only(lists, 1, &item));
-    assert_true(thr_lists_only(lists, 2, &item) && item == 0);
-    assert_true(thr_lists_only(lists, 3, &item) && item == 2);
+    assert_true(!thr_lists_is_single(lists, 0, &item) && !thr_lists_is_single(lists, 1, &item));
+    assert_true(thr_lists_is_single(lists, 2, &item) && item == 0);
+    assert_true(thr_lists_is_single(lists, 3, &item) && item == 2);
     assert_true(thr_lists_has(lists, 3, 2) && !thr_lists_has(lists, 3, 1) && thr_lists_has(lists, 0, 2));
     assert_int_equal(thr_lists_find(lists, 3), 3);
     assert_int_equal(thr_lists_find(lists, 4), 4);
@@ -245,7 +245,7 @@ static void what_cannot_be_built_is_refused(void **state) {
     assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 1 end before");
     offsets[2] = 2;
     features[1]++;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, &err, "row 0 has feature 268435456");
     offsets[0] = 1;
     assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
     assert_null(built.memory);

@@ -5,7 +5,7 @@
  */
 #include "naive.h"
 
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "kinds.h"
 #include "naive.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 #include <math.h>
 #include <stdio.h>

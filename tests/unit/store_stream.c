@@ -10,7 +10,7 @@
 #include "late.h"
 #include "little.h"
 #include "naive.h"
-#include "scan/worker.h"
+#include "scan/impl.h"
 #include "store/impl.h"
 
 #include <math.h>

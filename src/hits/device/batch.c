@@ -14,7 +14,7 @@ enum { BATCH_BYTES = 256 << 20 }; /* of a batch's memory beside the lists, unles
 static const double LOOK_UP_PS = 100, ELEMENT_PS = 1, STEP_PS = 12, SUM_PS = 2;
 
 /* The steps of an entry (device/hit_ops.h). */
-static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
+static uint64_t count_steps(const thr_lists_stream *s, uint32_t form) {
     uint64_t n = 0;
     for (uint32_t p = 0; p < s->n_stretches; p++)
         n += s->sizes[p] + 1u;
@@ -24,7 +24,7 @@ static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
 /* Whether the current query is cheaper list by list. */
 static bool goes_by_lists(const thr_hit_batch *b) {
     const thr_lists_query *query = &b->store->query;
-    const size_t n = thr_hit_query_streams(query);
+    const size_t n = thr_lists_query_streams(query);
     double n_steps = (double)query->n_singles;
     if (b->store->way != THR_HIT_WAY_AUTO)
         return b->store->way == THR_HIT_WAY_LISTS;
@@ -61,7 +61,7 @@ static void append_form(thr_hit_batch *b, uint32_t form) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;
     for (size_t i = 0; i < query->n[form]; i++) {
-        const thr_hit_stream *s = &query->streams[form][i];
+        const thr_lists_stream *s = &query->streams[form][i];
         b->n_steps += count_steps(s, form);
         store->entries[b->n_entries++] =
             (thr_hit_entry){.end = b->n_steps,
@@ -80,7 +80,7 @@ _Static_assert((uint64_t)THR_HIT_STORE_QUERIES *THR_LISTS_N_FORMS *THR_HITS_MAX_
 static thr_status append(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;
-    const size_t first = b->n_entries, n = thr_hit_query_streams(query) + query->n_singles;
+    const size_t first = b->n_entries, n = thr_lists_query_streams(query) + query->n_singles;
     THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first + n, sizeof *store->entries,
                      "a query", err));
     append_form(b, THR_LISTS_RUNS);

@@ -53,7 +53,7 @@ typedef struct thr_hit_caller {
 
 /*
  * Find the best k of the items that the catalogue's filter lets through, for every query; k >= 1. The catalogue has the
- * store's lists; its multipliers and offsets are copied if values_number differs from the last search's.
+ * store's lists; its multipliers and offsets are copied if values_id differs from the last search's.
  *
  * THR_OK; what thr_lists_search_run returns, for the first query that fails: *failed is its number, and the queries
  * before it have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.

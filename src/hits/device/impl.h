@@ -46,7 +46,7 @@ struct thr_hit_store {
 
     pthread_mutex_t mutex; /* guards what follows; held while the device works for a search */
     thr_device_buffer buffers[THR_HIT_N_BUFFERS];
-    uint64_t values_number; /* of the values on the device; 0: none */
+    uint64_t values_id; /* of the values on the device; 0: none */
     thr_lists_query query;
     thr_hit_entry *entries; /* of the current batch */
     size_t entries_capacity;

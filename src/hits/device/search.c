@@ -247,12 +247,12 @@ static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_
     const size_t n = store->lists->n_items;
     op->hits = store->hits;
     op->sigmoid = catalogue->value == THR_HITS_VALUE_SIGMOID;
-    if (catalogue->values_number != store->values_number) {
-        store->values_number = 0;
+    if (catalogue->values_id != store->values_id) {
+        store->values_id = 0;
         THR_TRY(
             send(store, THR_HIT_BUFFER_MULTIPLIERS, catalogue->multipliers, n * sizeof(float), &op->multipliers, err));
         THR_TRY(send(store, THR_HIT_BUFFER_OFFSETS, catalogue->offsets, n * sizeof(float), &op->offsets, err));
-        store->values_number = catalogue->values_number;
+        store->values_id = catalogue->values_id;
     }
     op->multipliers = catalogue->multipliers == NULL ? NULL : store->buffers[THR_HIT_BUFFER_MULTIPLIERS].memory;
     op->offsets = catalogue->offsets == NULL ? NULL : store->buffers[THR_HIT_BUFFER_OFFSETS].memory;

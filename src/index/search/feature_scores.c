@@ -137,7 +137,7 @@ static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
 /* A batch on a device: the scan's callbacks, the workspace, and the number of the first query. */
 typedef struct device_batch {
     thr_index_hits_workspace *workspace;
-    const thr_scan_screen *screen;
+    const thr_dense_screen *screen;
     uint64_t first;
 } device_batch;
 
@@ -156,7 +156,7 @@ static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
 /*
  * The callback of scan/added_scores.h. Its errors do not name the query: the CPU then repeats the search, and names it.
  */
-static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
+static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, uint64_t first, size_t n, size_t wanted,
                                     thr_error *err) {
     thr_index_hits_workspace *workspace = arg;
     const thr_hit_values *values = workspace->values.of_file;
@@ -164,7 +164,7 @@ static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, ui
                                            .value = workspace->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                            .multipliers = values == NULL ? NULL : values->multipliers,
                                            .offsets = values == NULL ? NULL : values->offsets,
-                                           .values_number = values == NULL ? 0 : values->number,
+                                           .values_id = values == NULL ? 0 : values->number,
                                            .filter = workspace->allowed};
     device_batch batch = {workspace, screen, first};
     const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};

@@ -147,25 +147,26 @@ static double effective_dims(const float *part, uint32_t n_dims) {
 
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_corpus *corpus = query->corpus;
-    query->errors = (thr_query_errors){.size = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
-                                       .centre = centre_length(corpus, query->kernels),
-                                       .length = length,
-                                       .code = distance_to_code(query, part, length, code_at),
-                                       .dims = effective_dims(part, corpus->quantiser->n_dims)};
+    query->geometry =
+        (thr_query_geometry){.query_length = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
+                             .centre_length = centre_length(corpus, query->kernels),
+                             .part_length = length,
+                             .lead_distance = distance_to_code(query, part, length, code_at),
+                             .effective_dims = effective_dims(part, corpus->quantiser->n_dims)};
     if (thr_is_nested(corpus))
-        query->errors.rest = distance_to_code(query, part, length, rest_at);
+        query->geometry.rest_distance = distance_to_code(query, part, length, rest_at);
 }
 
 double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error) {
     const thr_scan_corpus *corpus = query->corpus;
-    const thr_query_errors *e = &query->errors;
+    const thr_query_geometry *e = &query->geometry;
     const double rounding = summing(corpus), lost = dims(corpus) * SMALLEST;
-    const double longest = e->centre + thr_scan_longest_residual(corpus) + kept_error;
+    const double longest = e->centre_length + thr_scan_longest_residual(corpus) + kept_error;
     switch (corpus->metric) {
     case THR_METRIC_COSINE:
         return score - 2 * rounding - kept_error;
     case THR_METRIC_IP:
-        return score - e->size * (rounding * longest + kept_error) - lost;
+        return score - e->query_length * (rounding * longest + kept_error) - lost;
     default: {
         const double distance = sqrt(fmax(-score, 0) * (1 + 4 * rounding) + lost) + kept_error;
         return -distance * distance;
@@ -178,18 +179,19 @@ double thr_scan_true_score(const thr_scan_query *query, double score, double kep
  * represent.
  */
 static double sum_of_sizes(const thr_scan_query *query, double code_length) {
-    const thr_query_errors *e = &query->errors;
+    const thr_query_geometry *e = &query->geometry;
     const double residual = thr_scan_longest_residual(query->corpus);
     if (query->corpus->metric == THR_METRIC_L2)
-        return 2 * e->length * code_length + residual * residual + e->length * e->length;
-    return (e->length + e->size) * (code_length + e->centre) + fabs((double)query->weight) * residual;
+        return 2 * e->part_length * code_length + residual * residual + e->part_length * e->part_length;
+    return (e->part_length + e->query_length) * (code_length + e->centre_length) +
+           fabs((double)query->offset_weight) * residual;
 }
 
 double thr_scan_largest_offset(const thr_scan_query *query) {
     const double residual = thr_scan_longest_residual(query->corpus);
     if (query->corpus->metric == THR_METRIC_L2)
         return residual * residual;
-    return query->corpus->quantiser->centre != NULL ? fabs((double)query->weight) * residual : 0;
+    return query->corpus->quantiser->centre != NULL ? fabs((double)query->offset_weight) * residual : 0;
 }
 
 /*
@@ -199,7 +201,7 @@ double thr_scan_largest_offset(const thr_scan_query *query) {
  * where its derivative is 0. Rows without direction have score 0. slack: the rounding error of u - c.
  */
 static double least_centred_quotient(const thr_scan_query *query, double score, double slack) {
-    const double w = (double)query->weight, c = query->errors.centre;
+    const double w = (double)query->offset_weight, c = query->geometry.centre_length;
     if (score <= 0)
         return 0;
     const double theta = acos(fmin(1, score)), phi = acos(fmin(1, fmax(-1, w)));
@@ -215,7 +217,7 @@ static double least_centred_quotient(const thr_scan_query *query, double score, 
 
 double thr_scan_residual_sine(const thr_scan_query *query, double score) {
     const thr_scan_corpus *corpus = query->corpus;
-    const double length = query->errors.length, residual = thr_scan_longest_residual(corpus);
+    const double length = query->geometry.part_length, residual = thr_scan_longest_residual(corpus);
     if (!(length > 0 && residual > 0))
         return 1;
     if (corpus->metric == THR_METRIC_L2)
@@ -249,7 +251,7 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     /* Flat cosine codes give no estimate for rows without direction, whose score is 0. */
     if (!(length > 0) || !isfinite(score) || (!thr_has_factors(corpus) && score <= 0))
         return (double)-INFINITY;
-    const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
+    const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1, p = query->geometry.part_length;
     const double product = code_distance(corpus, error, length) * p * thr_scan_residual_sine(query, score) +
                            code_error + relative * (length * p + code_error);
     const double slack = arithmetic(corpus) * (sum_of_sizes(query, code_length) + fabs(score));
@@ -265,7 +267,8 @@ double thr_scan_least_screened(const thr_scan_query *query, float score, double 
     const bool nested = thr_is_nested(query->corpus);
     const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
     const double error = (double)(nested ? errors->lead_error : errors->full_error);
-    return least_estimate(query, truth, length, error, length, length * query->errors.code, nested ? BFLOAT16 : 0);
+    return least_estimate(query, truth, length, error, length, length * query->geometry.lead_distance,
+                          nested ? BFLOAT16 : 0);
 }
 
 double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidate *items, size_t n) {
@@ -290,7 +293,8 @@ double thr_scan_least_rescored(const thr_scan_query *query, float score, double 
     const double unit = largest_factor * sqrt(dims(corpus)), top = (double)(1u << n_rest);
     const double length = STORED * (double)errors->full_length, rest = unit * (top - 1);
     const double lead = fmin(unit * top * (double)((1u << corpus->lead) - 1), length + rest);
-    return least_estimate(
-        query, thr_scan_true_score(query, (double)score, kept_error), length, (double)errors->full_error, lead + rest,
-        lead * query->errors.code + rest * query->errors.rest, corpus->quantiser->item_bits > 4 ? 0 : BFLOAT16);
+    return least_estimate(query, thr_scan_true_score(query, (double)score, kept_error), length,
+                          (double)errors->full_error, lead + rest,
+                          lead * query->geometry.lead_distance + rest * query->geometry.rest_distance,
+                          corpus->quantiser->item_bits > 4 ? 0 : BFLOAT16);
 }

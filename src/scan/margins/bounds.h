@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 /*
  * An upper bound of the distance between a kept vector and the vector that was encoded (for cosine: between the two
@@ -15,7 +15,7 @@
  */
 double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels);
 
-/* Fill in query->errors, once query's codes are made. part is the coded part p of the query, length its length. */
+/* Fill in query->geometry, once query's codes are made. part is the coded part p of the query, length its length. */
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length);
 
 /*

@@ -34,9 +34,9 @@ static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
  * The scores that count, as far as n rows show them: from the k-th best on, or from the caller's least score. The rows
  * that have such scores are sorted to the front.
  */
-static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, uint64_t row) {
+static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, uint64_t q) {
     const size_t k = n < job->answers->k ? n : (size_t)job->answers->k;
-    const float kth = kth_best(items, n, job->answers->k), least = thr_select_answers_least(job->answers, row);
+    const float kth = kth_best(items, n, job->answers->k), least = thr_select_answers_least(job->answers, q);
     thr_reach reach = {.least = kth, .n = k};
     if (kth >= least)
         return reach;
@@ -51,9 +51,9 @@ static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, ui
 /* Note the largest overestimate that a row left out can have: less than the floor, if that alone left rows out. */
 static void note_most_left_out(const thr_job *job, thr_lane *lane) {
     const size_t n = lane->collector.n;
-    lane->most_left_out = n == job->n_allowed                             ? (double)-INFINITY
-                          : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
-                                                                          : thr_least_of(lane->collector.items, n);
+    lane->left_out_bound = n == job->n_allowed                             ? (double)-INFINITY
+                           : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
+                                                                           : thr_least_of(lane->collector.items, n);
 }
 
 /*
@@ -93,27 +93,27 @@ static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_
 }
 
 /* Refine the best few rows, then all rows that can still be among the best k. */
-static void refine(const thr_job *job, const thr_margin *margin, uint64_t row, thr_lane *lane) {
+static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;
-    const bool nested = thr_is_nested(job->corpus), bounded = thr_answer_is_bounded(job, query);
+    const bool nested = thr_is_nested(job->corpus), needs_bounds = thr_answer_needs_bounds(job, query);
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n, first = first_rows(job, n);
     size_t kept = first;
-    if (nested && bounded)
+    if (nested && needs_bounds)
         thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
     if (first < n)
         thr_select_candidates_split(items, n, first);
-    if (nested && bounded)
+    if (nested && needs_bounds)
         thr_scan_left_out_note_refined(items, first, n, &lane->left_out);
     thr_scan_refine(query, lane, items, first);
-    const thr_reach reach = reach_of(job, items, first, row);
+    const thr_reach reach = reach_of(job, items, first, q);
     const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(query, reach.least);
     /*
      * The rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of
      * factor. Factors are read again only for the few rows that reach the larger margin.
      */
     const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
-    if (!margin->noise.known && lane->most_left_out == (double)-INFINITY)
+    if (!margin->noise.known && lane->left_out_bound == (double)-INFINITY)
         kept = n; /* no search of all rows follows, since the screen left none out */
     for (size_t i = first; i < n && margin->noise.known; i++)
         if ((double)items[i].score >= least &&
@@ -145,7 +145,7 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
- * is less than lane->most_left_out. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
+ * is less than lane->left_out_bound. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
  */
 static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_reach *reach,
                      thr_radius *radius) {
@@ -156,18 +156,18 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     thr_scan_margin_reduce(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
-    return lane->most_left_out - (added - needed) * factor >=
+    return lane->left_out_bound - (added - needed) * factor >=
            thr_scan_margin_threshold(&margin->screen, radius->least_score);
 }
 
 /* Search all rows once more if one that was left out can be among the best k. */
-static thr_status complete(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
+static thr_status complete(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
                            thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
     thr_collector *collector = &lanes->collector;
-    if (lanes->most_left_out == (double)-INFINITY)
+    if (lanes->left_out_bound == (double)-INFINITY)
         return THR_OK;
     const size_t k = (size_t)job->answers->k, n_best = collector->n < k ? collector->n : k;
-    const thr_reach reach = reach_of(job, collector->items, collector->n, row);
+    const thr_reach reach = reach_of(job, collector->items, collector->n, q);
     thr_radius radius = {.least_score = reach.least, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
     if (!may_miss(job, margin, lanes, &reach, &radius))
         return THR_OK;
@@ -177,7 +177,7 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     found->n = 0;
     THR_TRY(thr_scan_found_append(job->context, found, collector->items, n_best, err));
     thr_matrix query = *queries;
-    query.data = (const char *)queries->data + row * queries->stride;
+    query.data = (const char *)queries->data + q * queries->stride;
     query.n_rows = 1;
     THR_TRY(thr_scan_radius_one(job, &query, &radius, lanes, n_lanes, found, err));
     const size_t n = sort_distinct(found->items, found->n);
@@ -186,15 +186,15 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     return THR_OK;
 }
 
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
+thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
-    thr_scan_answer_screened(job, margin->query, lanes);
+    thr_scan_answer_begin(job, margin->query, lanes);
     note_most_left_out(job, lanes);
     if (thr_answer_rescores(job, margin->query))
         thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
-    refine(job, margin, row, lanes);
-    THR_TRY(complete(job, margin, queries, row, lanes, n_lanes, err));
+    refine(job, margin, q, lanes);
+    THR_TRY(complete(job, margin, queries, q, lanes, n_lanes, err));
     for (uint32_t i = 1; i < n_lanes; i++)
         lanes->n_read += lanes[i].n_read;
-    return thr_scan_answer_put(job, margin->query, lanes, row, err);
+    return thr_scan_answer_put(job, margin->query, lanes, q, err);
 }

@@ -25,7 +25,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
     const bool nested = thr_is_nested(corpus);
     thr_scan_query screen = *query, rescoring = *query;
     *margin = (thr_margin){.screen = *query, .rescoring = *query};
-    if (!thr_has_factors(corpus) || query->errors.dims < fewest_dims(corpus))
+    if (!thr_has_factors(corpus) || query->geometry.effective_dims < fewest_dims(corpus))
         return false;
     if (!thr_scan_unbias_screen(&screen))
         return false;
@@ -93,8 +93,8 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
     margin->query = query;
 }
 
-float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row) {
-    const float least = thr_select_answers_least(job->answers, row);
+float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t q) {
+    const float least = thr_select_answers_least(job->answers, q);
     if (least == -INFINITY || job->corpus->hits != NULL)
         return -INFINITY;
     if (job->exact)

@@ -13,19 +13,19 @@
 
 struct thr_radius;
 
-/* A query's margins, in the collector's units per unit of an item's factor: z times the noise. */
+/* What a query's margins are computed from. The margin of an item is z x noise x the item's factor. */
 typedef struct thr_margin {
-    thr_noise noise;                  /* noise.known: false if there are no margins */
+    thr_noise noise;                  /* of its estimates; noise.known: false if there are no margins */
     thr_scan_query screen, rescoring; /* the query with unbiased gains */
     const thr_scan_query *query;      /* the query that screens, once thr_scan_margin_begin has made it */
 } thr_margin;
 
 /*
- * Measure the margins of a query that thr_scan_query_prepare made with job->bounded. Return false, with noise.known
- * false, if they are unknown: the codes have no factors, the query has too few effective dimensions
- * (thr_query_errors.dims) or its code is too inaccurate, or too few sampled rows have a residual that is not 0. A
- * search then scores all vectors. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty
- * and has no threshold.
+ * Measure the margins of a query that thr_scan_query_prepare made with job->measures_queries. Return false, with
+ * noise.known false, if they are unknown: the codes have no factors, the query has too few effective dimensions
+ * (thr_query_geometry) or its code is too inaccurate, or too few sampled rows have a residual that is not 0. A search
+ * then scores all vectors. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has
+ * no threshold.
  */
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
@@ -79,10 +79,10 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
                             const thr_reach *reach, struct thr_radius *radius);
 
 /*
- * The least score, in the collector's units, of a screened row that can be in the answer of query number `row`, whose
+ * The least score, in the collector's units, of a screened row that can be in the answer of query number q, whose
  * margins are begun; -INFINITY: unknown. Certificates need the rows below it, so it is unknown with them.
  */
-float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t row);
+float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t q);
 
 /*
  * In scan.c: find the answer to one query, a matrix of one row, as thr_scan_search does, on one lane with capacity for
@@ -94,8 +94,8 @@ thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_
 
 /*
  * In complete.c: turn the survivors of margin->query, in the first lane's collector, into the answer of query number
- * `row` of queries, and write it with thr_scan_answer_put. The answer has the job's recall. The query has n_lanes
+ * q of queries, and write it with thr_scan_answer_put. The answer has the job's recall. The query has n_lanes
  * lanes, as for thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
  */
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t row,
+thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err);

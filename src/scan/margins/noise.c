@@ -21,9 +21,9 @@
  *
  * Near rows. The sample's rows are unrelated to the query; the rows within a radius are not: r and p are at a small
  * angle s. Since x - r is orthogonal to r, only p's component orthogonal to r enters the first product, a share sin s
- * of it. The second product is unchanged. So the margin is sqrt((noise^2 - query^2) sin^2 s + query^2), where query = m
- * |p| tan t |b| / sqrt(n - 1) is the second product's share of the measured noise. radius_plan.c bounds the sine and
- * takes z such margins, where a normal error exceeds z with the probability of missing a row.
+ * of it. The second product is unchanged. So the standard error is sqrt((noise^2 - query^2) sin^2 s + query^2), where
+ * query = m |p| tan t |b| / sqrt(n - 1) is the second product's share of the measured noise. bounds.c bounds the sine,
+ * and margin.c multiplies the standard error by z, which a normal error exceeds with the probability of missing a row.
  */
 #include "scan/margins/noise.h"
 
@@ -57,14 +57,14 @@ static double cosine_of(double length, double distance) {
 }
 
 bool thr_scan_unbias_screen(thr_scan_query *query) {
-    const double cosine = cosine_of(query->errors.length, query->errors.code);
+    const double cosine = cosine_of(query->geometry.part_length, query->geometry.lead_distance);
     query->gain = (float)((double)query->gain / cosine);
     return cosine >= LEAST_COSINE;
 }
 
 bool thr_scan_unbias_rescoring(thr_scan_query *query) {
-    const double lead = cosine_of(query->errors.length, query->errors.code);
-    const double rest = cosine_of(query->errors.length, query->errors.rest);
+    const double lead = cosine_of(query->geometry.part_length, query->geometry.lead_distance);
+    const double rest = cosine_of(query->geometry.part_length, query->geometry.rest_distance);
     query->lead_gain = (float)((double)query->lead_gain / lead);
     query->rest_gain = (float)((double)query->rest_gain / rest);
     return lead >= LEAST_COSINE && rest >= LEAST_COSINE;
@@ -124,10 +124,11 @@ static double mean_square(const thr_scan_query *query) {
 
 /* Standard error added by the query's own code, per unit of factor. */
 static double query_noise(const thr_scan_query *screen) {
-    const thr_query_errors *e = &screen->errors;
-    const double cosine = cosine_of(e->length, e->code), tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
+    const thr_query_geometry *e = &screen->geometry;
+    const double cosine = cosine_of(e->part_length, e->lead_distance),
+                 tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
     const double times = screen->corpus->metric == THR_METRIC_L2 ? 2 : 1;
-    return times * e->length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
+    return times * e->part_length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
 }
 
 /* The standard error of n errors: their root mean square, or the estimate from their tail if that is larger. */

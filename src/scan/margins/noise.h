@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "scan/worker.h"
+#include "scan/impl.h"
 
 enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; the most of their rows that are scored */
 

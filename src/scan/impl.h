@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.h - the types and steps shared by the files of this room: job, query, group and lane. */
+/* impl.h - the types and steps shared by the files of this room: job, query, group and lane. */
 #pragma once
 
 #include "code/group.h"
@@ -41,12 +41,12 @@ typedef struct thr_job {
     uint32_t query_bits;
     const thr_answers *answers;
     uint64_t n_blocks;
-    uint64_t n_allowed; /* rows that pass the filter */
-    size_t survivors;   /* rows that pass the screen; of nested codes those whose records are read */
-    size_t wanted;      /* candidates to refine, at most survivors */
-    bool exact;         /* score rows from their vectors, without a screen */
-    bool bounded;       /* prepared queries get their errors (thr_query_errors) */
-    double kept_error;  /* thr_scan_kept_error, where answers are certified */
+    uint64_t n_allowed;    /* rows that pass the filter */
+    size_t survivors;      /* rows that pass the screen; of nested codes those whose records are read */
+    size_t wanted;         /* candidates to refine, at most survivors */
+    bool exact;            /* score rows from their vectors, without a screen */
+    bool measures_queries; /* prepared queries get their geometry */
+    double kept_error;     /* thr_scan_kept_error, where answers are certified */
     /*
      * Margins of the screen and of the rescoring, in standard errors, that keep the recall (margin.h). 0: no margins;
      * the numbers of survivors and candidates determine the recall.
@@ -59,21 +59,22 @@ typedef struct thr_job {
  * p~ and p^ are the vectors that its codes represent, for the planes in blocks and for those in records, scaled to p's
  * length.
  */
-typedef struct thr_query_errors {
-    double size;   /* the query's length, 1 for cosine */
-    double centre; /* length of the centre */
-    double length; /* |p| */
-    double code;   /* |p - p~| */
-    double rest;   /* |p - p^| */
-    double dims;   /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of its components */
-} thr_query_errors;
+typedef struct thr_query_geometry {
+    double query_length; /* the query's length, 1 for cosine */
+    double centre_length;
+    double part_length;   /* |p| */
+    double lead_distance; /* |p - p~| */
+    double rest_distance; /* |p - p^| */
+    double
+        effective_dims; /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of its components */
+} thr_query_geometry;
 
 /*
  * One query, read by all threads.
  *
  * Estimates are collected in *the collector's units*: the user's score less the query's bias, and, for codes without
  * factors, divided by code.gain. With D the distance that the kernels compute and total the largest one (code/query.h),
- * an item's estimate is (total - 2 D) factor gain - offset weight.
+ * an item's estimate is (total - 2 D) factor gain - offset x offset_weight.
  */
 typedef struct thr_scan_query {
     const thr_scan_corpus *corpus;
@@ -82,16 +83,16 @@ typedef struct thr_scan_query {
     const float *vector;    /* n_dims; of length 1 for cosine, unless the quantiser is fixed */
     float norm;             /* the query's length as given */
     thr_query_code code;
-    float gain;   /* with factors: multiplies (total - 2 D) * factor */
-    float weight; /* multiplies offsets */
-    float bias;   /* estimate in the collector's units + bias = the user's score */
-    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + over) * factor - offset * weight. */
+    float gain;          /* with factors: multiplies (total - 2 D) * factor */
+    float offset_weight; /* multiplies offsets */
+    float bias;          /* estimate in the collector's units + bias = the user's score */
+    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + over) * factor - offset * offset_weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
-    float over;              /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
-    thr_query_errors errors; /* where job->bounded */
-    float unit;              /* with hits: the unit of sums */
-    bool collected;          /* its collector is complete: the pass skips it */
+    float over;                  /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
+    thr_query_geometry geometry; /* where job->measures_queries */
+    float unit;                  /* with hits: the unit of sums */
+    bool collected; /* no screen: its rows are collected already, or a radius search scores their vectors */
 } thr_scan_query;
 
 /* Queries that read every tile together; may be a single one. */
@@ -125,11 +126,11 @@ typedef struct thr_lane {
     size_t number;                        /* of the lane, within its search */
     const int32_t *sums;                  /* with hits: sums of the current window; NULL: none */
     uint32_t window;
-    thr_found part;       /* rows that a search by radius found on this lane so far */
-    thr_found found;      /* rows of both passes (complete.c) */
-    double most_left_out; /* the largest overestimate of a row that the screen left out (complete.c) */
-    float floor;          /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
-    uint64_t n_read;      /* rows scored by more than their leading planes, for the query in progress */
+    thr_found part;        /* rows that a search by radius found on this lane so far */
+    thr_found found;       /* rows of both passes (complete.c) */
+    double left_out_bound; /* no row that the screen left out has a larger overestimate (complete.c) */
+    float floor;           /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
+    uint64_t n_read;       /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;
 
 /* Queries that devices process at once, each with a lane, whatever the number of threads. */
@@ -187,8 +188,10 @@ bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_option
 thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus, const thr_search_options *options,
                              const thr_answers *answers);
 
-/* Prepare query number `row` of queries in lane's memory, which *query borrows: its codes, gains, weight and bias. */
-void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
+/*
+ * Prepare query number q of queries in lane's memory, which *query borrows: its codes, gains, offset weight and bias.
+ */
+void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t q, thr_lane *lane,
                             thr_scan_query *query);
 
 /*
@@ -248,8 +251,8 @@ void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /*
- * The steps from a lane's survivors to an answer: thr_scan_answer_screened; thr_scan_rescore, if thr_answer_rescores;
- * thr_scan_answer_rescored, which keeps the candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
+ * The steps from a lane's survivors to an answer: thr_scan_answer_begin; thr_scan_rescore, if thr_answer_rescores;
+ * thr_scan_answer_choose_candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
     return !job->exact && !query->collected && thr_is_nested(job->corpus);
@@ -260,15 +263,15 @@ static inline bool thr_answer_refines(const thr_job *job) {
 }
 
 /* Whether an answer can be certified only by bounds of the rows left out. */
-static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
+static inline bool thr_answer_needs_bounds(const thr_job *job, const thr_scan_query *query) {
     return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->corpus->hits == NULL;
 }
 
-void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
-void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 
-/* Write the answer of query number `row`. THR_ERANGE: a value in it is not finite (err names the row). */
-thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+/* Write the answer of query number q. THR_ERANGE: a value in it is not finite (err names the row). */
+thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t q,
                                thr_error *err);
 
 /* The least score of n items; infinity if there are none. */
