@@ -176,6 +176,24 @@ class OnWorkers(Case):
             found = many.search(x[:9], K, exact=True)
             self.same([wanted[0] * np.uint64(2) + np.uint64(1), wanted[1]], found)
 
+    def test_features(self) -> None:
+        x, rng = random_vectors(N, DIMS), np.random.default_rng(8)
+        own = {
+            "features": [sorted(rng.choice(40, 3, replace=False).tolist()) for _ in range(N)],
+            "multipliers": rng.random(N) + 0.5,
+            "offsets": rng.random(N),
+        }
+        weights = [{int(word): float(rng.random()) for word in rng.choice(40, 6)} for _ in range(9)]
+        parts = np.split(x, [500, 600])
+        given = {name: [values[:500], dask.delayed(values[500:600]), values[600:]] for name, values in own.items()}
+        with thresher.Index.build(self.path("one"), x, **own) as one:
+            with collections.build(self.path(), parts, client=self.client, **given) as many:
+                for options in ({}, {"value": "sigmoid"}, {"target": "1 OR 2"}):
+                    both = [i.search(x[:9], K, exact=True, features=weights, **options) for i in (one, many)]
+                    self.same(*both)
+        with self.assertRaisesRegex(ValueError, "features: 1 are given for 3 parts"):
+            collections.build(self.path("wrong"), parts, client=self.client, features=own["features"][:1])
+
     def test_what_does_not_fit_is_refused(self) -> None:
         x, ids = random_vectors(100, DIMS), np.arange(100)
         for kind, words, parts in (

@@ -44,7 +44,7 @@ from .shards import (
     search_shard_radius,
     search_shards,
 )
-from .shards._build import build_by
+from .shards._build import build_by, options_by_part
 from .shards._collection import open_shard
 from .shards._merge import Best
 from .shards._publish import build_directory
@@ -116,6 +116,9 @@ def build(
     sample_rows: int = SAMPLE_ROWS,
     calibration_queries: int | None = None,
     tune: Any = None,
+    features: Sequence[Any] | None = None,
+    multipliers: Sequence[Any] | None = None,
+    offsets: Sequence[Any] | None = None,
     replace: bool = False,
     threads: int = 1,
 ) -> DaskShards:
@@ -127,6 +130,7 @@ def build(
                   times, for its size, the sample and the shard: persist() what is expensive
     client        None: the current one
     vector, ids   columns of a DataFrame: of vectors (lists or arrays), and of distinct integers or names
+    features, multipliers, offsets   a list each, with those of each part's items, or Delayed objects of these
     threads       of the build of a shard; workers build as many shards at once as they have threads
     the others    as for thresher.shards.build
 
@@ -139,6 +143,7 @@ def build(
     directory = os.path.abspath(os.fspath(path))
     client = client or get_client()
     parts = _parts_of(collection, vector, ids)
+    by_part = options_by_part(len(parts), features=features, multipliers=multipliers, offsets=offsets)
     common = {
         "metric": metric,
         "keep": keep,
@@ -148,7 +153,7 @@ def build(
     }
     quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
-        build_by(partial(_run, client), directory, parts, common, quantiser_options, sample_rows)
+        build_by(partial(_run, client), directory, parts, common, quantiser_options, sample_rows, by_part)
     return DaskShards(directory, client=client)
 
 

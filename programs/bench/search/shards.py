@@ -84,7 +84,7 @@ def searches_of(queries, items, mask, keep, weights):
             own["n_survivors"] = len(mask)
         name = "exact" if keep else "estimates"
         return {
-            f"{name} with features, bids and offsets": lambda index: index.search(queries, 10, **own),
+            f"{name} with synthetic features, bids and offsets": lambda index: index.search(queries, 10, **own),
             f"{name}, the same by sigmoid": lambda index: index.search(queries, 10, value="sigmoid", **own),
             f"{name}, the same with a target": lambda index: index.search(queries, 10, target="1050 OR 1051", **own),
             f"{name}, the same with a filter": lambda index: index.search(queries, 10, filter=mask, **own),

@@ -151,6 +151,15 @@ def build_by(
         raise
 
 
+def options_by_part(n_parts: int, **given: Sequence[Any] | None) -> dict[str, Sequence[Any]]:
+    """The options that are given, of which each part has its own."""
+    by_part = {name: values for name, values in given.items() if values is not None}
+    for name, values in by_part.items():
+        if len(values) != n_parts:
+            raise ValueError(f"{name}: {len(values)} are given for {n_parts} parts: give one for each")
+    return by_part
+
+
 def forget(directory: str) -> None:
     """Delete what a failed build has left beside a collection, if there is one."""
     try:
@@ -236,14 +245,9 @@ def build(
     with build_directory(directory, replace):
         try:
             listed = spooled(parts, os.path.join(directory, f"parts-{secrets.token_hex(4)}"))
+            by_part = options_by_part(len(listed), features=features, multipliers=multipliers, offsets=offsets)
         except BaseException:
             forget(directory)
             raise
-        given = {"features": features, "multipliers": multipliers, "offsets": offsets}
-        by_part = {name: values for name, values in given.items() if values is not None}
-        for name, values in by_part.items():
-            if len(values) != len(listed):
-                forget(directory)
-                raise ValueError(f"{name}: {len(values)} are given for {len(listed)} parts: give one for each")
         build_by(run, directory, listed, common, quantiser_options, sample_rows, by_part)
     return Shards(directory, threads=threads)
