@@ -10,7 +10,8 @@
  * All of a call survives a crash, or nothing of it. A call that fails leaves the index as it was. Readers see later
  * calls by thr_index_refresh (index_change.h), which reads only what was appended if no segment was written.
  *
- * Rows are taken as float32. An index of codes only has no journal: every change of it is written as by thr_index_add.
+ * Rows are taken as float32. An index of codes only, or with features, has no journal: every change of it is a commit,
+ * as by thr_index_add, and costs several flushes.
  *
  * Threads: many threads may use a writer at once. It has a thread of its own, which merges segments. A forked
  * child must open a writer of its own: calls with its parent's return THR_EINVAL. The kernel releases the lock when the
@@ -76,7 +77,7 @@ THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
  * Open an index for writing. options may be NULL. The caller frees *writer.
  *
  * Returns THR_OK; THR_EBUSY while another writer, change or build is at work in dir; THR_EUNSUPPORTED for an index
- * with features or of format 1; and what thr_index_open returns.
+ * of format 1; and what thr_index_open returns.
  */
 THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
                                          thr_index_writer **writer, thr_error *err);
@@ -99,6 +100,17 @@ THR_API thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matr
                                         const char *const *names, thr_index_change *change, thr_error *err);
 THR_API thr_status thr_index_writer_upsert(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
                                            const char *const *names, thr_index_change *change, thr_error *err);
+
+/*
+ * Add the rows of vectors with all that thr_index_add takes: ids, an array or a file; features and their values;
+ * options->replace upserts. names has one element per row, or is NULL; give names, ids or a file of either. An index
+ * with features requires features. Vectors, features, multipliers and offsets of the rows come in one commit. options
+ * and change may be NULL. Returns as thr_index_writer_add; THR_EINVAL, THR_EDIM and THR_EMISMATCH for features, as
+ * thr_index_add.
+ */
+THR_API thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *vectors, const char *const *names,
+                                          const thr_index_add_options *options, thr_index_change *change,
+                                          thr_error *err);
 
 /* Remove items; ids that no item has are skipped. Returns as thr_index_remove. */
 THR_API thr_status thr_index_writer_remove(thr_index_writer *writer, const uint64_t *ids, uint64_t n_ids,

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from . import _errors
-from ._build import KEEP
+from ._build import KEEP, checked_features, put_values, with_features
 from ._core import abi, arrays
 from ._core.checks import choice, encoded, encoded_path, whole
 from ._core.context import shared_context
 from ._core.library import defaults, lib
-from ._core.tables import as_names
+from ._core.tables import are_words, as_names
 from ._handle import Handle
 from ._index_change import IndexChange, changed
 from ._items import as_ids
@@ -74,9 +74,10 @@ class IndexWriter:
     Changes an index item by item, and holds the lock of its directory until close() or the end of a with statement.
 
     A small change is appended to a journal and survives a crash once the call has returned; threads that call at the
-    same time share the disk's flush. Open indexes see changes after their refresh(). No change is lost by close().
+    same time share the disk's flush. Open indexes see changes after their refresh(). No change is lost by close(). In
+    an index with features, and in one that keeps no vectors, each call is a commit, which costs several flushes.
 
-    Raises BusyError (another writer is at work); UnsupportedError (an index with features); and as Index.open.
+    Raises BusyError (another writer is at work), and as Index.open.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
@@ -90,37 +91,72 @@ class IndexWriter:
             raise ValueError(f"{self.path}: the writer is closed, or was opened by the parent of this process")
         return handle
 
-    def add(self, vectors: Any, *, ids: Any = None, names: Sequence[str] | None = None) -> IndexChange:
+    def add(
+        self,
+        vectors: Any,
+        *,
+        ids: Any = None,
+        names: Sequence[str] | None = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
+    ) -> IndexChange:
         """
         Add items: vectors [n, n_dims] or [n_dims], and ids [n] or names, a sequence of str. Without either the index
-        chooses ids.
+        chooses ids. features, multipliers and offsets are those of the items, as for Index.add.
 
         Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
-        index has already); FileError. Then nothing is added.
+        index has already, no features for an index with features); FileError. Then nothing is added.
         """
-        return self._add(lib.thr_index_writer_add, vectors, ids, names)
+        return self._add(False, vectors, ids, names, features, multipliers, offsets)
 
-    def upsert(self, vectors: Any, *, ids: Any = None, names: Sequence[str] | None = None) -> IndexChange:
+    def upsert(
+        self,
+        vectors: Any,
+        *,
+        ids: Any = None,
+        names: Sequence[str] | None = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
+    ) -> IndexChange:
         """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
-        return self._add(lib.thr_index_writer_upsert, vectors, ids, names)
+        return self._add(True, vectors, ids, names, features, multipliers, offsets)
 
-    def _add(self, function: Any, vectors: Any, ids: Any, names: Any) -> IndexChange:
+    def _add(
+        self, replace: bool, vectors: Any, ids: Any, names: Any, features: Any, multipliers: Any, offsets: Any
+    ) -> IndexChange:
         rows = arrays.plain(np.atleast_2d(arrays.vectors(vectors, "vectors", one_row=True)))
-        numbers, pointers = None, None
+        options, pointers = defaults("thr_index_add_options_init"), None
+        options.replace = replace
+        given = ids if names is None else names
         if ids is not None and names is not None:
             raise ValueError("ids and names were given: items have one of them")
         if ids is not None:
-            numbers = np.atleast_1d(as_ids(ids, "ids"))
+            given = numbers = np.atleast_1d(as_ids(ids, "ids"))
+            options.ids, options.n_ids = arrays.address(numbers), len(numbers)
         elif names is not None:
-            pointers = _name_pointers(names)
-        given = numbers if numbers is not None else pointers
+            given = [names] if isinstance(names, str) else names
+            pointers = _name_pointers(given)
         if given is not None and len(given) != len(rows):
-            what = "ids" if numbers is not None else "names"
+            what = "ids" if ids is not None else "names"
             raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
+        features = checked_features(features)
+        if given is None and are_words(features):
+            raise ValueError("features: lists of words need the ids or names of their items")
+        put_values(options, multipliers, offsets)
         change, matrix, handle = abi.IndexChange(), arrays.matrix(rows), self._pointer()
-        address = None if numbers is None else arrays.address(numbers)
-        _errors.call(function, handle.pointer, byref(matrix), address, pointers, byref(change), files=True)
-        return changed(change, chosen=given is None)
+        with with_features(options, features, given):
+            _errors.call(
+                lib.thr_index_writer_write,
+                handle.pointer,
+                byref(matrix),
+                pointers,
+                byref(options),
+                byref(change),
+                files=True,
+            )
+        return changed(change, chosen=given is None and not isinstance(features, (str, bytes, os.PathLike)))
 
     def remove(self, ids: Any = None, *, names: Sequence[str] | None = None) -> IndexChange:
         """

@@ -198,11 +198,23 @@ static void expect_as_fresh(thr_context *context, bool words, uint64_t seed) {
 
 /* ------------------------------------------------------------------------------------------------ changes */
 
+/* NULL, or open: changes are its calls. */
+static thr_index_writer *writer;
+
+static thr_status write_rows(thr_context *context, const thr_matrix *rows, const thr_index_add_options *options) {
+    thr_reader *reader = NULL;
+    if (writer != NULL)
+        return thr_index_writer_write(writer, rows, NULL, options, NULL, &error);
+    expect_ok(thr_reader_from_matrix(context, rows, &reader, &error));
+    const thr_status status = thr_index_add(context, DIR_A, reader, options, NULL, &error);
+    thr_reader_free(reader);
+    return status;
+}
+
 static thr_status add(thr_context *context, const batch *b, bool words, bool replace) {
     const thr_item_features features = {b->offsets, b->features, b->n};
     const thr_matrix rows = thr_matrix_f32(b->rows, b->n, DIMS);
     thr_index_add_options options;
-    thr_reader *reader = NULL;
     thr_index_add_options_init(&options);
     options.ids = words ? NULL : b->ids;
     options.n_ids = words ? 0 : b->n;
@@ -213,10 +225,7 @@ static thr_status add(thr_context *context, const batch *b, bool words, bool rep
     options.offsets = b->item_offsets;
     options.n_values = b->n;
     write_table(b);
-    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, &options, NULL, &error);
-    thr_reader_free(reader);
-    return status;
+    return write_rows(context, &rows, &options);
 }
 
 static void upsert_some(thr_context *context, bool words, uint64_t *rng, uint32_t most_features) {
@@ -241,21 +250,38 @@ static void remove_some(thr_context *context, bool words, uint64_t *rng) {
         items[id].there = false;
     }
     thr_index_free(index);
-    expect_ok(thr_index_remove(context, DIR_A, ids, n_ids, NULL, &error));
+    expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, n_ids, NULL, &error)
+                             : thr_index_remove(context, DIR_A, ids, n_ids, NULL, &error));
 }
 
-static void run_sequence(thr_context *context, bool words, uint64_t seed) {
+static thr_status compact(thr_context *context) {
+    return writer != NULL ? thr_index_writer_compact(writer, NULL, &error)
+                          : thr_index_compact(context, DIR_A, NULL, &error);
+}
+
+static void open_writer(thr_context *context) {
+    expect_ok(thr_index_writer_open(context, DIR_A, NULL, &writer, &error));
+}
+
+static void close_writer(void) {
+    thr_index_writer_free(writer);
+    writer = NULL;
+}
+
+static void run_sequence(thr_context *context, bool words, bool by_writer, uint64_t seed) {
     uint64_t rng = seed;
     memset(items, 0, sizeof items);
     for (uint64_t id = 0; id < 300; id++)
         draw(id, &rng, N_FEATURES);
     build(context, DIR_A, words);
+    if (by_writer)
+        open_writer(context);
     for (int step = 0; step < STEPS; step++) {
         const uint64_t what = thr_rng_below(&rng, 5);
         if (what == 0)
             remove_some(context, words, &rng);
         else if (what == 1)
-            expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+            expect_ok(compact(context));
         else
             upsert_some(context, words, &rng, step < STEPS / 2 ? 5 : N_FEATURES);
         expect_as_fresh(context, words, thr_rng_next(&rng));
@@ -269,15 +295,47 @@ static void run_sequence(thr_context *context, bool words, uint64_t seed) {
         }
     expect_ok(add(context, &given, words, true));
     expect_as_fresh(context, words, 1);
+    close_writer();
 }
 
 static void answers_are_those_of_a_fresh_index(void **state) {
-    run_sequence(*state, false, 1);
-    run_sequence(*state, false, 2);
+    run_sequence(*state, false, false, 1);
+    run_sequence(*state, false, false, 2);
 }
 
 static void words_and_names_come_and_go(void **state) {
-    run_sequence(*state, true, 3);
+    run_sequence(*state, true, false, 3);
+}
+
+static void a_writer_changes_features(void **state) {
+    run_sequence(*state, false, true, 4);
+    run_sequence(*state, true, true, 5);
+}
+
+/* The index has no items, and then a few, which are too few to learn codes from. */
+static void an_index_may_become_empty(void **state) {
+    thr_context *context = *state;
+    for (int by_writer = 0; by_writer < 2; by_writer++) {
+        uint64_t ids[MOST], rng = 6;
+        memset(items, 0, sizeof items);
+        for (uint64_t id = 0; id < 300; id++) {
+            ids[id] = id;
+            draw(id, &rng, N_FEATURES);
+        }
+        build(context, DIR_A, false);
+        if (by_writer == 1)
+            open_writer(context);
+        for (uint64_t id = 0; id < 300; id++)
+            items[id].there = false;
+        expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, 300, NULL, &error)
+                                 : thr_index_remove(context, DIR_A, ids, 300, NULL, &error));
+        expect_ok(compact(context));
+        for (int i = 0; i < 3; i++) {
+            upsert_some(context, false, &rng, N_FEATURES);
+            expect_as_fresh(context, false, 7);
+        }
+        close_writer();
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ refused */
@@ -285,11 +343,7 @@ static void words_and_names_come_and_go(void **state) {
 static thr_status add_options(thr_context *context, const thr_index_add_options *options) {
     static const float two[2 * DIMS] = {1, 2};
     const thr_matrix rows = thr_matrix_f32(two, 2, DIMS);
-    thr_reader *reader = NULL;
-    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, options, NULL, &error);
-    thr_reader_free(reader);
-    return status;
+    return write_rows(context, &rows, options);
 }
 
 static void features_that_do_not_fit_are_refused(void **state) {
@@ -314,12 +368,21 @@ static void features_that_do_not_fit_are_refused(void **state) {
     build(context, DIR_A, false);
     thr_index_add_options_init(&options);
     expect_status(add_options(context, &options), THR_EINVAL); /* without features */
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        options.features = &cases[i].items;
-        options.multipliers = cases[i].multipliers;
-        options.n_values = cases[i].n_values;
-        expect_status(add_options(context, &options), cases[i].status);
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+        const size_t at = i / 2;
+        if (i % 2 == 1)
+            open_writer(context);
+        options.features = &cases[at].items;
+        options.multipliers = cases[at].multipliers;
+        options.n_values = cases[at].n_values;
+        expect_status(add_options(context, &options), cases[at].status);
+        close_writer();
     }
+    expect_as_fresh(context, false, 9);
+    open_writer(context);
+    thr_index_add_options_init(&options);
+    expect_status(add_options(context, &options), THR_EINVAL);
+    close_writer();
     expect_as_fresh(context, false, 9);
 }
 
@@ -354,8 +417,6 @@ static void tables_that_do_not_fit_are_refused(void **state) {
     options.ids_path = "index-hits-change.txt";
     expect_status(add_options(context, &options), THR_EINVAL); /* numbers for words */
     expect_as_fresh(context, true, 9);
-    thr_index_writer *writer = NULL;
-    expect_status(thr_index_writer_open(context, DIR_A, NULL, &writer, &error), THR_EUNSUPPORTED);
     thr_hits *updated = NULL;
     thr_hits_changes changes;
     thr_index *index = open_checked(context, DIR_A);
@@ -382,6 +443,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_a_fresh_index),
         cmocka_unit_test(words_and_names_come_and_go),
+        cmocka_unit_test(a_writer_changes_features),
+        cmocka_unit_test(an_index_may_become_empty),
         cmocka_unit_test(features_that_do_not_fit_are_refused),
         cmocka_unit_test(tables_that_do_not_fit_are_refused),
     };

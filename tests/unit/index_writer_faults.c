@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "faulty_calls.h"
+#include "faulty_features.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -14,21 +15,26 @@
 static thr_error error;
 static const char DIR_B[] = "index-journal-faulty-start";
 static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-faulty.old";
-enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3, CHANGES = 365 /* calls, of all operations */ };
+enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3 };
+
+/* Calls that change files, of all operations. */
+static uint64_t n_changes(void) {
+    return with_features ? 1160 : 365;
+}
 
 /*
  * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N
  * runs, and each call fails in each way, also those beside a merger.
  */
 #ifdef THR_SANITIZED
-enum { ROUNDS = 10, KILL_RUNS = 12, EACH = 6, EACH_OF_MERGER = 3 };
+enum { ROUNDS = 10, KILL_RUNS = 12, EACH = 6, EACH_OF_MERGER = 3, WITH_FEATURES = 2 };
 #else
-enum { ROUNDS = 60, KILL_RUNS = 24, EACH = 1, EACH_OF_MERGER = 1 };
+enum { ROUNDS = 60, KILL_RUNS = 24, EACH = 1, EACH_OF_MERGER = 1, WITH_FEATURES = 4 };
 #endif
 
 static uint64_t rounds(uint64_t by_default) {
     const char *many = getenv("THR_TEST_ROUNDS");
-    return many != NULL ? strtoull(many, NULL, 10) : by_default;
+    return many != NULL ? strtoull(many, NULL, 10) : with_features ? by_default / WITH_FEATURES : by_default;
 }
 
 static uint64_t spacing(uint64_t by_default) {
@@ -62,6 +68,21 @@ static thr_status open_writer(thr_context *context, const char *dir) {
     return writer != NULL ? THR_OK : thr_index_writer_open(context, dir, &options, &writer, &error);
 }
 
+static thr_status upsert(const thr_matrix *rows, const uint64_t *ids) {
+    uint64_t offsets[STEP + 1];
+    uint32_t features[2 * STEP];
+    thr_index_add_options options;
+    if (!with_features)
+        return thr_index_writer_upsert(writer, rows, ids, NULL, NULL, &error);
+    const thr_item_features drawn = draw_features(ids, rows->n_rows, offsets, features);
+    thr_index_add_options_init(&options);
+    options.ids = ids;
+    options.n_ids = rows->n_rows;
+    options.replace = true;
+    options.features = &drawn;
+    return thr_index_writer_write(writer, rows, NULL, &options, NULL, &error);
+}
+
 /* Operation number i: additions, some of which replace, removals, flushes, compactions, and codes made anew. */
 static thr_status operate(thr_context *context, const char *dir, int i) {
     uint64_t ids[STEP];
@@ -77,7 +98,7 @@ static thr_status operate(thr_context *context, const char *dir, int i) {
            : i == RECODE    ? thr_index_writer_recode(writer, NULL, &error)
            : i % 12 == 6    ? thr_index_writer_flush(writer, &error)
            : i % 4 == 1     ? thr_index_writer_remove(writer, ids, STEP, NULL, &error)
-                            : thr_index_writer_upsert(writer, &matrix, ids, NULL, NULL, &error);
+                            : upsert(&matrix, ids);
 }
 
 static void make(thr_context *context) {
@@ -85,6 +106,10 @@ static void make(thr_context *context) {
     for (uint64_t i = 0; i < N * DIMS; i++)
         rows[i] = value_of(i / DIMS, (int)(i % DIMS));
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    uint64_t offsets[N + 1];
+    uint32_t features[2 * N];
+    const thr_item_features drawn = draw_features(NULL, N, offsets, features);
+    options.features = with_features ? &drawn : NULL;
     test_remove_directory(DIR_B);
     expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &error));
 }
@@ -136,6 +161,8 @@ static bool holds(thr_context *context, int after) {
         expect_ok(thr_index_vector(index, id, vector, &error));
         for (int d = 0; d < DIMS; d++)
             assert_true(vector[d] == value_of(id, d));
+        if (with_features)
+            expect_features(index, id);
     }
     thr_index_free(index);
     return same;
@@ -145,7 +172,8 @@ static bool holds(thr_context *context, int after) {
 
 /* Learning codes takes longer than all else: by default each of its calls fails in one way of four. */
 static uint64_t each_of(int i) {
-    return i == RECODE ? 4 * EACH : EACH;
+    const uint64_t each = i == RECODE ? 4 * EACH : EACH;
+    return with_features ? each * WITH_FEATURES : each;
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -270,7 +298,7 @@ static void end_at_calls(thr_context *context, outcome how, uint64_t wanted) {
     for (; (how == LOSE ? n_states : n_ended) < wanted; n_runs++) {
         if (n_runs > 8 * wanted)
             fail_msg("%llu distinct states of %llu runs", (unsigned long long)n_states, (unsigned long long)n_runs);
-        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, CHANGES), thr_rng_next(&seed));
+        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, n_changes()), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
         n_ended++;
@@ -347,10 +375,14 @@ static int begin_merger(void **state) {
     return 0;
 }
 
+static int begin_features_and_merger(void **state) {
+    merger = true;
+    return begin_features(state);
+}
+
 static int end_merger(void **state) {
-    (void)state;
     merger = false;
-    return 0;
+    return end_features(state);
 }
 
 /* ------------------------------------------------------------------------------------------------ random times */
@@ -525,6 +557,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_merger, end_merger),
         cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_merger, end_merger),
         cmocka_unit_test(a_writer_killed_at_any_time_loses_nothing),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(every_system_call_may_fail, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features, end_features),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features_and_merger, end_merger),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features_and_merger, end_merger),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

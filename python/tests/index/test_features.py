@@ -84,12 +84,41 @@ class FeaturesCase(Case):
                 (ValueError, "features of 1 items for the 2 rows", lambda: index.add(self.vectors[:2], features=[[1]])),
                 (ValueError, "lists of words", lambda: index.add(self.vectors[:1], features=[["red"]])),
                 (thresher.FormatError, "no words", lambda: index.add(self.vectors[:1], ids=[9000], features=[["red"]])),
-                (thresher.UnsupportedError, "features", lambda: index.writer()),
             )
             for kind, text, doing in wrong:
                 with self.assertRaisesRegex(kind, text):
                     doing()
             self.check_values(index, values)
+
+    def test_a_writer_takes_features(self) -> None:
+        half, bids = N // 2, np.arange(1, N + 1, dtype=np.float32)
+        with thresher.Index.build(
+            self.path("x.index"), self.vectors[:half], metric="ip", features=self.rows[:half], multipliers=bids[:half]
+        ) as index:
+            with index.writer() as writer:
+                change = writer.add(self.vectors[half:-1], features=self.rows[half:-1], multipliers=bids[half:-1])
+                self.assertEqual((change.first_id, change.n_items), (half, N - 1))
+                writer.add(self.vectors[-1], ids=N - 1, features=self.rows[-1:], multipliers=bids[-1])
+                self.vectors[7], self.rows[7], bids[7] = -self.vectors[7], [3, 29], 50
+                self.assertEqual(
+                    writer.upsert(self.vectors[7], ids=[7], features=[[3, 29]], multipliers=[50]).n_replaced, 1
+                )
+                self.has[7] = np.isin(np.arange(FEATURES), [3, 29])
+                self.assertEqual(writer.remove([8]).n_removed, 1)
+                for wrong in ({}, {"features": [[1], [2]]}, {"multipliers": [1]}, {"features": [["red"]]}):
+                    with self.assertRaises(ValueError):
+                        writer.add(self.vectors[:1], **wrong)
+                values = (self.queries @ self.vectors.T + self.weights @ self.has.T) * bids
+                values[:, 8] = -np.inf
+                index.refresh()
+                self.check_values(index, values)
+                writer.compact()
+            index.refresh()
+            self.check_values(index, values)
+            index.verify()
+        with thresher.Index.build(self.path("plain.index"), self.vectors) as plain, plain.writer() as writer:
+            with self.assertRaisesRegex(ValueError, "without features"):
+                writer.add(self.vectors[0], features=[[1]])
 
     def check_values(self, index: thresher.Index, values: np.ndarray) -> None:
         ids, found = index.search(self.queries, 5, features=self.asked, exact=True)
@@ -102,7 +131,9 @@ class FeaturesCase(Case):
         words = [["red", "big"], ["red"], []]
         names = ["a", "b", "c"]
         with thresher.Index.build(self.path("w.index"), self.vectors[:3], ids=names, features=words) as index:
-            index.upsert(self.vectors[3:5], names=["b", "d"], features=[["blue"], ["big", "blue"]])
+            with index.writer() as writer:
+                writer.upsert(self.vectors[3:5], names=["b", "d"], features=[["blue"], ["big", "blue"]])
+            index.refresh()
             assert index.hits is not None
             found, _ = index.search(self.vectors[0], 4, target="blue")
             self.assertEqual(sorted(index.names(found[:2])), ["b", "d"])

@@ -207,7 +207,8 @@ static thr_status add_segment(thr_index_writer *w, thr_write *write, thr_error *
     const thr_matrix rows = thr_matrix_f32(write->vectors, write->n, w->n_dims);
     thr_reader *reader = NULL;
     thr_row_source source = {.context = w->context};
-    const thr_addition addition = {.source = &source, .ids = &write->ids, .replace = write->replace};
+    const thr_addition addition = {
+        .source = &source, .ids = &write->ids, .features = write->features, .replace = write->replace};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_reader_from_matrix(w->context, &rows, &reader, err));
     THR_TRY_OUT(thr_index_row_source_open(w->context, reader, &source, err));
@@ -236,7 +237,7 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
     case THR_WRITE_REMOVE:
         return remove_alone(w, write, &write->change, err);
     case THR_WRITE_FLUSH:
-        return thr_index_flush(w->context, w->dir, &w->lock, !w->codes_only, err);
+        return thr_index_flush(w->context, w->dir, &w->lock, w->has_journal, err);
     default:
         return thr_index_compact_held(w->context, w->dir, &w->lock,
                                       write->kind == THR_WRITE_RECODE ? THR_COMPACT_RECODE : THR_COMPACT,
@@ -275,7 +276,7 @@ static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *wr
         }
         return THR_OK;
     }
-    if (w->codes_only || !small) {
+    if (!w->has_journal || write->features != NULL || !small) {
         commit_frame(w, first);
         return write_directly(w, write, err);
     }

@@ -3,6 +3,7 @@
 #include "index/change/writer.h"
 
 #include "base/error.h"
+#include "index/change/add.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -19,14 +20,11 @@ static thr_status look_at_index(thr_index_writer *w, uint32_t journal_rows, thr_
     THR_TRY(thr_index_open(w->context, w->dir, &index, err));
     const thr_manifest *m = &index->manifest;
     thr_status status = THR_OK;
-    if (index->hits != NULL)
-        status = thr_fail(err, THR_EUNSUPPORTED,
-                          "%s: has features, which a writer cannot change: add items by thr_index_add", w->dir);
-    else if (m->version < 2)
+    if (m->version < 2)
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
     w->n_dims = m->quantiser.n_dims;
     w->has_names = m->has_names;
-    w->codes_only = m->keep == THR_DTYPE_NONE;
+    w->has_journal = m->keep != THR_DTYPE_NONE && index->hits == NULL;
     w->most_rows = thr_tail_capacity(w->n_dims);
     if (journal_rows > 0 && journal_rows < w->most_rows)
         w->most_rows = journal_rows;
@@ -128,21 +126,61 @@ static thr_status add_rows(thr_index_writer *w, const thr_matrix *rows, thr_writ
     return thr_index_writer_run(w, write, change, err);
 }
 
-static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
-                      bool replace, thr_index_change *change, thr_error *err) {
+/* Ids or names of n rows, from an array or a file. */
+static thr_status take_ids(const thr_index_writer *w, const thr_index_add_options *o, const char *const *names,
+                           uint64_t n, thr_ids *ids, thr_error *err) {
+    const thr_index_build_options file = {.ids_path = o->ids_path};
+    if ((names != NULL) + (o->ids != NULL) + (o->ids_path != NULL) > 1)
+        return thr_fail(err, THR_EINVAL, "ids, names or a file of them are given: give one");
+    if (names != NULL)
+        return copy_names(w->context, names, n, ids, err);
+    ids->name = "ids";
+    ids->ids = o->ids;
+    ids->n = o->ids != NULL ? o->n_ids : 0;
+    if (o->ids_path != NULL)
+        THR_TRY(thr_index_ids_open(w->context, &file, true, ids, err));
+    if (w->has_names)
+        thr_index_ids_take_names(ids);
+    return thr_index_ids_check_count(ids, n, "vectors", err);
+}
+
+thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *vectors, const char *const *names,
+                                  const thr_index_add_options *options, thr_index_change *change, thr_error *err) {
+    thr_index_add_options complete;
+    thr_hits_changes features;
     float *owned = NULL;
-    if (w == NULL || rows == NULL || (rows->data == NULL && rows->n_rows > 0))
+    char *names_path = NULL;
+    thr_status status = THR_OK;
+    if (writer == NULL || vectors == NULL || (vectors->data == NULL && vectors->n_rows > 0))
         return thr_fail(err, THR_EINVAL, "adding items needs a writer and rows");
-    if (ids != NULL && names != NULL)
-        return thr_fail(err, THR_EINVAL, "both ids and names are given: give one");
-    thr_write write = {.kind = THR_WRITE_ADD, .replace = replace, .n = rows->n_rows};
-    write.ids = (thr_ids){.context = w->context, .name = "ids", .ids = ids, .n = ids != NULL ? rows->n_rows : 0};
-    thr_status status = names == NULL ? THR_OK : copy_names(w->context, names, rows->n_rows, &write.ids, err);
-    if (status == THR_OK)
-        status = add_rows(w, rows, &write, &owned, change, err);
-    thr_release(w->context, owned);
+    thr_index_add_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
+                             "thr_index_add_options", err));
+    thr_write write = {.kind = THR_WRITE_ADD, .n = vectors->n_rows, .ids.context = writer->context};
+    write.replace = complete.replace;
+    THR_TRY_OUT(thr_index_add_features(&complete, &features, err));
+    if (features.added_path != NULL || features.offsets != NULL || features.multipliers != NULL ||
+        features.item_offsets != NULL)
+        write.features = &features;
+    if (names == NULL)
+        THR_TRY_OUT(thr_index_add_names_path(writer->context, &complete, &names_path, err));
+    THR_TRY_OUT(take_ids(writer, &complete, names, vectors->n_rows, &write.ids, err));
+    THR_TRY_OUT(add_rows(writer, vectors, &write, &owned, change, err));
+out:
+    thr_release(writer->context, owned);
+    thr_release(writer->context, names_path);
     thr_index_ids_close(&write.ids);
     return status;
+}
+
+static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
+                      bool replace, thr_index_change *change, thr_error *err) {
+    thr_index_add_options options;
+    thr_index_add_options_init(&options);
+    options.ids = ids;
+    options.n_ids = ids != NULL && rows != NULL ? rows->n_rows : 0;
+    options.replace = replace;
+    return thr_index_writer_write(w, rows, names, &options, change, err);
 }
 
 thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,

@@ -29,8 +29,9 @@ typedef struct thr_write {
     bool replace;
     const float *vectors; /* of n rows to add */
     uint64_t n;
-    thr_ids ids;             /* of these */
-    const uint64_t *removed; /* n_removed ids to remove; NULL: the items of n_removed names, in ids */
+    thr_ids ids;                      /* of these */
+    const thr_hits_changes *features; /* of these, or NULL */
+    const uint64_t *removed;          /* n_removed ids to remove; NULL: the items of n_removed names, in ids */
     uint64_t n_removed;
 
     thr_index_change change;
@@ -46,7 +47,7 @@ struct thr_index_writer {
     char *dir;
     thr_build_dir lock; /* only its owner, a process, may use the writer */
     uint32_t most_rows; /* of the journal */
-    bool codes_only;    /* the index keeps no vectors, so there is no journal */
+    bool has_journal;   /* not in an index of codes only, or with features: each call is a commit */
     uint32_t n_dims;
     bool has_names;
 
