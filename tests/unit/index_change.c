@@ -306,6 +306,63 @@ static void compacting_keeps_estimates(void **state) {
         }
 }
 
+typedef struct estimates {
+    uint64_t ids[QUERIES * K];
+    float scores[QUERIES * K], now, learned;
+    uint64_t n_removed;
+} estimates;
+
+static estimates estimate(thr_context *context) {
+    estimates e;
+    thr_index *index = NULL;
+    float *rows = random_rows(QUERIES, DIMS, 7);
+    const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_search(index, &queries, K, NULL, e.ids, e.scores, &error));
+    expect_ok(thr_index_code_error(index, &e.now, &e.learned, &error));
+    e.n_removed = thr_index_n_removed(index);
+    thr_index_free(index);
+    free(rows);
+    return e;
+}
+
+/* Where a compaction would do nothing, and where it would learn the codes anew. */
+static void rewriting_keeps_codes_and_leaves_no_removed_row(void **state) {
+    enum { MOVED = 3000 };
+    model *m = malloc(sizeof *m);
+    const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    const uint64_t one = 5;
+    float *rows = random_rows(MOVED, DIMS, 8);
+    thr_index_change change;
+    assert_non_null(m);
+    make(*state, m, &options, 2000);
+    expect_ok(thr_index_remove(*state, DIR_A, &one, 1, NULL, &error));
+    for (int moved = 0; moved < 2; moved++) {
+        if (moved == 1) {
+            for (size_t i = 0; i < MOVED * DIMS; i++)
+                rows[i] = 3 + 4 * rows[i];
+            expect_ok(add_rows(*state, rows, MOVED, NULL, NULL));
+            expect_ok(thr_index_remove(*state, DIR_A, (const uint64_t[]){6, 2100}, 2, NULL, &error));
+        } else {
+            expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+        }
+        const estimates before = estimate(*state);
+        assert_int_equal(before.n_removed, moved == 1 ? 2 : 1);
+        assert_true((before.now > (float)THR_RECODE_PAYS * before.learned) == (moved == 1));
+        expect_ok(thr_index_rewrite(*state, DIR_A, &change, &error));
+        const estimates after = estimate(*state);
+        assert_int_equal(after.n_removed, 0);
+        assert_int_equal(change.n_items, moved == 1 ? 1999 + MOVED - 2 : 1999);
+        assert_true(after.learned == before.learned);
+        assert_memory_equal(after.ids, before.ids, sizeof after.ids);
+        assert_memory_equal(after.scores, before.scores, sizeof after.scores);
+    }
+    expect_status(thr_index_rewrite(NULL, DIR_A, NULL, &error), THR_EINVAL);
+    free(rows);
+    free(m);
+}
+
 /* Ids that are row numbers take no bytes until some are removed: a few removed items are not worth theirs. */
 static void compacting_does_not_grow_files(void **state) {
     model *m = malloc(sizeof *m);
@@ -613,6 +670,7 @@ int main(void) {
         cmocka_unit_test(many_small_changes_keep_few_files),
         cmocka_unit_test(all_items_can_be_removed),
         cmocka_unit_test(compacting_keeps_estimates),
+        cmocka_unit_test(rewriting_keeps_codes_and_leaves_no_removed_row),
         cmocka_unit_test(compacting_does_not_grow_files),
         cmocka_unit_test(names_come_and_go),
         cmocka_unit_test(names_outlive_a_compaction),

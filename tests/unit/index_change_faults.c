@@ -57,12 +57,13 @@ static thr_status add_ids(thr_context *context, const char *dir, const uint64_t 
     return status;
 }
 
-/* Operation number i: additions, some of which replace, removals, compactions, and codes made anew. */
+/* Operation number i: additions, some of which replace, removals, compactions of all kinds, and codes made anew. */
 static thr_status operate(thr_context *context, const char *dir, int i) {
     uint64_t ids[STEP];
     for (uint64_t j = 0; j < STEP; j++)
         ids[j] = i % 4 == 1 ? (uint64_t)i * 7 + 3 * j : N + (uint64_t)i * STEP + j - (i % 3 == 0 ? STEP / 2 : 0);
     return i % 8 == 7   ? thr_index_compact(context, dir, NULL, &error)
+           : i % 8 == 2 ? thr_index_rewrite(context, dir, NULL, &error)
            : i % 8 == 3 ? thr_index_recode(context, dir, NULL, &error)
            : i % 4 == 1 ? thr_index_remove(context, dir, ids, STEP, NULL, &error)
                         : add_ids(context, dir, ids, STEP);
@@ -137,7 +138,7 @@ static bool holds(thr_context *context, int after) {
 
 /* With features only an addition, a removal and a compaction. */
 static bool is_tried(int i) {
-    return !with_features || i < 2 || i == 7;
+    return !with_features || i < 3;
 }
 
 static void every_allocation_may_fail(void **state) {

@@ -19,7 +19,7 @@
 
 static thr_error error;
 static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden";
-enum { N = 70, DIMS = 10, N_QUERIES = 4, K = 6 };
+enum { N = 70, SEGMENT = 64, DIMS = 10, N_QUERIES = 4, K = 6 };
 
 typedef struct golden_kind {
     const char *name, *answers; /* the directory, and the text beside it */
@@ -29,7 +29,8 @@ typedef struct golden_kind {
     uint32_t bits, lead;
     bool rotate, tuned;
     uint32_t cells;
-    bool changed, journal; /* items were added, replaced and removed by commits; by a writer that left a journal */
+    bool changed, journal,
+        features; /* items were added, replaced and removed by commits; by a writer that left a journal */
 } golden_kind;
 
 static const golden_kind kinds_1[] = {
@@ -75,6 +76,11 @@ static const golden_kind kinds_ends[] = {
     KIND("ip-f32-cells", IP, F32, .bits = 3, .lead = 1, .cells = 4),
     KIND("l2-f16-names-cells", L2, F16, .names = true, .bits = 3, .lead = 1, .cells = 3, .changed = true)};
 
+/* Features, of added items in a second file. */
+static const golden_kind kinds_added[] = {
+    KIND("ip-f32", IP, F32, .bits = 3, .lead = 1, .changed = true, .features = true),
+    KIND("l2-f16-names", L2, F16, .names = true, .bits = 3, .lead = 1, .changed = true, .features = true)};
+
 static const struct {
     const char *name;
     const golden_kind *kinds;
@@ -86,13 +92,27 @@ static const struct {
                 {"v3", kinds_3, sizeof kinds_3 / sizeof kinds_3[0], 7, 3},
                 {"v4", kinds_4, sizeof kinds_4 / sizeof kinds_4[0], 7, 4},
                 {"names", kinds_names, sizeof kinds_names / sizeof kinds_names[0], 7, 0},
-                {"ends", kinds_ends, sizeof kinds_ends / sizeof kinds_ends[0], 7, 0}};
+                {"ends", kinds_ends, sizeof kinds_ends / sizeof kinds_ends[0], 7, 0},
+                {"added", kinds_added, sizeof kinds_added / sizeof kinds_added[0], 9, 3}};
 enum { VERSIONS = sizeof versions / sizeof versions[0], WRITTEN = 5 /* and the later ones are of this version */ };
 
 /* Whole numbers from -10 to 10, or from 0 to 20; row 5 is zero. */
 static void make_rows(float *rows, uint64_t n, uint64_t seed, bool shifted) {
     for (uint64_t i = 0; i < n * DIMS; i++)
         rows[i] = i / DIMS == 5 ? 0 : (float)thr_rng_below(&seed, 21) - (shifted ? 0 : 10);
+}
+
+/* Feature f is on one item in f + 2, and as a word of a table "feature f". */
+enum { FEATURES = 6 };
+
+static void draw_features(uint64_t n, uint64_t seed, uint64_t *offsets, uint32_t *features) {
+    offsets[0] = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        offsets[i + 1] = offsets[i];
+        for (uint32_t f = 0; f < FEATURES; f++)
+            if (thr_rng_below(&seed, f + 2) == 0)
+                features[offsets[i + 1]++] = f;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ answers */
@@ -104,10 +124,15 @@ static void print_answer(FILE *out, thr_index *index, const thr_matrix *queries,
     thr_search_options_init(&options);
     options.n_candidates = mode == 1 || mode == 4 ? 8 : 0;
     options.extra = mode == 2 ? 0.05f : -1;
-    options.exact = mode == 3;
     options.n_survivors = mode == 4 ? 12 : 0;
     options.query_bits = mode == 5 ? 7 : 4;
     options.recall = mode == 6 ? 0.9f : 0.99f;
+    const uint64_t ends[N_QUERIES + 1] = {0, 2, 2, 4, 6};
+    const uint32_t asked[] = {0, 3, 5, 1, 2, 4};
+    const float weights[] = {1, 2, -3, 4, 5, 0.5f};
+    const thr_hits_queries features = {N_QUERIES, ends, asked, weights};
+    options.features = mode > 6 ? &features : NULL;
+    options.exact = mode == 3 || mode == 8;
     thr_status status = thr_index_search(index, queries, K, &options, ids, scores, &error);
     for (int i = 0; i < N_QUERIES * K; i++) {
         uint32_t bits;
@@ -260,7 +285,12 @@ static void change(thr_context *context, const char *dir, const golden_kind *kin
     uint64_t ids[MORE];
     thr_index_add_options options;
     thr_reader *reader = NULL;
+    uint64_t offsets[MORE + 1];
+    uint32_t numbers[MORE * FEATURES];
+    draw_features(MORE, 3, offsets, numbers);
+    const thr_item_features features = {offsets, numbers, MORE};
     thr_index_add_options_init(&options);
+    options.features = kind->features ? &features : NULL;
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = i + 1 < MORE ? 1000000 + i : 7;
     options.replace = true;
@@ -291,35 +321,46 @@ static void change_by_journal(thr_context *context, const char *dir, const golde
     thr_index_writer_free(writer);
 }
 
+static void write_names(uint64_t n) {
+    FILE *names = fopen("golden-names.txt", "w");
+    assert_non_null(names);
+    for (uint64_t i = 0; i < n; i++)
+        (void)fprintf(names, "item %d\n", (int)i);
+    (void)fclose(names);
+}
+
 /* All kinds of one version. */
 static void write_good(thr_context *context, size_t version) {
     float rows[N * DIMS];
     uint64_t ids[N];
     char dir[PATH_ROOM], path[PATH_ROOM];
+    uint64_t offsets[N + 1];
+    uint32_t numbers[N * FEATURES];
+    draw_features(N, 2, offsets, numbers);
     for (uint64_t i = 0; i < N; i++)
         ids[i] = (i * 37 % N) * 1000;
-    FILE *names = fopen("golden-names.txt", "w");
-    assert_non_null(names);
-    for (int i = 0; i < N; i++)
-        (void)fprintf(names, "item %d\n", i);
-    (void)fclose(names);
     join_path(dir, GOLDEN, versions[version].name);
     (void)mkdir(dir, 0777);
     for (size_t k = 0; k < versions[version].n_kinds; k++) {
         const golden_kind *kind = &versions[version].kinds[k];
         thr_index_build_options options = build_options(kind->metric, kind->keep, kind->bits);
-        make_rows(rows, N, 1, kind->shifted);
-        options.segment_rows = 64;
+        /* A small addition to a whole segment gets a file of lists of its own. */
+        const uint64_t n = kind->features ? SEGMENT : N;
+        const thr_item_features features = {offsets, numbers, n};
+        write_names(n);
+        make_rows(rows, n, 1, kind->shifted);
+        options.segment_rows = SEGMENT;
         options.lead_bits = kind->lead;
         options.rotate = kind->rotate ? THR_ROTATE_ON : THR_ROTATE_OFF;
         options.calibration_queries = 0;
         options.ids = kind->ids ? ids : NULL;
-        options.n_ids = kind->ids ? N : 0;
+        options.n_ids = kind->ids ? n : 0;
         options.ids_path = kind->names ? "golden-names.txt" : NULL;
         options.cells = kind->cells;
+        options.features = kind->features ? &features : NULL;
         join_path(path, dir, kind->name);
         test_remove_directory(path);
-        expect_ok(build_rows(context, path, rows, N, DIMS, &options, &error));
+        expect_ok(build_rows(context, path, rows, n, DIMS, &options, &error));
         if (kind->tuned)
             add_tuning(context, path);
         if (kind->changed)
@@ -347,7 +388,7 @@ typedef struct damage {
 
 static const char FROM_1[] = "v1/cosine-f16-ids", FROM_2[] = "v2/cosine-f32-centred-tuned",
                   FROM_3[] = "v3/cosine-f16-ids-cells", FROM_4[] = "v4/cosine-f32-ids",
-                  FROM_NAMES[] = "names/cosine-f16", FROM_ENDS[] = "ends/ip-f32-cells";
+                  FROM_NAMES[] = "names/cosine-f16", FROM_ENDS[] = "ends/ip-f32-cells", FROM_ADDED[] = "added/ip-f32";
 
 static const damage damages[] = {
     {"bad-manifest-cut", "open", "ECORRUPT", FROM_1, "M", 0, -1, NULL, 0},
@@ -380,6 +421,8 @@ static const damage damages[] = {
     {"bad-v4-journal-header", "verify", "ECORRUPT", FROM_4, "j", 9, 0, NULL, 0},
     {"bad-v4-journal-missing", "open", "ECORRUPT", FROM_4, "j", 0, 0, "", 0},
     {"bad-ends-section", "verify", "ECORRUPT", FROM_ENDS, "000002", 5, 0, NULL, THR_SECTION_CELL_ENDS},
+    {"bad-added-cut", "open", "ECORRUPT", FROM_ADDED, "added", 0, -64, NULL, 0},
+    {"bad-added-missing", "open", "ECORRUPT", FROM_ADDED, "added", 0, 0, "", 0},
     {"bad-names-slots", "verify", "ECORRUPT", FROM_NAMES, "000000", 9, 0, NULL, THR_SECTION_NAME_SLOTS},
 };
 

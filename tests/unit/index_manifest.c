@@ -96,6 +96,9 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_true(back->model.checksum == m->model.checksum && back->model.fingerprint == m->model.fingerprint);
     assert_true(back->hits.there == m->hits.there && back->hits.build == m->hits.build);
     assert_true(back->hits.file_bytes == m->hits.file_bytes && back->hits.header_checksum == m->hits.header_checksum);
+    assert_true(back->added.there == m->added.there && back->added.build == m->added.build);
+    assert_true(back->added.file_bytes == m->added.file_bytes &&
+                back->added.header_checksum == m->added.header_checksum);
     assert_true(back->quantiser.rotation_seed == m->quantiser.rotation_seed);
     assert_int_equal(back->lead, m->lead);
     assert_memory_equal(&m->errors, &back->errors, sizeof m->errors);
@@ -408,6 +411,27 @@ static void the_features_line_is_strict(void **state) {
     thr_release(*state, text);
 }
 
+/* A second file of lists, which only an index that was changed has. */
+static void the_added_line_is_strict(void **state) {
+    static const char *const changes[][2] = {
+        {"added added-", "added features-"},
+        {"added-5f3a91c3.hits", "added-5f3a91c3.hit"},
+        {" 4321 ", " 04321 "},
+        {" 00000000000000ab\n", " ab\n"},
+        {"segments 2", "added added-5f3a91c3.hits 1 0123456789abcdef\nsegments 2"},
+        {"features features-5f3a91c2.hits 98765 0123456789abcdef\n", ""},
+    };
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments, THR_CHANGED_VERSION);
+    m.hits = (thr_manifest_hits){true, 0x5f3a91c2, 98765, 0x0123456789abcdefu};
+    m.added = (thr_manifest_hits){true, 0x5f3a91c3, 4321, 0xab};
+    char *text = round_trip(*state, &m);
+    assert_non_null(strstr(text, "\nadded added-5f3a91c3.hits 4321 00000000000000ab\n"));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        expect_status(parse_changed(*state, text, changes[i][0], changes[i][1]), THR_ECORRUPT);
+    thr_release(*state, text);
+}
+
 static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_context *context = *state;
     thr_manifest_segment segments[2];
@@ -530,6 +554,7 @@ int main(void) {
         cmocka_unit_test(a_model_of_vectors_keeps_its_inputs),
         cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),
+        cmocka_unit_test(the_added_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
         cmocka_unit_test(newer_foreign_and_empty_files_have_errors_of_their_own),
         cmocka_unit_test(a_line_that_is_unknown_is_a_newer_writers),
