@@ -330,43 +330,51 @@ static void write_names(uint64_t n) {
 }
 
 /* All kinds of one version. */
-static void write_good(thr_context *context, size_t version) {
+static thr_index_build_options options_of(const golden_kind *kind) {
+    thr_index_build_options options = build_options(kind->metric, kind->keep, kind->bits);
+    options.segment_rows = SEGMENT;
+    options.lead_bits = kind->lead;
+    options.rotate = kind->rotate ? THR_ROTATE_ON : THR_ROTATE_OFF;
+    options.calibration_queries = 0;
+    options.ids_path = kind->names ? "golden-names.txt" : NULL;
+    options.cells = kind->cells;
+    return options;
+}
+
+static void write_kind(thr_context *context, const char *path, const golden_kind *kind) {
+    /* A small addition to a whole segment gets a file of lists of its own. */
+    const uint64_t n = kind->features ? SEGMENT : N;
     float rows[N * DIMS];
-    uint64_t ids[N];
-    char dir[PATH_ROOM], path[PATH_ROOM];
-    uint64_t offsets[N + 1];
+    uint64_t ids[N], offsets[N + 1];
     uint32_t numbers[N * FEATURES];
+    thr_index_build_options options = options_of(kind);
+    const thr_item_features features = {offsets, numbers, n};
     draw_features(N, 2, offsets, numbers);
     for (uint64_t i = 0; i < N; i++)
         ids[i] = (i * 37 % N) * 1000;
+    write_names(n);
+    make_rows(rows, n, 1, kind->shifted);
+    options.ids = kind->ids ? ids : NULL;
+    options.n_ids = kind->ids ? n : 0;
+    options.features = kind->features ? &features : NULL;
+    test_remove_directory(path);
+    expect_ok(build_rows(context, path, rows, n, DIMS, &options, &error));
+    if (kind->tuned)
+        add_tuning(context, path);
+    if (kind->changed)
+        change(context, path, kind, rows + 10 * DIMS);
+    if (kind->journal)
+        change_by_journal(context, path, kind, rows + 30 * DIMS);
+}
+
+static void write_good(thr_context *context, size_t version) {
+    char dir[PATH_ROOM], path[PATH_ROOM];
     join_path(dir, GOLDEN, versions[version].name);
     (void)mkdir(dir, 0777);
     for (size_t k = 0; k < versions[version].n_kinds; k++) {
         const golden_kind *kind = &versions[version].kinds[k];
-        thr_index_build_options options = build_options(kind->metric, kind->keep, kind->bits);
-        /* A small addition to a whole segment gets a file of lists of its own. */
-        const uint64_t n = kind->features ? SEGMENT : N;
-        const thr_item_features features = {offsets, numbers, n};
-        write_names(n);
-        make_rows(rows, n, 1, kind->shifted);
-        options.segment_rows = SEGMENT;
-        options.lead_bits = kind->lead;
-        options.rotate = kind->rotate ? THR_ROTATE_ON : THR_ROTATE_OFF;
-        options.calibration_queries = 0;
-        options.ids = kind->ids ? ids : NULL;
-        options.n_ids = kind->ids ? n : 0;
-        options.ids_path = kind->names ? "golden-names.txt" : NULL;
-        options.cells = kind->cells;
-        options.features = kind->features ? &features : NULL;
         join_path(path, dir, kind->name);
-        test_remove_directory(path);
-        expect_ok(build_rows(context, path, rows, n, DIMS, &options, &error));
-        if (kind->tuned)
-            add_tuning(context, path);
-        if (kind->changed)
-            change(context, path, kind, rows + 10 * DIMS);
-        if (kind->journal)
-            change_by_journal(context, path, kind, rows + 30 * DIMS);
+        write_kind(context, path, kind);
         char *text = all_answers(context, version, kind);
         join_path(path, dir, kind->answers);
         test_write_text(path, text);
