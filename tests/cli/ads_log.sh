@@ -33,9 +33,9 @@ make_log() {
     python3 "${source_dir:?}/programs/bench/ads/make_log.py" data Beauty "$@"
 }
 works make_log log
-says '^train: 180 requests$' out
-says '^valid: 60 requests$' out
-says '^test: 60 requests$' out
+matches '^train: 180 requests$' out
+matches '^valid: 60 requests$' out
+matches '^test: 60 requests$' out
 works make_log again
 for file in items train valid test; do
     same log/$file.tsv again/$file.tsv
@@ -43,8 +43,8 @@ done
 works make_log other --seed 2 --ads 5
 ! cmp -s log/test.tsv other/test.tsv || die "another seed gives the same log"
 
-says '^4	item=4 category=500 category=514$' log/items.tsv # without a brand
-says '^5	item=5 category=501 category=510 brand=902$' log/items.tsv
+matches '^4	item=4 category=500 category=514$' log/items.tsv # without a brand
+matches '^5	item=5 category=501 category=510 brand=902$' log/items.tsv
 awk -F'\t' '{
     n = split($2, ads, " ")
     if (n != 30) { print "line " NR ": " n " ads"; exit 1 }
@@ -63,4 +63,4 @@ awk -F'\t' '{ split($2, ads, ":"); if (ads[1] >= 200 || $1 ~ /item=[12][0-9][0-9
 works "$THRESHER" tower train log/train.tsv --model dual --items log/items.tsv --valid log/valid.tsv --batch 16 \
     --epochs 1 -o m.safetensors -q
 works "$THRESHER" tower eval m.safetensors log/test.tsv --items log/items.tsv
-says '^GAUC 0[.][0-9]* of 60 requests with 1,800 ads$' out
+matches '^GAUC 0[.][0-9]* of 60 requests with 1,800 ads$' out

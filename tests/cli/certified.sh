@@ -15,13 +15,13 @@ works "$THRESHER" index build base.fvecs --codes-only -o codes.index -q
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact --json
 is_json out
 [ "$(grep -c '"certified":true}$' out)" -eq 40 ] || die "an exact search is not certified"
-says '40 of 40 answers certified exact$' err
+matches '40 of 40 answers certified exact$' err
 sed 's/,"certified".*//' out >exact
 
 works "$THRESHER" index search base.index queries.fvecs -k 3 --candidates 200 --query-bits 8 -o result.jsonl
 is_json result.jsonl
 [ "$(grep -c '"certified":\(true\|false\)}$' result.jsonl)" -eq 40 ] || die "not all answers have a flag of certification"
-says 'of 40 answers certified exact' err
+matches 'of 40 answers certified exact' err
 sed 's/,"certified".*//' result.jsonl | paste -d '\n' - exact |
     awk 'NR % 2 { found = $0; next } found == $0 { n++ } END { exit n < 36 }' || die "most answers are not exact"
 paste -d '|' result.jsonl exact | grep '"certified":true' |
@@ -29,13 +29,13 @@ paste -d '|' result.jsonl exact | grep '"certified":true' |
 
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact -v
 [ "$(grep -c '^ *certified exact$' out)" -eq 40 ] || die "not a line a certified answer"
-says '40 of 40 answers certified exact$' err
+matches '40 of 40 answers certified exact$' err
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact -o result.ivecs --json
-says '"queries_per_s":[0-9.e+]*}$' out
+matches '"queries_per_s":[0-9.e+]*}$' out
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact -o result.jsonl --json
-says '"n_certified":40}$' out
+matches '"n_certified":40}$' out
 works "$THRESHER" index search codes.index queries.fvecs -k 3 --json
-says '[^0-9]0 of 40 answers certified exact$' err
+matches '[^0-9]0 of 40 answers certified exact$' err
 ! grep -q '"certified":true' out || die "estimates are certified"
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact
 ! grep -q certified out err || die "certificates are shown without --certify"

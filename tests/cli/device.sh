@@ -20,28 +20,28 @@ done
 # ---------------------------------------------------------------------------------------------------------- info
 
 works "$THRESHER" info
-says "^device *cpu; $why" out
+matches "^device *cpu; $why" out
 [ ! -s err ] || die "the missing GPU is noted"
 works "$THRESHER" info --device cpu
-says '^device *cpu; GPUs are not looked for' out
+matches '^device *cpu; GPUs are not looked for' out
 works "$THRESHER" info --json
 is_json out
-says "\"device\":\"cpu\",\"gpus\":\[\],\"no_gpus_why\":\"$why" out
+matches "\"device\":\"cpu\",\"gpus\":\[\],\"no_gpus_why\":\"$why" out
 
 # whatever GPUs this machine has, or none
 random_rows 1000 24 1 | to_fvecs >small.fvecs
 works "$THRESHER" index build small.fvecs -o small.index
 works "$THRESHER" index search small.index small.fvecs -k 5 --recall 0.9 -o cpu.ivecs
 works env THR_CUDA_LIBRARY="$given" "$THRESHER" info
-says '^device *c' out
+matches '^device *c' out
 works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
 is_json out
-says '"device":"cpu","gpus":\[.*\],"no_gpus_why":' out
+matches '"device":"cpu","gpus":\[.*\],"no_gpus_why":' out
 if grep -q '"number":0,[^{]*"usable":true' out; then
     works env THR_CUDA_LIBRARY="$given" "$THRESHER" index search small.index small.fvecs -k 5 --recall 0.9 \
         -o cuda.ivecs --device cuda:0 -v
     same cuda.ivecs cpu.ivecs
-    says 'codes are screened by cuda:0 (' err
+    matches 'codes are screened by cuda:0 (' err
 fi
 
 # ---------------------------------------------------------------------------------------------------------- posting lists
@@ -51,11 +51,11 @@ works "$THRESHER" hits build ads.tsv -o ads.hits -q
 hits="hits search ads.hits --features kind=3:2 -k 20 -v"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" $hits --device cpu
-says 'posting lists are added up by the CPU$' err
+matches 'posting lists are added up by the CPU$' err
 mv out cpu.found
 # shellcheck disable=SC2086
 works "$THRESHER" $hits # too little to look for a GPU
-says 'posting lists are added up by the CPU$' err
+matches 'posting lists are added up by the CPU$' err
 same out cpu.found
 # shellcheck disable=SC2086
 fails 1 "$why" "$THRESHER" $hits --device cuda
@@ -63,7 +63,7 @@ works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
 if grep -q '"number":0,[^{]*"usable":true' out; then
     # shellcheck disable=SC2086
     works env THR_CUDA_LIBRARY="$given" "$THRESHER" $hits --device cuda
-    says 'posting lists are added up by cuda:0 (' err
+    matches 'posting lists are added up by cuda:0 (' err
     same out cpu.found
 fi
 
@@ -75,11 +75,11 @@ works "$THRESHER" head build weights.fbin -o small.head -q
 head="head query small.head states.fbin -k 4 --screen wta --frequent 20 -v"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" $head --device cpu
-says 'words are scored by the CPU$' err
+matches 'words are scored by the CPU$' err
 mv out cpu.words
 # shellcheck disable=SC2086
 works "$THRESHER" $head # too little to look for a GPU
-says 'words are scored by the CPU$' err
+matches 'words are scored by the CPU$' err
 same out cpu.words
 # shellcheck disable=SC2086
 fails 1 "$why" "$THRESHER" $head --device cuda
@@ -87,7 +87,7 @@ works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
 if grep -q '"number":0,[^{]*"usable":true' out; then
     # shellcheck disable=SC2086
     works env THR_CUDA_LIBRARY="$given" "$THRESHER" $head --device cuda
-    says 'words are scored by cuda:0 (' err
+    matches 'words are scored by cuda:0 (' err
     same out cpu.words
 fi
 
@@ -112,24 +112,24 @@ digits() {
 works "$THRESHER" index build base.i8bin --bits 8 --codes-only -o big.index
 
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o cpu.ivecs --device cpu -v
-says 'codes are screened by the CPU$' err
+matches 'codes are screened by the CPU$' err
 
 # auto without a GPU: ordinary commands do not mention it
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs
 same auto.ivecs cpu.ivecs
 [ "$(wc -l <err)" -eq 1 ] || die "the missing GPU is noted"
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto -v
-says "codes are screened by the CPU; $why" err
+matches "codes are screened by the CPU; $why" err
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q --json
 [ ! -s err ] || die "-q is not quiet"
 is_json out
-says "\"device\":\"cpu; $why" out
+matches "\"device\":\"cpu; $why" out
 
 # without --device no message mentions GPUs
 works "$THRESHER" index search big.index one.i8bin -k 5 -v
-says 'codes are screened by the CPU$' err
+matches 'codes are screened by the CPU$' err
 works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v
-says 'codes are screened by the CPU, as in every search by --radius' err
+matches 'codes are screened by the CPU, as in every search by --radius' err
 
 # ---------------------------------------------------------------------------------------------------------- trainings
 
@@ -137,11 +137,11 @@ awk 'BEGIN { for (i = 0; i < 300; i++) print "edit " i % 20 " files\tedit number
 train="tower train pairs.tsv --dims 8 --pooled 8 --batch 32 --negatives 5 --epochs 2 --valid-share 0.2"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" $train -o cpu.model --device cpu -v
-says 'steps were made by the CPU$' err
+matches 'steps were made by the CPU$' err
 # shellcheck disable=SC2086
 works "$THRESHER" $train -o auto.model -v --json
-says 'steps were made by the CPU$' err
-says '"device":"cpu"}' out
+matches 'steps were made by the CPU$' err
+matches '"device":"cpu"}' out
 same auto.model cpu.model
 # shellcheck disable=SC2086
 fails 1 "$why" "$THRESHER" $train -o cuda.model --device cuda
@@ -154,17 +154,17 @@ awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d qid:%d 1:%d 2:%d\n", i * 7 % 5,
 awk 'BEGIN { for (i = 0; i < 120; i++) printf "%d qid:%d %d:%d 60:1\n", i * 7 % 3, i / 10, 1 + i % 20, i * 7 % 3 + i % 5 }' \
     >sparse.svm
 works "$THRESHER" info sparse.svm
-says '^features  *60, sparse$' out
+matches '^features  *60, sparse$' out
 for rows in rows sparse; do
     rank="rank train $rows.svm -c 0.01"
     rm -f cpu.ranker auto.ranker cuda.ranker
     # shellcheck disable=SC2086 # words
     works "$THRESHER" $rank -o cpu.ranker --device cpu -v
-    says 'the model was trained by the CPU$' err
+    matches 'the model was trained by the CPU$' err
     # shellcheck disable=SC2086
     works "$THRESHER" $rank -o auto.ranker -v --json # too few to look for a GPU
-    says 'the model was trained by the CPU$' err
-    says '"device":"cpu"}' out
+    matches 'the model was trained by the CPU$' err
+    matches '"device":"cpu"}' out
     same auto.ranker cpu.ranker
     # shellcheck disable=SC2086
     fails 1 "$why" "$THRESHER" $rank -o cuda.ranker --device cuda
@@ -173,7 +173,7 @@ for rows in rows sparse; do
     if grep -q '"number":0,[^{]*"usable":true' out; then
         # shellcheck disable=SC2086
         works env THR_CUDA_LIBRARY="$given" "$THRESHER" $rank -o cuda.ranker -v --device cuda
-        says 'the model was trained by cuda:0 (' err
+        matches 'the model was trained by cuda:0 (' err
         same cuda.ranker cpu.ranker
     fi
 done
@@ -191,17 +191,17 @@ fails 1 'cuda:1: this GPU is broken' "$THRESHER" info --device cuda:1
 fails 1 'there is no cuda:2: this machine has 2 GPUs' "$THRESHER" info --device cuda:2
 
 works "$THRESHER" info
-says '^device *cuda:0 Broken 3000, compute capability 9.0, 7 multiprocessors, 2.0 GB, 1.5 GB of it free; cannot' out
-says '^ *cuda:1 cannot be used: cuda:1: this GPU is broken$' out
-says '^ *CUDA 12.4; the driver is for 13.0$' out
+matches '^device *cuda:0 Broken 3000, compute capability 9.0, 7 multiprocessors, 2.0 GB, 1.5 GB of it free; cannot' out
+matches '^ *cuda:1 cannot be used: cuda:1: this GPU is broken$' out
+matches '^ *CUDA 12.4; the driver is for 13.0$' out
 works "$THRESHER" info --json
 is_json out
-says '"gpus":\[{"number":0,"name":"Broken 3000","compute_capability":"9.0","n_multiprocessors":7' out
-says '"memory_bytes":2000000000,"free_bytes":1500000000,"cuda_driver_version":"13.0","cuda_runtime_version":"12.4"' out
-says '"usable":false,"why_not":"cuda:0: this GPU is broken"},{"number":1,"usable":false' out
-says '"no_gpus_why":null' out
+matches '"gpus":\[{"number":0,"name":"Broken 3000","compute_capability":"9.0","n_multiprocessors":7' out
+matches '"memory_bytes":2000000000,"free_bytes":1500000000,"cuda_driver_version":"13.0","cuda_runtime_version":"12.4"' out
+matches '"usable":false,"why_not":"cuda:0: this GPU is broken"},{"number":1,"usable":false' out
+matches '"no_gpus_why":null' out
 works "$THRESHER" info --device cpu --json
-says '"gpus":\[\],"no_gpus_why":"GPUs are not' out
+matches '"gpus":\[\],"no_gpus_why":"GPUs are not' out
 
 # a GPU that could not be used is noted once, in two batches of queries
 works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto

@@ -33,12 +33,12 @@ works train --epochs 4 -o m.safetensors --valid valid.tsv --json --curve curve.c
 is_json out
 for key in model n_requests n_valid n_items n_user_words n_item_words n_epochs best_epoch loss valid_loss valid_gauc \
     requests_per_s; do
-    says "\"$key\":" out
+    matches "\"$key\":" out
 done
-says '"n_requests":700,"n_valid":100,"n_items":40,' out
+matches '"n_requests":700,"n_valid":100,"n_items":40,' out
 [ "$(grep -c '^thresher: epoch [1-4]: loss .* GAUC .* requests/s' err)" -eq 4 ] || die "epochs are not told"
 [ "$(wc -l <curve.csv)" -eq 5 ] || die "not a line an epoch"
-says '<svg ' curve.svg
+matches '<svg ' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
 # on a GPU, emulated where that was built: the same model
 if [ -n "${EMULATED_GPUS:-}" ]; then
@@ -47,7 +47,7 @@ if [ -n "${EMULATED_GPUS:-}" ]; then
         export THR_CUDA_LIBRARY="$EMULATED_GPUS"
         train --epochs 1 -o gpu.safetensors --valid valid.tsv -v --device cuda >out 2>err || die "training on a GPU"
     )
-    says 'steps were made by cuda:0 (' err
+    matches 'steps were made by cuda:0 (' err
     same cpu.safetensors gpu.safetensors
 fi
 
@@ -59,7 +59,7 @@ for flags in --no-ipnn --no-hits '--no-ipnn --no-hits' '--loss product' '--loss 
     # shellcheck disable=SC2086 # words
     works train --epochs 1 -o "other.safetensors" --valid-share 0.1 -q $flags
     works "$THRESHER" info other.safetensors
-    says '^model *dual tower' out
+    matches '^model *dual tower' out
 done
 
 # a training stopped after some epochs, and resumed
@@ -83,7 +83,7 @@ $default sh -c 'echo $$ >pid; exec "$@"' sh "$THRESHER" tower train train.tsv $s
     --curve part.csv -q >out 2>err || code=$?
 wait "$killer" || true
 [ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
-says '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
+matches '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
 cp part.safetensors.checkpoint kept
 works train --epochs 300 -o part.safetensors --curve part.csv --resume -q
 [ "$(wc -l <part.csv)" -eq 301 ] || die "the curve has holes"
@@ -95,22 +95,22 @@ fails 1 'other requests, items or options' train --epochs 300 -o part.safetensor
 # ---------------------------------------------------------------------------------------------------------- use
 
 works "$THRESHER" info m.safetensors
-says '^model *dual tower, IPNN, HitMatch, vectors of 12 numbers$' out
-says '^items *[0-9]* words of 3 fields$' out
+matches '^model *dual tower, IPNN, HitMatch, vectors of 12 numbers$' out
+matches '^items *[0-9]* words of 3 fields$' out
 works "$THRESHER" info m.safetensors --json
 is_json out
-says '"kind":"dual","n_dims":8,"n_products":4,"hits":true,' out
+matches '"kind":"dual","n_dims":8,"n_products":4,"hits":true,' out
 
 works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv
-says '^GAUC 0[.][0-9]* of 100 requests with 600 ads$' out
-says '^recall@5 [01][.][0-9]*, recall@10 1[.]0000 of the best ad$' out
-says "of the best ads' value$" out
+matches '^GAUC 0[.][0-9]* of 100 requests with 600 ads$' out
+matches '^recall@5 [01][.][0-9]*, recall@10 1[.]0000 of the best ad$' out
+matches "of the best ads' value$" out
 works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv --json
 is_json out
 awk -F'[:,]' '{ if ($2 < 0.85) exit 1 }' out || die "GAUC is below 0.85"
 
 works "$THRESHER" tower encode m.safetensors test.tsv --side query -o users.fvecs --hits hits.txt
-says '^thresher: encoded 100 users in ' err
+matches '^thresher: encoded 100 users in ' err
 [ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits a user"
 model=$("$THRESHER" info m.safetensors | sed -n 's/^fingerprint //p')
 [ "${#model}" -eq 16 ] || die "no fingerprint: $model"
@@ -124,9 +124,9 @@ grep 'of their features' err && die "the fingerprint is taken for a feature"
 # lists of a model refuse the queries of another one
 works "$THRESHER" hits build items.tsv -o items.hits --force --model m.safetensors
 works "$THRESHER" hits info items.hits
-says "^queries         of the model $model\$" out
+matches "^queries         of the model $model\$" out
 works "$THRESHER" hits info items.hits --json
-says "\"model\":\"$model\"" out
+matches "\"model\":\"$model\"" out
 works "$THRESHER" hits verify items.hits
 works "$THRESHER" hits search items.hits hits.txt -k 3 -o stamped.jsonl
 same any.jsonl stamped.jsonl
@@ -138,11 +138,11 @@ works "$THRESHER" hits search items.hits plain.txt -k 3 -o plain.jsonl
 same any.jsonl plain.jsonl
 fails 1 'items.tsv' "$THRESHER" hits build items.tsv -o x.hits --model items.tsv
 works "$THRESHER" info users.fvecs --json
-says '"n_rows":100,"n_dims":12,"dtype":"f32"' out
+matches '"n_rows":100,"n_dims":12,"dtype":"f32"' out
 works "$THRESHER" tower encode m.safetensors items.tsv --side item -o items.npy
-says '^thresher: encoded 40 items in ' err
+matches '^thresher: encoded 40 items in ' err
 works "$THRESHER" info items.npy --json
-says '"n_rows":40,"n_dims":12,"dtype":"f32"' out
+matches '"n_rows":40,"n_dims":12,"dtype":"f32"' out
 
 # The model is served by an index: its order of all items has the same share of best ads before others as the judge's.
 works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv
@@ -165,16 +165,16 @@ random_rows 3 4 1 | to_fvecs >narrow.fvecs
 
 # An index that carries the model reads users in words: vectors and hits are those that were encoded apart.
 works "$THRESHER" index build items.tsv:2 --model m.safetensors --features items.tsv -o model.index
-says ' and a model of ' err
+matches ' and a model of ' err
 works "$THRESHER" index info model.index
-says '^metric *ip$' out
-says '^model *dual tower, ' out
+matches '^metric *ip$' out
+matches '^model *dual tower, ' out
 works "$THRESHER" index verify model.index
 works "$THRESHER" index search model.index users.txt -k 40 --exact --json
 sed 's/.*"names":\["//; s/"\].*//; s/","/ /g' out >same.txt
 same order.txt same.txt
 works "$THRESHER" index search model.index --text "$(head -1 users.txt)" -k 40 --exact --json --explain
-says '"matches":\[{"category=' out
+matches '"matches":\[{"category=' out
 sed 's/.*"names":\["//; s/"\].*//; s/","/ /g' out >same.txt
 head -1 order.txt >first.txt
 same first.txt same.txt
@@ -188,7 +188,7 @@ fails 2 'the vectors of --model m.safetensors need ip' \
     "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
 fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
 works "$THRESHER" index search model.index --text 'nobodyknows' -k 5
-says 'query 0: no word of the text is in the model' err
+matches 'query 0: no word of the text is in the model' err
 fails 1 "has no name before '='" "$THRESHER" index search model.index --text "=x" -k 5
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs

@@ -14,9 +14,9 @@ awk '{ printf "category=%d:1.5 brand=%d:-0.25 nobody%s\n", NR % 7, NR % 4, NR % 
 
 works "$THRESHER" index build items.fvecs --metric ip --features ads.tsv --values bids.tsv -o ads.index
 works "$THRESHER" index info ads.index
-says '^features *19, ' out
+matches '^features *19, ' out
 works "$THRESHER" index info ads.index --json
-says '"features":true' out
+matches '"features":true' out
 works "$THRESHER" index verify ads.index
 
 # The best of every query by awk: (product + weights) x bid; all numbers are sums of small fractions, so floats are exact.
@@ -35,7 +35,7 @@ awk 'FILENAME == "items.txt" { for (d = 1; d <= NF; d++) item[FNR, d] = $d; n = 
 for how in "" --exact "--candidates 300 --survivors 300" "--threads 1"; do
     # shellcheck disable=SC2086 # the options are words
     works "$THRESHER" index search ads.index queries.fvecs --features users.txt -k 5 --json $how
-    says '^thresher: no item has 6 of their features$' err
+    matches '^thresher: no item has 6 of their features$' err
     sed 's/.*"names":\[//; s/\].*//; s/"//g' out | tr ',' '\n' >names
     same names expected
 done
@@ -44,13 +44,13 @@ done
 awk '{ print "ad" NR "\t1" }' items.txt >ones.tsv
 works "$THRESHER" index search ads.index queries.fvecs --features users.txt --multipliers ones.tsv -k 5 --value sigmoid \
     --target 'adult AND NOT category=2' --explain --json
-says '"matches":\[{' out
+matches '"matches":\[{' out
 sed 's/.*"names":\[//; s/\].*//; s/"//g' out | tr ',' '\n' | sed 's/ad//' >rows
 [ "$(wc -l <rows)" -eq 30 ] || die "not 6 x 5 items"
 awk '$1 % 3 != 0 || $1 % 7 == 2 { exit 1 }' rows || die "an item that is no target"
 works "$THRESHER" index search ads.index --like ad3 --target 'brand=3 OR brand=4' -k 3
 works "$THRESHER" index search ads.index queries.fvecs --features users.txt -k 2 --explain
-says 'category=' out
+matches 'category=' out
 
 # What cannot be.
 head -5 users.txt >few.txt

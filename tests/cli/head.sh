@@ -10,16 +10,16 @@ printf '0\n0.5\n0\n0\n0\n4\n' | to_fbin >bias.fbin
 printf '1 2\n-1 0\n' | to_fbin >states.fbin
 
 works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --places 2
-says '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
+matches '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
 fails 1 'small.head: exists already: .* (add --force to replace it)$' "$THRESHER" head build weights.fbin -o small.head --places 2
 works "$THRESHER" head info small.head
-says '^hashes          8 bands of 2, of the largest of 2, ' out
-says '^words           6, numbered by frequency$' out
+matches '^hashes          8 bands of 2, of the largest of 2, ' out
+matches '^words           6, numbered by frequency$' out
 works "$THRESHER" info small.head --json
-says '"n_words":6,"n_dims":2,"keep":"f32","has_bias":true,"has_order":false,"bands":8,' out
+matches '"n_words":6,"n_dims":2,"keep":"f32","has_bias":true,"has_order":false,"bands":8,' out
 is_json out
 works "$THRESHER" head verify small.head
-says '^small.head is sound: all checksums of ' out
+matches '^small.head is sound: all checksums of ' out
 
 # logits 1, 2.5, 3, -1, 0, 4 and -1, 0.5, -1, 1, -2, 4
 works "$THRESHER" head query small.head states.fbin -k 3
@@ -35,24 +35,24 @@ query 1
    3      0.500000     -3.591612  1
 END
 same out expected
-says '2 states, 6.0 of 6 words each, log-probabilities over the candidates, in ' err
+matches '2 states, 6.0 of 6 words each, log-probabilities over the candidates, in ' err
 
 # of the words 0 and 4 alone; and with the whole vocabulary as what they are of
 echo 4 >always.txt
 works "$THRESHER" head query small.head states.fbin -k 2 --screen frequent --frequent 1 --always always.txt --json -q
-says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
+matches '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
 is_json out
 works "$THRESHER" head query small.head states.fbin -k 2 --screen frequent --frequent 1 --always always.txt --json -q \
     --normaliser exact
-says '"log_probs":\[-3.510[0-9]*,-4.510[0-9]*\],"normaliser":"exact"' out
+matches '"log_probs":\[-3.510[0-9]*,-4.510[0-9]*\],"normaliser":"exact"' out
 
 # of a list a state, and of one for both
 printf '4\n\n' >lists.txt
 works "$THRESHER" head query small.head states.fbin -k 2 --screen align --frequent 1 --lists lists.txt --json -q
-says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
+matches '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
 echo '4 0' >one.txt
 works "$THRESHER" head query small.head states.fbin -k 2 --screen align --frequent 0 --lists one.txt --group 0 --json -q
-says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],.*"candidates":2}$' out
+matches '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],.*"candidates":2}$' out
 fails 1 'the screen align has 1 lists of words for 2 groups of states' \
     "$THRESHER" head query small.head states.fbin -k 2 --screen align --lists one.txt
 fails 1 'the screen align has 0 lists' "$THRESHER" head query small.head states.fbin -k 2 --screen align
@@ -66,7 +66,7 @@ fails 1 "bad.txt: line 1 has 'x', which is not the number of a word" \
 # an order of words, and files of answers
 printf '5\n2\n' >frequent.txt
 works "$THRESHER" head build weights.fbin -o ordered.head --bands 0 --planes 0 --frequent frequent.txt --keep f16 -q --json
-says '"n_words":6,"n_dims":2,"keep":"f16","has_bias":false,"bands":0,' out
+matches '"n_words":6,"n_dims":2,"keep":"f16","has_bias":false,"bands":0,' out
 works "$THRESHER" head query ordered.head states.fbin -k 2 --screen frequent --frequent 2 -q -o best.ivecs
 printf '2 5\n5 2\n' | to_ivecs >expected
 same best.ivecs expected
@@ -76,8 +76,8 @@ fails 1 'the head has no codes: build it with planes' "$THRESHER" head query ord
 # bfloat16 has 8 bits of a weight: these are all whole
 works "$THRESHER" head build weights.fbin -o upper.head --planes 0 --places 2 --keep bf16 -q
 works "$THRESHER" head info upper.head
-says '^weights         bf16, 24 bytes$' out
-says '^format version  2$' out
+matches '^weights         bf16, 24 bytes$' out
+matches '^format version  2$' out
 works "$THRESHER" head query upper.head states.fbin -k 2 -q -o best.ivecs
 printf '2 1\n3 1\n' | to_ivecs >expected
 same best.ivecs expected
@@ -89,35 +89,35 @@ works "$THRESHER" head build weights.fbin -o head --places 8 --bands 100 --hashe
 works "$THRESHER" head query head states.fbin -k 5 --json -q
 sed 's/,"normaliser".*//' out >full
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --threshold 1 --frequent 0 --normaliser exact --json -q
-says '"normaliser":"exact","candidates":2[0-9][0-9]}$' out
+matches '"normaliser":"exact","candidates":2[0-9][0-9]}$' out
 sed 's/,"normaliser".*//' out >wta
 same wta full
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --threshold 1 --frequent 0 --measure
-says '^recall@5    1.0000, worst state 1.0000$' out
-says '^candidates  2[0-9.]* of 300 words a state$' out
+matches '^recall@5    1.0000, worst state 1.0000$' out
+matches '^candidates  2[0-9.]* of 300 words a state$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 0 --measure --json
-says '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
+matches '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
 is_json out
 works "$THRESHER" head info head
-says '^plane codes     8 planes, ' out
+matches '^plane codes     8 planes, ' out
 works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 300 --json -q
 sed 's/,"normaliser".*//' out >planes
 same planes full
 works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 60 --json -q
-says '"candidates":6[0-4]}$' out
+matches '"candidates":6[0-4]}$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen planes --certify --shortlist 100 --json
-says '"certified":true}$' out
-says '^thresher: certified: [0-9]* of 20 states$' err
+matches '"certified":true}$' out
+matches '^thresher: certified: [0-9]* of 20 states$' err
 works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 200 --certify -q --json
-says '"certified":false}$' out
+matches '"certified":false}$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen auto --json
-says '^thresher: screen: [fp][ul][la]' err
+matches '^thresher: screen: [fp][ul][la]' err
 works "$THRESHER" head query head states.fbin -k 5 --screen auto --measure --json
-says '"screen":"auto","used":"[a-z]*","k":5' out
+matches '"screen":"auto","used":"[a-z]*","k":5' out
 is_json out
 works "$THRESHER" head build weights.fbin -o one.head --planes 1 --bands 0 -q
 works "$THRESHER" head info one.head
-says '^plane codes     1 plane' out
+matches '^plane codes     1 plane' out
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 2 --json -q
 mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
@@ -126,16 +126,16 @@ same out two
 # a byte a weight, and what that loses
 works "$THRESHER" head build weights.fbin -o bytes.head --keep i8 -q
 works "$THRESHER" head info bytes.head
-says '^weights         i8, 8.4 kB$' out
+matches '^weights         i8, 8.4 kB$' out
 works "$THRESHER" head query bytes.head states.fbin -k 5 --against head
-says '^recall@5          0.9[0-9]*, worst state 0.[0-9]*$' out
-says '^log-probabilities differ by 0.0[0-9]* on average$' out
+matches '^recall@5          0.9[0-9]*, worst state 0.[0-9]*$' out
+matches '^log-probabilities differ by 0.0[0-9]* on average$' out
 works "$THRESHER" head query bytes.head states.fbin -k 5 --against head --json
-says '{"screen":"full","against":"head","k":5,"n_states":20,"recall":0.9[0-9]*,"worst_recall":0' out
+matches '{"screen":"full","against":"head","k":5,"n_states":20,"recall":0.9[0-9]*,"worst_recall":0' out
 is_json out
 works "$THRESHER" head query head states.fbin -k 5 --against head
-says '^recall@5          1.0000, worst state 1.0000$' out
-says '^log-probabilities differ by 0 on average$' out
+matches '^recall@5          1.0000, worst state 1.0000$' out
+matches '^log-probabilities differ by 0 on average$' out
 fails 1 'compare heads of the same words and dimensions' "$THRESHER" head query head states.fbin -k 5 --against small.head
 fails 2 'against and -o exclude each other' "$THRESHER" head query head states.fbin --against head -o x.jsonl
 fails 2 'measure and --against exclude each other' "$THRESHER" head query head states.fbin --against head --measure
@@ -153,7 +153,7 @@ gguf() {
 }
 gguf 0 >model.gguf
 works "$THRESHER" head build model.gguf -o model.head --places 2
-says '^model.head: 2 words of 2 dimensions, f32, ' out
+matches '^model.head: 2 words of 2 dimensions, f32, ' out
 printf '1 3\n-1 -1\n' | to_fbin >two.fbin
 works "$THRESHER" head query model.head two.fbin -k 2 -q -o best.ivecs
 printf '1 0\n0 1\n' | to_ivecs >expected

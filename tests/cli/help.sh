@@ -9,7 +9,7 @@ for words in "" index eval info "index build" "index search" "index info" "index
         # shellcheck disable=SC2086 # the words are words
         works "$THRESHER" $words $help
         [ ! -s err ] || die "help of '$words' writes to standard error"
-        says "^Usage: thresher" out
+        matches "^Usage: thresher" out
         [ -z "$(awk 'length($0) > 80' out)" ] || die "help of '$words' is wider than 80 columns"
         [ -z "$(grep ' $' out)" ] || die "help of '$words' has blanks at the end of a line"
     done
@@ -17,14 +17,14 @@ done
 
 # --help wins over missing arguments, at any position, and lists the choices.
 works "$THRESHER" index search --help -k 3
-says '-k N' out
-says '--like NAME|ID' out
+matches '-k N' out
+matches '--like NAME|ID' out
 works "$THRESHER" --help index build
-says '-o, --output DIR' out
-says 'default: cosine' out
+matches '-o, --output DIR' out
+matches 'default: cosine' out
 works "$THRESHER" --help
 for command in info "index build" "index search" "index info" "index verify" "index add" "index upsert" "index remove" "index compact" "eval recall"; do
-    says "^  $command " out
+    matches "^  $command " out
 done
 ! grep -q generate out || die "help shows --generate"
 
@@ -32,23 +32,23 @@ works "$THRESHER" --version
 grep -q '^thresher [0-9]*\.[0-9]*\.[0-9]*$' out || die "no version"
 
 works "$THRESHER" info
-says '^CPU level' out
+matches '^CPU level' out
 works "$THRESHER" info --json
 is_json out
 for key in version cpu_level cpu_levels_available n_threads features kernels; do
-    says "\"$key\":" out
+    matches "\"$key\":" out
 done
 works "$THRESHER" info --threads 3 --json
-says '"n_threads":3' out
+matches '"n_threads":3' out
 works "$THRESHER" --threads=2 --json info
-says '"n_threads":2' out
+matches '"n_threads":2' out
 works env THR_ISA=scalar "$THRESHER" info --json
-says '"cpu_level":"scalar"' out
+matches '"cpu_level":"scalar"' out
 fails 1 'sse9' env THR_ISA=sse9 "$THRESHER" info
 works env THR_KERNEL=tile "$THRESHER" info
-says 'tile (THR_KERNEL)' out
+matches 'tile (THR_KERNEL)' out
 works env THR_KERNEL=xor "$THRESHER" info --json
-says '"taken":"xor","forced":true' out
+matches '"taken":"xor","forced":true' out
 fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
 
 # Benchmarks are another program, with the same options and help of its own.
@@ -56,7 +56,7 @@ fails 2 'there is no command "bench": benchmarks are a program of their own, thr
 for words in "" scan writer tower hits rank head; do
     # shellcheck disable=SC2086 # the words are words
     works "$THRESHER_BENCH" $words --help
-    says "^Usage: thresher-bench" out
+    matches "^Usage: thresher-bench" out
 done
 works "$THRESHER_BENCH" --version
 grep -q '^thresher-bench [0-9]*\.[0-9]*\.[0-9]*$' out || die "no version"
@@ -73,4 +73,4 @@ for words in "" index "index search"; do
     same by_option out
 done
 works "$THRESHER" index help
-says '^Usage: thresher index' out
+matches '^Usage: thresher index' out

@@ -12,7 +12,7 @@ works "$THRESHER" index build base.fvecs -o a.index
 # counts INDEX ITEMS
 counts() {
     works "$THRESHER" index info "$1" --json
-    says "\"n_items\":$2,.*\"n_commits\":[0-9]*,\"n_removed\":" out
+    matches "\"n_items\":$2,.*\"n_commits\":[0-9]*,\"n_removed\":" out
     works "$THRESHER" index verify "$1"
 }
 
@@ -27,9 +27,9 @@ finds_own() {
 # ---------------------------------------------------------------------------------------------------------- add
 
 works "$THRESHER" index add a.index more.fvecs --json
-says '^thresher: added 100 items to a.index: 400 items now, commit 1, in ' err
+matches '^thresher: added 100 items to a.index: 400 items now, commit 1, in ' err
 is_json out
-says '^{"index":"a.index","n_added":100,"n_replaced":0,"first_id":300,"n_items":400,"n_commits":1,"change_s":' out
+matches '^{"index":"a.index","n_added":100,"n_replaced":0,"first_id":300,"n_items":400,"n_commits":1,"change_s":' out
 finds_own a.index more.fvecs 300
 finds_own a.index base.fvecs 0
 
@@ -40,18 +40,18 @@ works "$THRESHER" index add a.index other.fvecs --ids ids.txt -q
 finds_own a.index other.fvecs 5000
 counts a.index 440
 "$THRESHER" index add a.index -.fvecs <more.fvecs 2>err || die "add from a pipe"
-says 'commit 3' err
+matches 'commit 3' err
 works "$THRESHER" index remove a.index --id 5040 --id 5139 --json
-says '^thresher: removed 2 items from a.index: 538 items now, commit 4, in ' err
-says '"n_removed":2,"n_missing":0,"n_items":538,"n_commits":4,' out
+matches '^thresher: removed 2 items from a.index: 538 items now, commit 4, in ' err
+matches '"n_removed":2,"n_missing":0,"n_items":538,"n_commits":4,' out
 
 # ---------------------------------------------------------------------------------------------------------- upsert
 
 awk 'BEGIN { for (i = 0; i < 40; i++) print 4990 + i }' | to_ivecs >shifted.ivecs
 random_rows 40 16 7 | to_fvecs >new.fvecs
 works "$THRESHER" index upsert a.index new.fvecs --ids shifted.ivecs --json
-says '^thresher: added 10 items to a.index and replaced 30: 548 items now, commit [0-9]*, in ' err
-says '"n_added":10,"n_replaced":30,"n_items":548,"n_commits":[0-9]*,' out
+matches '^thresher: added 10 items to a.index and replaced 30: 548 items now, commit [0-9]*, in ' err
+matches '"n_added":10,"n_replaced":30,"n_items":548,"n_commits":[0-9]*,' out
 finds_own a.index new.fvecs 4990
 counts a.index 548
 fails 2 '--ids' "$THRESHER" index upsert a.index new.fvecs
@@ -60,10 +60,10 @@ fails 2 '--ids' "$THRESHER" index upsert a.index new.fvecs
 
 awk 'BEGIN { for (i = 0; i < 300; i += 2) print i; print 123456 }' >gone.txt
 works "$THRESHER" index remove a.index gone.txt
-says 'removed 150 items from a.index (1 were not there): 398 items now' err
+matches 'removed 150 items from a.index (1 were not there): 398 items now' err
 works "$THRESHER" index remove a.index gone.txt --json
-says 'removed 0 items from a.index (151 were not there): 398 items now, commit ' err
-says '"n_removed":0,"n_missing":151,' out
+matches 'removed 0 items from a.index (151 were not there): 398 items now, commit ' err
+matches '"n_removed":0,"n_missing":151,' out
 fails 1 'gone.txt: line 1: the index has no item "0"; nothing was removed' "$THRESHER" index remove a.index gone.txt --strict
 printf '1\n3\n999999\n' >some.txt
 fails 1 'some.txt: line 3: the index has no item "999999"' "$THRESHER" index remove a.index some.txt --strict
@@ -72,41 +72,41 @@ fails 1 'the index has no item "2"' "$THRESHER" index remove a.index --id 2 --st
 printf '1\n3\n' | to_ivecs >two.ivecs
 works "$THRESHER" index remove a.index two.ivecs --strict
 "$THRESHER" index remove a.index -.txt <some.txt 2>err || die "remove from a pipe"
-says 'removed 0 items from a.index (3 were not there)' err
+matches 'removed 0 items from a.index (3 were not there)' err
 printf '5\n7\n' >seven.txt
 works "$THRESHER" index remove a.index --where-filter seven.txt
-says 'removed 2 items' err
+matches 'removed 2 items' err
 counts a.index 394
 fails 1 'the index has no item "5"' "$THRESHER" index remove a.index --where-filter seven.txt --strict
 works "$THRESHER" index remove a.index --where-filter seven.txt
-says 'removed 0 items from a.index (2 were not there)' err
+matches 'removed 0 items from a.index (2 were not there)' err
 printf '5\n5060\n' >some_there.txt
 fails 1 'the index has no item "5"' "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt
 works "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt --skip-missing
-says 'the index does not have 1 item of it' err
+matches 'the index does not have 1 item of it' err
 fails 2 'skip-missing needs --filter' "$THRESHER" index search a.index base.fvecs -k 3 --skip-missing
 
 works "$THRESHER" index info a.index
-says '^changes  *[0-9]* commits, [0-9]* removed items not yet compacted away$' out
+matches '^changes  *[0-9]* commits, [0-9]* removed items not yet compacted away$' out
 works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 cp out before
 works "$THRESHER" index compact a.index --json
-says '^thresher: compacted a.index from [0-9.]* kB to [0-9.]* kB: 394 items now, commit [0-9]*, in ' err
-says '"file_bytes_before":[0-9]*,"file_bytes":[0-9]*,"n_items":394,' out
+matches '^thresher: compacted a.index from [0-9.]* kB to [0-9.]* kB: 394 items now, commit [0-9]*, in ' err
+matches '"file_bytes_before":[0-9]*,"file_bytes":[0-9]*,"n_items":394,' out
 works "$THRESHER" index info a.index --json
-says '"n_segments":1,' out
-says '"n_removed":0,' out
+matches '"n_segments":1,' out
+matches '"n_removed":0,' out
 commits=$(sed 's/.*"n_commits":\([0-9]*\),.*/\1/' out)
 works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 same out before
 works "$THRESHER" index compact a.index
-says "items now, commit $commits, in" err
+matches "items now, commit $commits, in" err
 works "$THRESHER" index compact a.index --recode --json
-says "\"n_commits\":$((commits + 1))," out
+matches "\"n_commits\":$((commits + 1))," out
 works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 same out before
 works "$THRESHER" index info a.index
-says '^code error  *[0-9.]* of the items. spread, [0-9.]* when the codes were learned$' out
+matches '^code error  *[0-9.]* of the items. spread, [0-9.]* when the codes were learned$' out
 leaves_nothing a.index
 
 # ---------------------------------------------------------------------------------------------------------- names
@@ -118,15 +118,15 @@ works "$THRESHER" index build base.fvecs --ids names.txt -o n.index
 fails 1 "more-names.txt: row 0: n.index holds an item with the name 'word 250' already: replace it" \
     "$THRESHER" index add n.index more.fvecs --ids more-names.txt
 works "$THRESHER" index upsert n.index more.fvecs --ids more-names.txt
-says 'added 50 items to n.index and replaced 50: 350 items now' err
+matches 'added 50 items to n.index and replaced 50: 350 items now' err
 works "$THRESHER" index add n.index more.fvecs --ids table.tsv:2
 works "$THRESHER" index remove n.index --name 'word 3' --name 'new 7' --name 'word 3000'
-says 'removed 2 items from n.index (1 were not there)' err
+matches 'removed 2 items from n.index (1 were not there)' err
 fails 1 'the index has no item "word 3"' "$THRESHER" index remove n.index --name 'word 3' --strict
 works "$THRESHER" index remove n.index names.txt
-says 'removed 299 items from n.index (1 were not there): 149 items now' err
+matches 'removed 299 items from n.index (1 were not there): 149 items now' err
 works "$THRESHER" index search n.index --like 'new 8' -k 1
-says 'new 8' out
+matches 'new 8' out
 counts n.index 149
 fails 1 'give a name for each new one' "$THRESHER" index add n.index more.fvecs
 fails 1 'its items have no names' "$THRESHER" index add a.index more.fvecs --ids names.txt
@@ -138,9 +138,9 @@ awk 'BEGIN { for (i = 0; i < 100; i++) print 10 + i }' >digits.txt
 works "$THRESHER" index add n.index more.fvecs --ids digits.txt
 printf '10\n11\n' >few.txt
 works "$THRESHER" index remove n.index few.txt
-says 'removed 2 items from n.index:' err
+matches 'removed 2 items from n.index:' err
 works "$THRESHER" index remove n.index few.txt
-says 'removed 0 items from n.index (2 were not there)' err
+matches 'removed 0 items from n.index (2 were not there)' err
 counts n.index 247
 
 # filters of an index with removed items; masks have no order then
@@ -152,7 +152,7 @@ works "$THRESHER" index search g.index more.fvecs -k 1 --exact --filter allowed.
 awk '{ match($0, /"ids":\[[0-9]+/); id = substr($0, RSTART + 7, RLENGTH - 7) }
     NR == 100 && id != 399 { exit 1 } id != 399 && id != 12 { exit 1 }' out || die "a filter after a removal"
 works "$THRESHER" index remove g.index --where-filter allowed.txt
-says 'removed 2 items from g.index: 395 items now' err
+matches 'removed 2 items from g.index: 395 items now' err
 to_mask 400 1 2 >mask.npy
 fails 1 'a mask has a value an item' "$THRESHER" index search g.index more.fvecs --filter mask.npy
 
@@ -201,13 +201,13 @@ fails 1 'was built without features' "$THRESHER" index add r.index more.fvecs --
 fails 2 '--values needs --features' "$THRESHER" index add f.index more.fvecs --ids new-names.txt --values bids.tsv
 fails 2 '--ids is missing' "$THRESHER" index upsert f.index more.fvecs
 works "$THRESHER" index upsert f.index more.fvecs --features new-features.tsv --values bids.tsv --json
-says '"n_added":50,"n_replaced":50,"n_items":350,' out
+matches '"n_added":50,"n_replaced":50,"n_items":350,' out
 works "$THRESHER" index verify f.index
 works "$THRESHER" index search f.index one.fvecs -k 350 --target new --json -q
 [ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 100 ] || die "not 100 items are new"
 works "$THRESHER" index search f.index one.fvecs -k 1 --features asks.txt --explain --json -q
-says '"names":\["item300"\]' out
-says '"new"' out
+matches '"names":\["item300"\]' out
+matches '"new"' out
 works "$THRESHER" index remove f.index --name item300 -q
 works "$THRESHER" index compact f.index -q
 works "$THRESHER" index verify f.index
@@ -215,7 +215,7 @@ works "$THRESHER" index search f.index one.fvecs -k 350 --target 'NOT old' --jso
 [ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 99 ] || die "not 99 items are new"
 printf 'item349\t9\n' >bid.tsv
 works "$THRESHER" index search f.index one.fvecs -k 1 --features asks.txt --multipliers bid.tsv --json -q
-says '"item349"' out
+matches '"item349"' out
 
 # another writer; one that reads a pipe holds the lock
 mkfifo pipe
@@ -253,19 +253,19 @@ if mount -t tmpfs -o size=96k none disk 2>/dev/null; then
     umount disk
     [ "$code" -eq 1 ] || die "exit $code on a full disk"
     [ -z "$left" ] || die "left on a full disk: $left"
-    says 'full\|No space' err
+    matches 'full\|No space' err
     same out before
 fi
 
 # ---------------------------------------------------------------------------------------------------------- create
 
 works "$THRESHER" index create c.index --dims 16 --json
-says '^thresher: created c.index: no items yet, 16 dimensions, cosine$' err
-says '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
+matches '^thresher: created c.index: no items yet, 16 dimensions, cosine$' err
+matches '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
 works "$THRESHER" index add c.index three.fvecs
 works "$THRESHER" index info c.index
-says '^codes  *none yet, so scores are exact; later 3 bits a dimension' out
-says '^kept vectors  *f32$' out
+matches '^codes  *none yet, so scores are exact; later 3 bits a dimension' out
+matches '^kept vectors  *f32$' out
 works "$THRESHER" index create c.index --dims 16 --force -q
 works "$THRESHER" index search c.index three.fvecs -k 3
 works "$THRESHER" index add c.index three.fvecs

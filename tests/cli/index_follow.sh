@@ -25,7 +25,7 @@ ask() {
 # best ID: of the newest answer.
 best() {
     tail -n 1 answers >out
-    says "\"ids\":\[$1[],]" out
+    matches "\"ids\":\[$1[],]" out
 }
 
 mkfifo pipe
@@ -50,7 +50,7 @@ mv more.fvecs good.fvecs
 mv nan.fvecs more.fvecs
 ask 0
 best ''
-says '"certified":false' out
+matches '"certified":false' out
 grep -q 'it gets an empty answer' err || die "no word of a query with NaN"
 mv good.fvecs more.fvecs
 ask 3

@@ -12,19 +12,19 @@ fails 1 'damaged.hits: the ending is unknown.*by their first bytes, so restore a
 # results of a search, none and some
 : >none.jsonl
 works "$THRESHER" info none.jsonl
-says '^lines *0$' out
+matches '^lines *0$' out
 printf '{"query":0,"ids":[1]}\n{"query":1,"ids":[2]}\n' >answer.jsonl
 works "$THRESHER" info answer.jsonl
-says '^lines *2$' out
+matches '^lines *2$' out
 printf '0 Q0 3 1 0.5 thresher\n' >run.trec
 works "$THRESHER" info run.trec --json
-says '"kind":"text","n_lines":1,' out
+matches '"kind":"text","n_lines":1,' out
 
 # a model whose name does not end in .safetensors
 awk 'BEGIN { for (i = 0; i < 100; i++) print "query " i " of " i % 7 "\tthing " i % 7 " numbered " i }' >pairs.tsv
 works "$THRESHER" tower train pairs.tsv -o tower.model --epochs 1 --batch 16 --pooled 16 --dims 8 -q
 works "$THRESHER" info tower.model
-says '^model *queries of 3 bits, items of 2 bits, 8 dimensions' out
+matches '^model *queries of 3 bits, items of 2 bits, 8 dimensions' out
 
 # links to nothing, read and written
 ln -s nowhere link
@@ -43,10 +43,10 @@ fails 1 'unfinished.index: .*no MANIFEST in it (an interrupted build leaves none
 # one of a thing is singular
 random_rows 1 4 2 | to_fvecs >one.fvecs
 works "$THRESHER" index build one.fvecs -o one.index
-says ': 1 item of 4 dimensions, ' err
+matches ': 1 item of 4 dimensions, ' err
 works "$THRESHER" index search one.index one.fvecs -k 3
-says 'k is 3, but only 1 item can be found: rows are shorter$' err
-says '^thresher: 1 query, 1 item, in ' err
+matches 'k is 3, but only 1 item can be found: rows are shorter$' err
+matches '^thresher: 1 query, 1 item, in ' err
 
 # an ending of vectors with a letter wrong is not the name of an index
 for name in x.fvec:.fvecs x.nyp:.npy x.bvec:.bvecs x.u8bn:.u8bin; do

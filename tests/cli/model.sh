@@ -26,7 +26,7 @@ works "$THRESHER" tower train pairs.tsv $small --query-bits 32 --item-bits 2 -o 
 # ---------------------------------------------------------------------------------------------------------- build
 
 works "$THRESHER" index build texts.txt --model codes.model.safetensors --ids names.txt -o codes.index
-says 'built codes.index: 400 items of 32 dimensions, cosine, 2 bits' err
+matches 'built codes.index: 400 items of 32 dimensions, cosine, 2 bits' err
 works "$THRESHER" index build packages.tsv:2 --model codes.model.safetensors --ids packages.tsv:1 -o table.index -q
 works "$THRESHER" index build texts.txt --model floats.model.safetensors --ids names.txt --keep f16 -o floats.index
 works "$THRESHER" index build texts.txt --model hybrid.model.safetensors --ids names.txt -o hybrid.index
@@ -44,7 +44,7 @@ head -300 packages.tsv >first.tsv
 tail -150 packages.tsv >last.tsv
 works "$THRESHER" index build first.tsv:2 --model codes.model.safetensors --ids first.tsv:1 -o grown.index
 works "$THRESHER" index upsert grown.index last.tsv:2 --ids last.tsv:1
-says 'added 100 items to grown.index and replaced 50: 400 items now' err
+matches 'added 100 items to grown.index and replaced 50: 400 items now' err
 works "$THRESHER" index verify grown.index
 for index in codes grown; do
     works "$THRESHER" index search $index.index --text 'edit pdf' -k 10 -o $index.trec
@@ -53,31 +53,31 @@ done
 same codes.best grown.best
 
 works "$THRESHER" index info codes.index
-says '^codes *2 bits a dimension, ' out
-says '^kept vectors *none: codes are the model.s vectors$' out
-says '^model *queries of 3 bits, items of 2 bits, 32 dimensions, [0-9]* letter trigrams, [0-9.]* [kM]*B$' out
+matches '^codes *2 bits a dimension, ' out
+matches '^kept vectors *none: codes are the model.s vectors$' out
+matches '^model *queries of 3 bits, items of 2 bits, 32 dimensions, [0-9]* letter trigrams, [0-9.]* [kM]*B$' out
 works "$THRESHER" index info hybrid.index
-says '^model *queries of float32, items of 2 bits, ' out
+matches '^model *queries of float32, items of 2 bits, ' out
 works "$THRESHER" index info codes.index --json
 is_json out
-says '"model":{"query_bits":3,"item_bits":2,"n_dims":32,"n_grams":[0-9]*,' out
+matches '"model":{"query_bits":3,"item_bits":2,"n_dims":32,"n_grams":[0-9]*,' out
 works "$THRESHER" index info floats.index --json
-says '"keep":"f16",.*"model":{"query_bits":32,"item_bits":32,' out
+matches '"keep":"f16",.*"model":{"query_bits":32,"item_bits":32,' out
 
 # ---------------------------------------------------------------------------------------------------------- answers
 
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'Play, MUSIC!' -k 5
-says '^text edit pdf$' out
-says '^text Play, MUSIC!$' out
+matches '^text edit pdf$' out
+matches '^text Play, MUSIC!$' out
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'play music' -k 5 --json -q
 is_json out
 [ "$(wc -l <out)" -eq 2 ] || die "not a line a --text"
-says '^{"query":0,"text":"edit pdf","ids":\[' out
-says '"names":\["package' out
+matches '^{"query":0,"text":"edit pdf","ids":\[' out
+matches '"names":\["package' out
 
 # texts without a word of the model
 works "$THRESHER" index search codes.index --text 'edit pdf' --text 'ωω' --text '' -k 5
-says '^thresher: query 1: no word of the text is in the model, so its answer is meaningless$' err
+matches '^thresher: query 1: no word of the text is in the model, so its answer is meaningless$' err
 [ "$(grep -c 'no word of the text' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
 works "$THRESHER" index search codes.index --text 'ωω' -k 5 -q
 [ ! -s err ] || die "-q prints something"
@@ -103,7 +103,7 @@ done
 
 # an item's own code is a query, too
 works "$THRESHER" index search codes.index --like package7 -k 3
-says '^like package7$' out
+matches '^like package7$' out
 
 # ---------------------------------------------------------------------------------------------------------- refused
 

@@ -13,29 +13,29 @@ random_rows 40 20 2 | to_fvecs >queries.fvecs
 
 works "$THRESHER" index build base.fvecs -o nested.index --bits 4 --lead 1 --rotate --json -q
 is_json out
-says '"item_bits":4,.*"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
+matches '"item_bits":4,.*"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
 works "$THRESHER" index info nested.index
-says '^codes *4 bits a dimension, 1 of them screened first, .* bytes an item$' out
-says '^centre *no$' out
-says '^rotation *yes$' out
-says '^calibration *[0-9,]* queries$' out
-says '^format version *2$' out
+matches '^codes *4 bits a dimension, 1 of them screened first, .* bytes an item$' out
+matches '^centre *no$' out
+matches '^rotation *yes$' out
+matches '^calibration *[0-9,]* queries$' out
+matches '^format version *2$' out
 works "$THRESHER" index info nested.index --json
 is_json out
-says '"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
+matches '"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
 
 works "$THRESHER" index build base.fvecs -o flat.index --bits 4 --lead 4 --no-rotate -q
 works "$THRESHER" index info flat.index
-says '^codes *4 bits a dimension, [0-9.]* [kM]*B, .* bytes an item$' out
-says '^rotation *no$' out
+matches '^codes *4 bits a dimension, [0-9.]* [kM]*B, .* bytes an item$' out
+matches '^rotation *no$' out
 works "$THRESHER" index build shifted.fvecs -o shifted.index --metric l2 --bits 6 --lead=2 --keep f16 -q
 works "$THRESHER" index info shifted.index
-says '^codes *6 bits a dimension, 2 of them screened first' out
-says '^centre *yes' out
+matches '^codes *6 bits a dimension, 2 of them screened first' out
+matches '^centre *yes' out
 works "$THRESHER" index build base.fvecs -o codes.index --metric ip --bits 5 --lead 1 --codes-only -q
 works "$THRESHER" index build base.fvecs -o one.index --bits 1 -q
 works "$THRESHER" index info one.index
-says '^codes *1 bit a dimension, [0-9.]* [kM]*B' out
+matches '^codes *1 bit a dimension, [0-9.]* [kM]*B' out
 for index in nested flat shifted codes one; do
     works "$THRESHER" index verify $index.index
 done
@@ -106,8 +106,8 @@ done
 
 # Old indexes are of format 1, as info shows.
 works "$THRESHER" index info "${source_dir:?}/tests/golden/v1/cosine-f32-centred"
-says '^codes *3 bits a dimension, [0-9.]* [kM]*B' out
-says '^centre *yes' out
-says '^rotation *no$' out
-says '^calibration *none$' out
-says '^format version *1$' out
+matches '^codes *3 bits a dimension, [0-9.]* [kM]*B' out
+matches '^centre *yes' out
+matches '^rotation *no$' out
+matches '^calibration *none$' out
+matches '^format version *1$' out

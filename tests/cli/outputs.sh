@@ -214,8 +214,8 @@ race() {
         # shellcheck disable=SC2086 # words
         "$1" -o "$2" $4 >out 2>err && two=0 || two=$?
         wait $! && one=0 || one=$?
-        [ $one -eq 0 ] || says 'another training writes this model' err.one
-        [ $two -eq 0 ] || says 'another training writes this model' err
+        [ $one -eq 0 ] || matches 'another training writes this model' err.one
+        [ $two -eq 0 ] || matches 'another training writes this model' err
         [ $one -eq 0 ] || [ $two -eq 0 ] || die "$1: both writers were refused, round $n"
         cmp -s "$2" one || cmp -s "$2" other || die "$2 is damaged by two writers, round $n"
         n=$((n + 1))
@@ -230,8 +230,8 @@ n=0
 scores >wanted
 while [ $n -lt "$THR_ROUNDS" ]; do
     index -o raced.index --force --bits 2 >out.one 2>err.one &
-    index -o raced.index --force --bits 3 >out 2>err || says 'another writer is at work' err
-    wait $! || says 'another writer is at work' err.one
+    index -o raced.index --force --bits 3 >out 2>err || matches 'another writer is at work' err
+    wait $! || matches 'another writer is at work' err.one
     works "$THRESHER" index verify raced.index
     rm -f rows.svm.thr-cache
     "$THRESHER" rank predict x.model rows.svm --cache >got.one 2>err.one &
@@ -253,14 +253,14 @@ rm rows.svm.thr-cache
 mkdir rows.svm.thr-cache
 works "$THRESHER" rank predict x.model rows.svm --cache
 same out wanted
-says '^thresher: no cache was written: rows.svm.thr-cache: is a directory' err
+matches '^thresher: no cache was written: rows.svm.thr-cache: is a directory' err
 works scores --cache
 [ ! -s err ] || die "-q prints something"
 rmdir rows.svm.thr-cache
 # shellcheck disable=SC2016 # the inner shell expands
 works sh -c '(ulimit -f 1 && exec "$THRESHER" rank predict x.model rows.svm --cache) | cat'
 same out wanted
-says 'no cache was written: rows.svm.thr-cache: cannot write: File too large' err
+matches 'no cache was written: rows.svm.thr-cache: cannot write: File too large' err
 leaves_nothing
 
 # ---------------------------------------------------------------------------------------------------------- leftovers

@@ -33,7 +33,7 @@ for index in cosine ip; do
         done
         works "$THRESHER" index search $index.index queries.fvecs --recall=1 --radius=$radius -o result.trec
         same result.trec expected
-        says " $(wc -l <expected | awk '{ n = $1; print n < 1000 ? n : int(n / 1000) "," sprintf("%03d", n % 1000) }') items found\$" err
+        matches " $(wc -l <expected | awk '{ n = $1; print n < 1000 ? n : int(n / 1000) "," sprintf("%03d", n % 1000) }') items found\$" err
     done
 done
 
@@ -53,17 +53,17 @@ fails 2 '--radius -1: l2.index is an index for l2, where it is a distance: give 
 works "$THRESHER" index search cosine.index queries.fvecs --radius 0.68 --recall 1 --json
 is_json out
 [ "$(wc -l <out)" -eq 30 ] || die "not an object a query"
-says '"names":\["item' out
-says '"ids":\[\],"scores":\[\],"names":\[\],"certified":true' out
+matches '"names":\["item' out
+matches '"ids":\[\],"scores":\[\],"names":\[\],"certified":true' out
 expect 0.45 cosine.index queries.fvecs
 works "$THRESHER" index search cosine.index queries.fvecs --radius 0.45 --recall 1 -o result.jsonl --json
 is_json out
-says "\"radius\":0.45,\"n_found\":$(wc -l <expected | tr -d ' ')," out
-says '"n_certified":30}$' out
+matches "\"radius\":0.45,\"n_found\":$(wc -l <expected | tr -d ' ')," out
+matches '"n_certified":30}$' out
 [ "$(tr ',' '\n' <result.jsonl | grep -c 'item')" -eq "$(wc -l <expected)" ] || die "not all names"
 works "$THRESHER" index search cosine.index queries.fvecs --radius 0.68
-says 'nothing found' out
-says '^   1 .* item[0-9]*$' out
+matches 'nothing found' out
+matches '^   1 .* item[0-9]*$' out
 fails 2 'rows of .ivecs have one length, but answers by --radius have not; write .jsonl or .trec' \
     "$THRESHER" index search cosine.index queries.fvecs --radius 0.45 -o result.ivecs
 [ ! -e result.ivecs ] || die "a refused result was written"

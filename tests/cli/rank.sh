@@ -7,7 +7,7 @@ set -eu
 # One feature, one pair: 1/2 w^2 + C (1 - w)^2 is least at w = 2 C / (1 + 2 C).
 printf '1 qid:7 1:1\n0 qid:7 1:0\n' >pair.svm
 works "$THRESHER" rank train pair.svm -o pair.model -c 2
-says 'pair.model: objective 0.4 with C 2, 100.00 % of 1 pair in order' err
+matches 'pair.model: objective 0.4 with C 2, 100.00 % of 1 pair in order' err
 awk 'NR == 6 && ($1 - 0.8) ^ 2 > 1e-28 { exit 1 }' pair.model || die "the weight is $(sed -n 6p pair.model)"
 head -5 pair.model >start.txt
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n' >expected
@@ -20,31 +20,31 @@ random_rows 240 4 3 | awk '{
 }' >train.svm
 works "$THRESHER" rank train train.svm -o m.safetensors --json
 is_json out
-says '"n_rows":240,"n_queries":12,"n_features":4,' out
-says '"converged":true' out
+matches '"n_rows":240,"n_queries":12,"n_features":4,' out
+matches '"converged":true' out
 works "$THRESHER" info m.safetensors
-says '^model *linear ranking, [0-9]* features$' out
+matches '^model *linear ranking, [0-9]* features$' out
 works "$THRESHER" info m.safetensors --json
-says '"kind":"ranking model"' out
+matches '"kind":"ranking model"' out
 works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
 [ ! -s err ] || die "-q prints something"
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
 works "$THRESHER" rank train train.svm -o m.txt -v
-says '^thresher: train.svm: step 0, objective .*, gradient 1 of that at 0, 0 products' err
-says '^thresher: train.svm: step 1, ' err
+matches '^thresher: train.svm: step 0, objective .*, gradient 1 of that at 0, 0 products' err
+matches '^thresher: train.svm: step 1, ' err
 
 works "$THRESHER" info m.txt
-says '^model *linear ranking, 4 features$' out
-says '^largest *1: ' out
+matches '^model *linear ranking, 4 features$' out
+matches '^largest *1: ' out
 works "$THRESHER" info m.txt --json
-says '"kind":"ranking model","n_features":4,' out
+matches '"kind":"ranking model","n_features":4,' out
 (printf 'solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias -1\nw\n1\n') >classes.txt
 fails 1 'classes.txt: line 3 has labels, so this is a model of classes' "$THRESHER" info classes.txt
 printf 'solver_type of our dreams\n' >poem.txt
 works "$THRESHER" info poem.txt
-says '^lines *1$' out
+matches '^lines *1$' out
 
 # a byte order mark before the rows is no part of them
 (printf '\357\273\277' && cat train.svm) >marked.svm
@@ -63,7 +63,7 @@ sed 's/.* 1:\([^ ]*\) 2:\([^ ]*\) 3:\([^ ]*\) 4:\([^ ]*\) .*/\1 \2 \3 \4/' train
         m.txt - || die "scores are not the sums of weights and features"
 works "$THRESHER" rank predict m.txt train.svm --json
 is_json out
-says '^{"row":239,"score":' out
+matches '^{"row":239,"score":' out
 
 # a run: each query's rows by descending score, called by their comments
 works "$THRESHER" rank predict m.safetensors train.svm -o run.trec
@@ -75,8 +75,8 @@ awk '$2 != "Q0" || $6 != "thresher" { print "line " FNR; exit 1 }
 long=$(head -c 1000 /dev/zero | tr '\0' n)
 printf '1 qid:1 1:1 # docid = %s\n0 qid:1 2:1 # %sb other\n' "$long" "$long" >long.svm
 works "$THRESHER" rank predict m.safetensors long.svm -o long.trec
-says " $long [12] " long.trec
-says " ${long}b [12] " long.trec
+matches " $long [12] " long.trec
+matches " ${long}b [12] " long.trec
 printf '1 qid:1 1:1\n0 qid:2 1:3e38\n' >huge.svm
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n1e300\n' >huge.model
 fails 1 'huge.svm: row 1 (from 0) has a score of inf' "$THRESHER" rank predict huge.model huge.svm
@@ -102,7 +102,7 @@ tail -n +6 sweep.txt | paste -d ' ' - line.w |
     awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "sweeps end elsewhere"
 fails 2 'sweeps.*sweep' "$THRESHER" rank train train.svm -o never.txt --method sweeps
 works "$THRESHER" rank train train.svm -o warm.txt -e 1e-6 --start line.txt
-says '; 0 Newton steps, 0 products' err
+matches '; 0 Newton steps, 0 products' err
 same warm.txt line.txt
 works "$THRESHER" rank train train.svm -o mean.txt --scale mean
 works "$THRESHER" rank train train.svm -o query.txt --scale query
@@ -136,7 +136,7 @@ fails 1 'word.txt: line 5 is not a weight: "heavy"' "$THRESHER" rank train train
 # folds choose a C
 works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json
 is_json out
-says '"folds":\[{"c":1e-06,"pairwise_accuracy":0.[0-9]*},{"c":0.1,.*{"c":10,' out
+matches '"folds":\[{"c":1e-06,"pairwise_accuracy":0.[0-9]*},{"c":0.1,.*{"c":10,' out
 cp out expected
 works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json --threads 1
 sed 's/"read_s.*"folds"/"folds"/' out >a
@@ -145,12 +145,12 @@ same a b
 
 # steps that do not suffice
 works "$THRESHER" rank train train.svm -o few.txt --steps 1 -e 1e-9
-says 'few.txt: the gradient is .* of that at 0, above --epsilon: raise --steps' err
+matches 'few.txt: the gradient is .* of that at 0, above --epsilon: raise --steps' err
 
 # fewer features than the model: said; more: refused
 printf '1 qid:1 1:1\n0 qid:1 1:0.5\n' >narrow.svm
 works "$THRESHER" rank predict m.txt narrow.svm
-says 'narrow.svm has 1 feature, m.txt 4: those that are not there count as 0' err
+matches 'narrow.svm has 1 feature, m.txt 4: those that are not there count as 0' err
 printf '1 qid:1 9:1\n0 qid:1 1:0.5\n' >wide.svm
 fails 1 'wide.svm: rows of 9 features for a model of 4' "$THRESHER" rank predict m.txt wide.svm
 fails 1 'the initial model has 4 features, the rows have 9' "$THRESHER" rank train wide.svm -o x --start m.txt
@@ -176,10 +176,10 @@ rm plain.svm.query
 # weights whose squares are no numbers
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 2\nbias -1\nw\n3e300\n4e300\n' >huge.txt
 works "$THRESHER" info huge.txt
-says '^length  *5e+300$' out
+matches '^length  *5e+300$' out
 printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 2\nbias -1\nw\n3e-300\n4e-300\n' >tiny.txt
 works "$THRESHER" info tiny.txt
-says '^length  *5e-300$' out
+matches '^length  *5e-300$' out
 : >empty.svm
 fails 1 'empty.svm' "$THRESHER" rank train empty.svm -o x
 fails 1 'missing.svm' "$THRESHER" rank train missing.svm -o x
@@ -224,7 +224,7 @@ if env --default-signal=INT true 2>/dev/null; then
         if grep -q 'slow.txt: stopped after .* Newton steps: the best model so far' err; then
             works "$THRESHER" rank predict slow.txt slow.svm
         else
-            says 'stopped; nothing was changed' err
+            matches 'stopped; nothing was changed' err
             [ ! -e slow.txt ] || die "a model of no steps"
         fi
         ;;
@@ -238,7 +238,7 @@ printf '1 1:1\n0 1:0\n' >x.svm
 echo 2 >x.query
 fails 1 'there is no file x.svm.query: .*(--one-query ' "$THRESHER" rank train x.svm -o x.model
 works "$THRESHER" info x.svm
-says '^queries     none: no line has a qid, and there is no file x.svm.query$' out
+matches '^queries     none: no line has a qid, and there is no file x.svm.query$' out
 
 # a NUL byte is named
 printf '1 qid:1 1:\0001\n' >nul.svm
@@ -247,6 +247,6 @@ fails 1 'nul.svm: line 1, column 11: a NUL byte is in this word: convert the tex
 
 # a model that exists is named before it is replaced, but not where it is the start
 works "$THRESHER" rank train pair.svm -o pair.model
-says '^thresher: pair.model exists: the model of this training replaces it$' err
+matches '^thresher: pair.model exists: the model of this training replaces it$' err
 works "$THRESHER" rank train pair.svm -o pair.model --start pair.model
 ! grep 'replaces it' err || die "a note on the start"

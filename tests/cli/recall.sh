@@ -10,28 +10,28 @@ to_ivecs <truth >truth.ivecs
 to_ivecs <result >result.ivecs
 
 works "$THRESHER" eval recall truth.ivecs truth.ivecs -k 4
-says '^recall@4  1.0000  over 2 queries$' out
+matches '^recall@4  1.0000  over 2 queries$' out
 works "$THRESHER" eval recall truth.ivecs result.ivecs -k 4 --json
 is_json out
-says '^{"recall_at_4":0.5,"k":4,"n_queries":2,"ties_counted":false}$' out
+matches '^{"recall_at_4":0.5,"k":4,"n_queries":2,"ties_counted":false}$' out
 works "$THRESHER" eval recall truth.ivecs result.ivecs -k 1
-says 'recall@1  0.5000' out
+matches 'recall@1  0.5000' out
 works "$THRESHER" eval recall truth.ivecs result.ivecs -k 2
-says 'recall@2  0.7500' out
+matches 'recall@2  0.7500' out
 
 # -1 is no id and never found; missing ids are not found
 printf '1 -1 -1 -1\n5 6 7 8\n' | to_ivecs >short.ivecs
 works "$THRESHER" eval recall truth.ivecs short.ivecs -k 4
-says 'recall@4  0.6250' out
+matches 'recall@4  0.6250' out
 printf '1 2\n5 6\n' | to_ivecs >narrow.ivecs
 works "$THRESHER" eval recall truth.ivecs narrow.ivecs -k 4
-says 'recall@4  0.5000' out
-says 'only 2 ids a row: the other 2 count as not found' err
+matches 'recall@4  0.5000' out
+matches 'only 2 ids a row: the other 2 count as not found' err
 
 # results as the program writes them
 printf '{"query":0,"ids":[1,2,3],"scores":[3,2,1]}\n{"query":1,"ids":[],"scores":[]}\n' >result.jsonl
 works "$THRESHER" eval recall truth.ivecs result.jsonl -k 4 --json -q
-says '"recall_at_4":0.375,' out
+matches '"recall_at_4":0.375,' out
 printf '{"query":0,"ids":[1,2,3],"scores":[3,2,1]}\nno result\n' >bad.jsonl
 fails 1 'bad.jsonl: line 2 is not a result' "$THRESHER" eval recall truth.ivecs bad.jsonl -k 4
 printf '{"query":0,"ids":[1,"2"]}\n' >bad.jsonl
@@ -43,19 +43,19 @@ printf '1 3 9 9\n5 6 7 8\n' | to_ivecs >tied.ivecs
 to_truth truth distances >truth.ibin
 works "$THRESHER" info truth.ibin:distances
 works "$THRESHER" eval recall truth.ibin tied.ivecs -k 2 --json
-says '"recall_at_2":1,"k":2,"n_queries":2,"ties_counted":true' out
+matches '"recall_at_2":1,"k":2,"n_queries":2,"ties_counted":true' out
 works "$THRESHER" eval recall truth.ivecs tied.ivecs -k 2
-says 'recall@2  0.7500  over 2 queries$' out
+matches 'recall@2  0.7500  over 2 queries$' out
 to_fvecs <distances >distances.fvecs
 works "$THRESHER" eval recall truth.ivecs tied.ivecs -k 2 --truth-distances distances.fvecs
-says 'recall@2  1.0000  over 2 queries, ties counted$' out
+matches 'recall@2  1.0000  over 2 queries, ties counted$' out
 awk '{ print 5 - $1, 5 - $2, 5 - $3, 5 - $4 }' distances | to_fvecs >similarities.fvecs
 works "$THRESHER" eval recall truth.ivecs tied.ivecs -k 2 --truth-distances=similarities.fvecs
-says 'recall@2  1.0000' out
+matches 'recall@2  1.0000' out
 # an .ibin without distances counts no ties
 to_ibin <truth >plain.ibin
 works "$THRESHER" eval recall plain.ibin tied.ivecs -k 2
-says 'recall@2  0.7500  over 2 queries$' out
+matches 'recall@2  0.7500  over 2 queries$' out
 
 # what does not fit
 fails 1 'truth.ivecs has 4 ids a row, too few for -k 5; use -k 4' "$THRESHER" eval recall truth.ivecs result.ivecs -k 5

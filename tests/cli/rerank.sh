@@ -58,10 +58,10 @@ same deep.trec expected
 works "$THRESHER" index search named.index queries.fvecs -k 5 --rank-depth 20 --exact --rank m.safetensors \
     --rank-columns price,score,clicks --rank-features items.tsv --json
 is_json out
-says '"search_scores":\[' out
+matches '"search_scores":\[' out
 works "$THRESHER" index search named.index --like item7 -k 3 --rank m.safetensors --rank-columns price,score,clicks \
     --rank-features items.tsv
-says '^like item7$' out
+matches '^like item7$' out
 [ "$(wc -l <out)" -eq 4 ] || die "not three items"
 
 # equal scores: by the smaller id

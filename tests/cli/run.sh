@@ -28,7 +28,7 @@ refused() {
     run env -i PATH="$scratch/bin" sh "$tree/run" "$@"
     [ "$code" -eq "$want" ] || die "exit $code, expected $want: ./run $*"
     [ "$(wc -l <err)" -eq 1 ] || die "not one line on standard error: ./run $*"
-    says "$pattern" err
+    matches "$pattern" err
 }
 
 refused 2 'no command "tets": did you mean test?' tets
@@ -49,7 +49,7 @@ if python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null); then
         # shellcheck disable=SC2086 # they are words
         run env -i PATH="$scratch/bin" PYTHON="$scratch/bare-python" sh "$source_dir/run" bench $bench --help
         [ "$code" -eq 0 ] || die "exit $code: ./run bench $bench --help"
-        says "^usage: ./run bench ${bench%% *}" out
+        matches "^usage: ./run bench ${bench%% *}" out
     done
 fi
 
@@ -78,7 +78,7 @@ echo 'echo "E: Could not resolve deb.debian.org"; exit 100' | fake_tool apt-get
 [ "$(id -u)" -eq 0 ] || echo 'shift; "$@"' | fake_tool sudo
 run env -i PATH="$scratch/bin" sh "$tree/run" test
 [ "$code" -eq 1 ] || die "exit $code without a network"
-says '^packages: could not install libc6-dev libxxhash-dev (E: Could not resolve deb.debian.org); please do so by hand' err
+matches '^packages: could not install libc6-dev libxxhash-dev (E: Could not resolve deb.debian.org); please do so by hand' err
 [ "$(wc -l <err)" -eq 2 ] || die "not two lines without a network"
 [ ! -e "$tree/build/packages-not-there" ] || die "packages are remembered as missing after a network failure"
 rm bin/dpkg-query bin/apt-cache bin/apt-get
@@ -86,7 +86,7 @@ rm bin/dpkg-query bin/apt-cache bin/apt-get
 # A compiler that CC names and is not there.
 run env -i PATH="$scratch/bin" CC=no-such-cc sh "$tree/run" demo
 [ "$code" -eq 1 ] || die "exit $code for CC=no-such-cc"
-says 'please install a C compiler by hand' err
+matches 'please install a C compiler by hand' err
 
 # Counting: tests that pass, fail and are skipped, in both builds; output of failed tests.
 fake_tool cc </dev/null
@@ -120,16 +120,16 @@ counted() {
 echo 'exit 0' | fake_tool cc
 # can_run builds build/can-run with cc and runs it; here there is nothing to run, so that the smoke is left out
 counted 0 '2 passed, 0 failed, 1 skipped'
-says '^Left out: AddressSanitizer' out
+matches '^Left out: AddressSanitizer' out
 # shellcheck disable=SC2016 # for the fake tool
 echo 'while [ "$1" != -o ]; do shift; done; cp "$HOME/bin/ok" "$2"' | fake_tool cc
 fake_tool ok </dev/null
 counted 0 '4 passed, 0 failed, 2 skipped'
 counted 1 '3 passed, 1 failed, 2 skipped' quick
-says '^output of c$' out
-says '^failed: unit.c; again: ctest --preset quick -R' out
+matches '^output of c$' out
+matches '^failed: unit.c; again: ctest --preset quick -R' out
 counted 1 '3 passed, 1 failed, 2 skipped' smoke:crash
-says 'ctest failed: cannot start' out
+matches 'ctest failed: cannot start' out
 
 # A build that fails is a failure, in a line of its own; the compiler's output is shown.
 fake_tool cmake <<'END'
@@ -139,6 +139,6 @@ case $* in
 esac
 END
 counted 1 '2 passed, 1 failed, 1 skipped'
-says '^failed: build/quick' out
-says '^a.c:1: error' err
+matches '^failed: build/quick' out
+matches '^a.c:1: error' err
 ! grep -q '^\[1/2\]' err || die "the progress of the build is shown"

@@ -13,27 +13,27 @@ awk 'BEGIN { for (i = 0; i < 1000; i++) print "item" i }' >names.txt
 awk 'BEGIN { for (i = 0; i < 1000; i++) print 5000 + 3 * i }' >ids.txt
 
 works "$THRESHER" info base.fvecs
-says '^rows *1,000$' out
-says '^dimensions *24$' out
+matches '^rows *1,000$' out
+matches '^dimensions *24$' out
 works "$THRESHER" info base.fbin --json
 is_json out
-says '"n_rows":1000,"n_dims":24,"dtype":"f32"' out
+matches '"n_rows":1000,"n_dims":24,"dtype":"f32"' out
 works "$THRESHER" info names.txt --json
 is_json out
-says '"kind":"text","n_lines":1000' out
+matches '"kind":"text","n_lines":1000' out
 
 # ---------------------------------------------------------------------------------------------------------- build
 
 works "$THRESHER" index build base.fvecs -o plain.index
 [ ! -s out ] || die "a build without --json prints something"
-says 'built plain.index: 1,000 items of 24 dimensions, cosine, 3 bits, .* bytes an item, in .* items/s' err
+matches 'built plain.index: 1,000 items of 24 dimensions, cosine, 3 bits, .* bytes an item, in .* items/s' err
 works "$THRESHER" index build base.fbin -o quiet.index -q
 [ ! -s err ] || die "-q is not quiet"
 works "$THRESHER" index build base.fvecs --ids names.txt --keep f16 --bits=4 -o named.index --json
 is_json out
-says '"n_items":1000,"n_dims":24,"metric":"cosine","item_bits":4,"keep":"f16"' out
+matches '"n_items":1000,"n_dims":24,"metric":"cosine","item_bits":4,"keep":"f16"' out
 for key in bytes_per_item code_bytes_per_item file_bytes build_s items_per_s; do
-    says "\"$key\":[0-9]" out
+    matches "\"$key\":[0-9]" out
 done
 works "$THRESHER" index build base.fvecs --ids ids.txt --metric l2 --segment-items 128 -o given.index
 
@@ -42,7 +42,7 @@ awk '{ printf "%d\t%s\tx\n", NR, $0 }' names.txt >names.tsv
 awk 'BEGIN { print "id,name" } { printf "%d,\"%s\"\n", 4997 + 3 * NR, $0 }' names.txt >names.csv
 works "$THRESHER" info names.tsv:2 --json
 is_json out
-says '"kind":"text","n_lines":1000' out
+matches '"kind":"text","n_lines":1000' out
 works "$THRESHER" index search named.index queries.fvecs -k 5 --json -q
 cp out named
 works "$THRESHER" index search given.index queries.fvecs -k 5 --json -q
@@ -63,17 +63,17 @@ works "$THRESHER" index build base.fvecs --metric ip --codes-only -o codes.index
 works "$THRESHER" index build -o piped.index -- base.fvecs
 
 works "$THRESHER" index info plain.index
-says '^items *1,000$' out
+matches '^items *1,000$' out
 works "$THRESHER" info plain.index --json
 is_json out
-says '"has_ids":false,"has_names":false' out
+matches '"has_ids":false,"has_names":false' out
 works "$THRESHER" index info given.index --json
-says '"metric":"l2".*"n_segments":8,.*"has_ids":true' out
+matches '"metric":"l2".*"n_segments":8,.*"has_ids":true' out
 works "$THRESHER" index info codes.index
-says 'none: scores are estimates' out
+matches 'none: scores are estimates' out
 for index in plain named given codes; do
     works "$THRESHER" index verify $index.index
-    says 'is sound' out
+    matches 'is sound' out
     works "$THRESHER" index verify $index.index --json
     is_json out
 done
@@ -81,11 +81,11 @@ done
 # ---------------------------------------------------------------------------------------------------------- answers
 
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --exact -o truth.ivecs
-says '50 queries, 1,000 items, in .* queries/s' err
+matches '50 queries, 1,000 items, in .* queries/s' err
 [ ! -s out ] || die "a search with -o prints something"
 leaves_nothing
 works "$THRESHER" info truth.ivecs --json
-says '"n_rows":50,"n_dims":10,"dtype":"i32"' out
+matches '"n_rows":50,"n_dims":10,"dtype":"i32"' out
 
 works "$THRESHER" index search plain.index queries.fvecs -k10 -o result.ivecs -q
 [ ! -s err ] || die "-q is not quiet"
@@ -93,7 +93,7 @@ works "$THRESHER" eval recall truth.ivecs result.ivecs -k 10
 awk '{ exit !($2 >= 0.99) }' out || die "recall@10 is below 0.99: $(cat out)"
 works "$THRESHER" eval recall truth.ivecs truth.ivecs -k 10 --json
 is_json out
-says '"recall_at_10":1,"k":10,"n_queries":50,"ties_counted":false' out
+matches '"recall_at_10":1,"k":10,"n_queries":50,"ties_counted":false' out
 
 # one thread and many, every CPU level, any batch of queries, every kernel: the same bytes
 works "$THRESHER" index search plain.index queries.fvecs -k 10 -o one.ivecs --threads 1
@@ -125,16 +125,16 @@ same bits.ivecs truth.ivecs
 works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.jsonl --json
 is_json result.jsonl
 [ "$(wc -l <result.jsonl)" -eq 50 ] || die "not a line a query"
-says '^{"query":0,"ids":\[[0-9]*,[0-9]*,[0-9]*\],"scores":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\],"names":\["item' result.jsonl
+matches '^{"query":0,"ids":\[[0-9]*,[0-9]*,[0-9]*\],"scores":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\],"names":\["item' result.jsonl
 is_json out
-says '"n_queries":50,"k":3' out
+matches '"n_queries":50,"k":3' out
 works "$THRESHER" index search named.index queries.fvecs -k 3 --json
 same out result.jsonl
 works "$THRESHER" index search named.index queries.fvecs -k 3 -o -.jsonl
 same out result.jsonl
 works "$THRESHER" index search named.index queries.fvecs -k 3 -o named.ivecs
 works "$THRESHER" eval recall named.ivecs result.jsonl -k 3 --json
-says '"recall_at_3":1,' out
+matches '"recall_at_3":1,' out
 
 works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.trec
 [ "$(wc -l <result.trec)" -eq 150 ] || die "not a line a result"
@@ -142,9 +142,9 @@ works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.trec
 works "$THRESHER" index search given.index queries.fvecs -k 3 -o result.trec
 [ -z "$(awk '$3 < 5000 || $3 % 3 != 5000 % 3' result.trec)" ] || die "ids are not the given ones"
 works "$THRESHER" index search named.index queries.fvecs -k 3 -v
-says '^query 49$' out
-says '^   1  *[-0-9.]*  item[0-9]*$' out
-says 'until the first query' err
+matches '^query 49$' out
+matches '^   1  *[-0-9.]*  item[0-9]*$' out
+matches 'until the first query' err
 fails 2 'must be .ivecs, .jsonl or .trec; did you mean .jsonl?' \
     "$THRESHER" index search named.index queries.fvecs -k 3 -o result.json
 fails 2 'must be .ivecs, .jsonl or .trec' "$THRESHER" index search named.index queries.fvecs -k 3 -o result
@@ -168,14 +168,14 @@ works "$THRESHER" index search large.index queries.fvecs -k 3 -o large.jsonl
 works "$THRESHER" index search named.index --like item7 --like item8 -k 5 --json -q
 is_json out
 [ "$(wc -l <out)" -eq 2 ] || die "not a line a --like"
-says '^{"query":0,"like":"item7",' out
+matches '^{"query":0,"like":"item7",' out
 ! grep '"like":"item7"' out | grep -q '"names":\[.*"item7"' || die "an item is in its own answer"
 cp out by_name
 works "$THRESHER" index search named.index --like 7 --like=8 -k 5 --json -q
 sed 's/"like":"item/"like":"/' by_name >expected
 same out expected
 works "$THRESHER" index search named.index --like item7 -k 3
-says '^like item7$' out
+matches '^like item7$' out
 [ "$(grep -c '^  ' out)" -eq 3 ] || die "not three lines of results"
 works "$THRESHER" index search given.index --like 5003 -k 3 --json
 ! grep -q '\[5003' out || die "an item is in its own answer"
@@ -188,14 +188,14 @@ fails 1 'codes only' "$THRESHER" index search codes.index queries.fvecs --exact 
 # ---------------------------------------------------------------------------------------------------------- k
 
 works "$THRESHER" index search plain.index queries.fvecs -k 1001 --json
-says 'k is 1001, but only 1,000 items can be found: rows are shorter' err
+matches 'k is 1001, but only 1,000 items can be found: rows are shorter' err
 is_json out
 [ "$(head -1 out | tr ',' '\n' | grep -c .)" -eq 2002 ] || die "not 1,000 ids and 1,000 scores"
 works "$THRESHER" index search plain.index queries.fvecs -k 18446744073709551615 -o most.ivecs -q
 works "$THRESHER" info most.ivecs --json
-says '"n_rows":50,"n_dims":1000' out
+matches '"n_rows":50,"n_dims":1000' out
 works "$THRESHER" index search plain.index --like 3 -k 5000 -o most.jsonl
-says 'only 999 other items can be found' err
+matches 'only 999 other items can be found' err
 
 # ---------------------------------------------------------------------------------------------------------- filter
 
@@ -231,19 +231,19 @@ same by_mask out
 "$THRESHER" -q index search given.index queries.fvecs -k 3 --filter -.roaring -o -.trec <given.roaring >out
 same by_mask out
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter filter.txt -o short.ivecs
-says 'the filter lets only 3 items through: rows are shorter' err
+matches 'the filter lets only 3 items through: rows are shorter' err
 works "$THRESHER" info short.ivecs --json
-says '"n_rows":50,"n_dims":3' out
+matches '"n_rows":50,"n_dims":3' out
 works "$THRESHER" index search plain.index --like 3 --like 4 -k 3 --filter filter.txt -o like.ivecs
 [ "$(od -An -v -td4 like.ivecs | tr -s ' \n' '  ' | awk '{ print $1, NF, $4 }')" = "3 8 -1" ] ||
     die "a row that lacks an item is not filled up with -1"
 to_mask 1000 >none.npy
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter none.npy
-says 'nothing found' out
+matches 'nothing found' out
 
 printf '\072\060\000\000\000\000\000\000' >none.roaring
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter none.roaring
-says 'nothing found' out
+matches 'nothing found' out
 
 echo 1000 >beyond.txt
 fails 1 'beyond.txt: line 1: the index has no item "1000"' \

@@ -64,21 +64,21 @@ for how in "cosine rows" "ip ids" "l2 names"; do
         "$THRESHER" shards search many queries.npy --filter more.txt
     works "$THRESHER" shards search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
     mv out expected
-    says 'the collection does not have 1 item of it' err
+    matches 'the collection does not have 1 item of it' err
     works "$THRESHER" shards search many queries.npy --exact --filter allowed.txt -o -.trec
     same out expected
     fails 1 'many: holds no item .*"99999"' "$THRESHER" shards search many --like 99999
     works "$THRESHER" shards search many queries.npy -k 5 -o found.ivecs
-    says '20 queries, 900 items' err
+    matches '20 queries, 900 items' err
     works "$THRESHER" index search one queries.npy -k 5 --exact -o truth.ivecs
     works "$THRESHER" eval recall truth.ivecs found.ivecs -k 5
     works "$THRESHER" shards verify many
 done
 works "$THRESHER" shards info many
-says '^number          4, of 1 to 450 items$' out
-says '^metric          l2$' out
+matches '^number          4, of 1 to 450 items$' out
+matches '^metric          l2$' out
 works "$THRESHER" shards info many --json
-says '"n_shards":4,"n_items":900' out
+matches '"n_shards":4,"n_items":900' out
 
 # Roaring bitmaps of ids that are rows; texts without a model
 seq 3 7 899 >sevenths.txt

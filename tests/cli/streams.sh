@@ -46,7 +46,7 @@ code=0
 { trap '' PIPE; code=0; "$THRESHER" index search base.index base.fvecs -k 300 --json -q 2>err || code=$?; echo $code >code; } |
     head -1 >/dev/null
 [ "$(cat code)" -eq 1 ] || die "exit $(cat code) with a broken pipe and SIGPIPE ignored"
-says 'standard output could not be written' err
+matches 'standard output could not be written' err
 
 for words in "info" "--help" "index --help" "info --json" "--version" "--generate man" "index info base.index" \
     "index search base.index base.fvecs -k 1" "index search base.index base.fvecs -k 300 --json" \
@@ -56,14 +56,14 @@ for words in "info" "--help" "index --help" "info --json" "--version" "--generat
     # shellcheck disable=SC2086 # the words are words
     "$THRESHER" $words >&- 2>err || code=$?
     [ "$code" -eq 1 ] || die "exit $code with standard output closed: $words"
-    says 'standard output could not be written' err
+    matches 'standard output could not be written' err
     [ -c /dev/full ] || continue
     code=0
     # shellcheck disable=SC2086 # the words are words
     "$THRESHER" -q $words >/dev/full 2>err || code=$?
     [ "$code" -eq 1 ] || die "exit $code with standard output full: $words"
     [ "$(wc -l <err)" -eq 1 ] || die "not one line on standard error: $words"
-    says 'standard output could not be written: No space left on device' err
+    matches 'standard output could not be written: No space left on device' err
 done
 
 if [ -c /dev/full ]; then
@@ -82,7 +82,7 @@ code=0
     "$THRESHER" -q index search base.index base.fvecs -k 300 -o answer.jsonl 2>err
 ) || code=$?
 [ "$code" -eq 1 ] || die "exit $code when the file may not grow"
-says 'answer.jsonl could not be written' err
+matches 'answer.jsonl could not be written' err
 [ "$(cat answer.jsonl)" = before ] || die "the old answer is lost"
 leaves_nothing
 code=0
@@ -92,7 +92,7 @@ code=0
 ) || code=$?
 [ "$code" -eq 1 ] || die "exit $code when the index may not grow"
 [ "$(wc -l <err)" -eq 1 ] || die "not one line on standard error"
-says 'base.index' err
+matches 'base.index' err
 works "$THRESHER" index search base.index base.fvecs -k 50 --json -q
 same out expected
 works "$THRESHER" index verify base.index
@@ -109,6 +109,6 @@ if mount -t tmpfs -o size=64k none disk 2>/dev/null; then
     "$THRESHER" -q index search disk/small.index base.fvecs -k 50 --json >out || die "the old index is lost"
     umount disk
     [ "$code" -eq 1 ] || die "exit $code on a full disk"
-    says 'full\|No space' err
+    matches 'full\|No space' err
     same out expected
 fi

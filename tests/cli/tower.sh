@@ -28,15 +28,15 @@ train() {
 works train --epochs 3 -o m.safetensors --json --curve curve.csv
 is_json out
 for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_quality examples_per_s device; do
-    says "\"$key\":" out
+    matches "\"$key\":" out
 done
-says '"n_epochs":3,' out
+matches '"n_epochs":3,' out
 [ "$(grep -c '^thresher: epoch [123]: loss .* AUC .* examples/s' err)" -eq 3 ] || die "epochs are not told"
 [ "$(wc -l <curve.csv)" -eq 4 ] || die "not a line an epoch"
-says '^epoch,seconds,examples_per_s,loss,valid_loss,valid_quality$' curve.csv
-says '^3,[0-9.]*,[0-9]*,[0-9.]*,[0-9.]*,0[.][0-9]*$' curve.csv
-says '<svg ' curve.svg
-says 'Learning curve' curve.svg
+matches '^epoch,seconds,examples_per_s,loss,valid_loss,valid_quality$' curve.csv
+matches '^3,[0-9.]*,[0-9]*,[0-9.]*,[0-9.]*,0[.][0-9]*$' curve.csv
+matches '<svg ' curve.svg
+matches 'Learning curve' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
 works train --epochs 3 -o again.safetensors -q --threads 1
 [ ! -s err ] && [ ! -s out ] || die "-q prints something"
@@ -67,7 +67,7 @@ $default sh -c 'echo $$ >pid; exec "$@"' sh "$THRESHER" tower train pairs.tsv $s
 wait "$killer" || true
 [ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
 [ "$(wc -l <err)" -eq 1 ] || die "not one line"
-says '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
+matches '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
 [ -e part.safetensors.checkpoint ] || die "no checkpoint"
 [ -s part.svg ] || die "no plot of the learning curve"
 cp part.safetensors.checkpoint kept
@@ -86,34 +86,34 @@ fails 1 'no checkpoint' train --epochs 9 -o m.safetensors --resume -q
 # ---------------------------------------------------------------------------------------------------------- info
 
 works "$THRESHER" info m.safetensors
-says '^model *queries of 3 bits, items of 2 bits, 20 dimensions, [0-9,]* letter trigrams$' out
-says '^parameters *[0-9,]*$' out
-says '^fingerprint *[0-9a-f]*$' out
+matches '^model *queries of 3 bits, items of 2 bits, 20 dimensions, [0-9,]* letter trigrams$' out
+matches '^parameters *[0-9,]*$' out
+matches '^fingerprint *[0-9a-f]*$' out
 works "$THRESHER" info m.safetensors --json
 is_json out
-says '"kind":"model","query_bits":3,"item_bits":2,"n_dims":20,"n_grams":[0-9]*,"n_parameters":[0-9]*,"file_bytes":[0-9]*,"fingerprint":"' out
-says '"n_pooled":24,"max_words":128,"shared_words":false,"shared_steps":false,"plain_weights":false' out
+matches '"kind":"model","query_bits":3,"item_bits":2,"n_dims":20,"n_grams":[0-9]*,"n_parameters":[0-9]*,"file_bytes":[0-9]*,"fingerprint":"' out
+matches '"n_pooled":24,"max_words":128,"shared_words":false,"shared_steps":false,"plain_weights":false' out
 works "$THRESHER" info
-says '^reads .*[.]tsv [.]csv [.]safetensors' out
+matches '^reads .*[.]tsv [.]csv [.]safetensors' out
 
 # ---------------------------------------------------------------------------------------------------------- encode
 
 for ending in npy fbin fvecs; do
     works "$THRESHER" tower encode m.safetensors texts.txt -o codes.$ending
-    says '^thresher: encoded 600 texts in ' err
+    matches '^thresher: encoded 600 texts in ' err
     works "$THRESHER" info codes.$ending --json
-    says '"n_rows":600,"n_dims":20,"dtype":"f32"' out
+    matches '"n_rows":600,"n_dims":20,"dtype":"f32"' out
 done
 for ending in npy u8bin bvecs; do
     works "$THRESHER" tower encode m.safetensors texts.txt -o packed.$ending --packed --side query -q
     works "$THRESHER" info packed.$ending --json
-    says '"n_rows":600,"n_dims":9,"dtype":"u8"' out # three planes of three bytes
+    matches '"n_rows":600,"n_dims":9,"dtype":"u8"' out # three planes of three bytes
 done
 "$THRESHER" tower encode m.safetensors pairs.tsv:2 -o -.fvecs -q >piped
 same piped codes.fvecs
 
 works "$THRESHER" tower encode m.safetensors texts.txt --ids names.txt -o made
-says '^thresher: built made: 600 items of 20 dimensions, cosine, 2 bits' err
+matches '^thresher: built made: 600 items of 20 dimensions, cosine, 2 bits' err
 works "$THRESHER" index build texts.txt --model m.safetensors --ids names.txt -o built
 for index in made built; do
     works "$THRESHER" index verify $index
@@ -123,7 +123,7 @@ same made.trec built.trec
 fails 1 'add --force' "$THRESHER" tower encode m.safetensors texts.txt -o made
 works "$THRESHER" tower encode m.safetensors texts.txt -o made --force --json
 is_json out
-says '"index":"made","n_items":600,' out
+matches '"index":"made","n_items":600,' out
 
 printf 'before' >kept.fvecs
 printf 'one\n' | gzip >cut.txt.gz
@@ -150,13 +150,13 @@ fails 2 '--force needs an index' "$THRESHER" tower encode m.safetensors texts.tx
 # ---------------------------------------------------------------------------------------------------------- eval
 
 works "$THRESHER" tower eval m.safetensors pairs.tsv
-says '^AUC 0[.][0-9]* of 600 good pairs against 6,000 sampled ones$' out
-says '^log loss [0-9.]* against 10 other items$' out
+matches '^AUC 0[.][0-9]* of 600 good pairs against 6,000 sampled ones$' out
+matches '^log loss [0-9.]* against 10 other items$' out
 works "$THRESHER" tower eval m.safetensors judged.csv --query-column 2 --item-column 3 --label-column 4
-says '^AUC 0[.][0-9]* of 600 good pairs against 600 bad ones$' out
+matches '^AUC 0[.][0-9]* of 600 good pairs against 600 bad ones$' out
 works "$THRESHER" tower eval m.safetensors judged.csv --query-column 2 --item-column 3 --label-column 4 --json
 is_json out
-says '^{"auc":[0-9.]*,"loss":null,"n_good":600,"n_bad":600,"n_refused":0}$' out
+matches '^{"auc":[0-9.]*,"loss":null,"n_good":600,"n_bad":600,"n_refused":0}$' out
 fails 1 'column 7' "$THRESHER" tower eval m.safetensors pairs.tsv --item-column 7
 fails 1 'none.tsv' "$THRESHER" tower eval m.safetensors none.tsv
 fails 2 'query-column' "$THRESHER" tower eval m.safetensors pairs.tsv --query-column 0
@@ -199,7 +199,7 @@ works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1 -q
 
 # a model that exists is named before it is replaced, but not where its training goes on
 works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1
-says '^thresher: shared.safetensors exists: the model of this training replaces it$' err
+matches '^thresher: shared.safetensors exists: the model of this training replaces it$' err
 rm shared.safetensors
 works "$THRESHER" tower train many.tsv -o shared.safetensors --epochs 1
 ! grep 'replaces it' err || die "a note on a model that does not exist"

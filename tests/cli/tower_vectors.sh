@@ -32,9 +32,9 @@ is_json out
 works train items.fvecs -o again.safetensors --threads 1
 cmp m.safetensors again.safetensors || die "another number of threads makes another model"
 works "$THRESHER" info m.safetensors
-says 'queries of float32, items of 4 bits, 16 dimensions, of vectors of 24' out
+matches 'queries of float32, items of 4 bits, 16 dimensions, of vectors of 24' out
 works "$THRESHER" info m.safetensors --json
-says '"n_inputs":24' out
+matches '"n_inputs":24' out
 works train items.fvecs items.fvecs -o pairs.safetensors --query-bits 3 --item-bits 2 --teacher-share 0.5
 
 # Pairs by id: two queries of an item, and items without a query.
@@ -92,10 +92,10 @@ for metric in cosine ip l2; do
     done
 done
 works "$THRESHER" index info kept.index
-says '^dimensions  *24$' out
-says '4 bits a dimension' out
+matches '^dimensions  *24$' out
+matches '4 bits a dimension' out
 works "$THRESHER" index info kept.index --json
-says '"n_dims":24' out
+matches '"n_dims":24' out
 works "$THRESHER" index tune kept.index
 works "$THRESHER" index search kept.index --like 17 -k 1 --json
 works "$THRESHER" index search kept.index queries.fvecs --radius 1.2 -o near.jsonl
@@ -117,7 +117,7 @@ fails 1 'vectors of 16 dimensions, but the model .* encodes those of 24' \
 
 fails 1 'narrow.fvecs has vectors of 8 dimensions, items.fvecs of 24' train narrow.fvecs items.fvecs -o x.safetensors
 works train items.fvecs --valid queries.fvecs -o valid.safetensors
-says 'recall@10' err
+matches 'recall@10' err
 cp err first
 works train items.fvecs --valid queries.fvecs -o valid2.safetensors --threads 1
 cmp valid.safetensors valid2.safetensors || die "another number of threads makes another model"

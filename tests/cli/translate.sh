@@ -21,11 +21,11 @@ cat
 END
 works "$THRESHER" translate small.safetensors text.fr
 same out expected
-says '^thresher: translated 7 lines, 5 words to 5, in ' err
+matches '^thresher: translated 7 lines, 5 words to 5, in ' err
 # on a GPU, emulated where that was built: the same
 if [ -n "${EMULATED_GPUS:-}" ]; then
     works env THR_CUDA_LIBRARY="$EMULATED_GPUS" "$THRESHER" translate small.safetensors text.fr --device cuda -v
-    says 'states and words were computed by cuda:0 (' err
+    matches 'states and words were computed by cuda:0 (' err
     same out expected
 fi
 works "$THRESHER" translate small.safetensors text.fr -q --batch 1 --threads 2
@@ -71,10 +71,10 @@ same out expected
 printf 'le chat\nle chien\nchat .\nchien .\nle\n' >pairs.fr
 printf 'the cat\nthe dog\ncat.\ndog.\nthe\n' >pairs.en
 works "$THRESHER" head align pairs.fr pairs.en -o fr-en.lex
-says '^fr-en.lex: [0-9]* lines for 4 source words and 4 target words, learned from 5 pairs in ' out
-says '^le the 0[.][0-9]*$' fr-en.lex
+matches '^fr-en.lex: [0-9]* lines for 4 source words and 4 target words, learned from 5 pairs in ' out
+matches '^le the 0[.][0-9]*$' fr-en.lex
 works "$THRESHER" head align pairs.fr pairs.en -o best.lex --best 1 --iterations 9 --json
-says '"n_pairs":5,"n_skipped":0,"n_source_words":4,"n_target_words":4,' out
+matches '"n_pairs":5,"n_skipped":0,"n_source_words":4,"n_target_words":4,' out
 is_json out
 [ "$(wc -l <best.lex)" -eq 4 ] || die "not one translation a word"
 works "$THRESHER" translate small.safetensors text.fr -q --words --screen align --alignment best.lex --aligned 1 \
@@ -95,32 +95,32 @@ fails 2 '' "$THRESHER" head align pairs.fr pairs.en
 # unknown words
 printf 'Zebra\nle zebra\n' >text.fr
 works "$THRESHER" translate small.safetensors text.fr -v --replace-unk
-says '^zebra$' out
-says 'the model lacks [0-9]* words\{0,1\} of the texts' err
+matches '^zebra$' out
+matches 'the model lacks [0-9]* words\{0,1\} of the texts' err
 works "$THRESHER" translate small.safetensors text.fr -q
 [ "$(grep -c unk out)" -eq 0 ] || die "<unk> is produced"
 
 # n best, JSON
 printf 'chat\n\nchien chat\n' >text.fr
 works "$THRESHER" translate small.safetensors text.fr --n-best 2 -q
-says '^0 ||| cat ||| log_prob= -0.[0-9]* ||| -0.[0-9]*$' out
-says '^1 |||  ||| log_prob= 0.000000 ||| 0.000000$' out
-says '^2 ||| cat ||| ' out
-says '^2 ||| dog ||| ' out
+matches '^0 ||| cat ||| log_prob= -0.[0-9]* ||| -0.[0-9]*$' out
+matches '^1 |||  ||| log_prob= 0.000000 ||| 0.000000$' out
+matches '^2 ||| cat ||| ' out
+matches '^2 ||| dog ||| ' out
 [ "$(wc -l <out)" -eq 5 ] || die "not five translations"
 works "$THRESHER" translate small.safetensors text.fr --n-best 2 --json -q
-says '^{"query":0,"translations":\[{"text":"cat","score":-0[.][0-9e-]*,"log_prob":-0[.][0-9e-]*,"n_words":1,"ended":true}' out
-says '^{"query":1,"translations":\[{"text":"","score":0,"log_prob":0,"n_words":0,"ended":true}\]}$' out
+matches '^{"query":0,"translations":\[{"text":"cat","score":-0[.][0-9e-]*,"log_prob":-0[.][0-9e-]*,"n_words":1,"ended":true}' out
+matches '^{"query":1,"translations":\[{"text":"","score":0,"log_prob":0,"n_words":0,"ended":true}\]}$' out
 is_json out
 works "$THRESHER" translate small.safetensors text.fr --max-length 1
-says 'cut [0-9]* translations\{0,1\} at the maximum length' err
+matches 'cut [0-9]* translations\{0,1\} at the maximum length' err
 
 # a model described
 works "$THRESHER" info small.safetensors
-says '^target      7 words of 7 dimensions$' out
-says '^model       translations from ? to ?, attention over 1 layer of 14 LSTM units$' out
+matches '^target      7 words of 7 dimensions$' out
+matches '^model       translations from ? to ?, attention over 1 layer of 14 LSTM units$' out
 works "$THRESHER" info small.safetensors --json
-says '"kind":"translations","source":null,"target":null,"n_source_words":7,' out
+matches '"kind":"translations","source":null,"target":null,"n_source_words":7,' out
 is_json out
 
 # refusals
@@ -139,11 +139,11 @@ done
 code=0
 "$THRESHER" translate small.safetensors <nul.fr >out 2>err || code=$?
 [ "$code" -eq 1 ] || die "exit $code for a NUL on standard input"
-says 'standard input: line 2 holds a NUL byte at byte 6' err
+matches 'standard input: line 2 holds a NUL byte at byte 6' err
 code=0
 head -c 100000000 /dev/zero | tr '\0' x | "$THRESHER" translate small.safetensors >out 2>err || code=$?
 [ "$code" -eq 1 ] || die "exit $code for a line without an end"
-says 'standard input: line 1, at byte 0, is longer than 1048576 bytes' err
+matches 'standard input: line 1, at byte 0, is longer than 1048576 bytes' err
 : >empty.fr
 works "$THRESHER" translate small.safetensors empty.fr -q
 [ ! -s out ] || die "lines from nothing"

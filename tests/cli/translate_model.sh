@@ -35,7 +35,7 @@ works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --stat
 same full.de again.de
 works "$THRESHER" head build "$data/en-de.safetensors" -o model.head --tensor output.weight
 works "$THRESHER" head query model.head states.npy -k 5 --screen planes --measure --json
-says '"recall":\(1\|0.99[0-9]*\)[,}]' out
+matches '"recall":\(1\|0.99[0-9]*\)[,}]' out
 fails 2 'standard output has the translations' "$THRESHER" translate "$data/en-de.safetensors" test.en --states -.fvecs
 fails 2 'states.txt: the ending must be' "$THRESHER" translate "$data/en-de.safetensors" test.en --states states.txt
 [ ! -e states.txt ] || die "a file that was refused"
@@ -43,7 +43,7 @@ fails 2 'states.txt: the ending must be' "$THRESHER" translate "$data/en-de.safe
 # where the time goes: six parts and the rest, as shares of the whole
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --times
 same full.de again.de
-says '^thresher: head  *[0-9.]* %' err
+matches '^thresher: head  *[0-9.]* %' err
 grep ' % ' err | awk '{ sum += $3; n++ } END { exit !(n == 7 && sum > 99.5 && sum < 100.5) }' || die "$(cat err)"
 
 # few words cost
@@ -59,4 +59,4 @@ works env THR_ISA=scalar "$THRESHER" translate "$data/en-de.safetensors" some.en
 same some.de other.de
 printf 'Where is the station?\n' >one.en
 works "$THRESHER" translate "$data/en-de.safetensors" one.en
-says '^wo ist der bahnhof?$' out
+matches '^wo ist der bahnhof?$' out

@@ -10,13 +10,13 @@ random_rows 20 16 3 | to_fvecs >few.fvecs
 random_rows 40 8 4 | to_fvecs >narrow.fvecs
 works "$THRESHER" index build items.fvecs -o items.index
 works "$THRESHER" index info items.index
-says 'calibration  ' out
+matches 'calibration  ' out
 works "$THRESHER" index tune items.index queries.fvecs
-says '^items.index is calibrated with 200 queries' out
+matches '^items.index is calibrated with 200 queries' out
 works "$THRESHER" index tune items.index queries.fvecs --most 50 --json
-says '"n_queries":50,' out
+matches '"n_queries":50,' out
 works "$THRESHER" index tune items.index
-says 'of its items' out
+matches 'of its items' out
 works "$THRESHER" index verify items.index
 works "$THRESHER" index search items.index queries.fvecs -k 5 --recall 0.9
 works "$THRESHER" index search items.index queries.fvecs -k 5 --recall 1 -o exact.ivecs

@@ -123,7 +123,7 @@ const prog_command command = {.options = PROG_OPTIONS(options)};'
     }
     compile 64 || die "a table of 64 options does not compile"
     ! compile 65 || die "a table of 65 options compiles"
-    says 'too many options' err
+    matches 'too many options' err
 fi
 : >err
 
@@ -131,7 +131,7 @@ fi
 random_rows 20 4 1 | to_fvecs >rows.fvecs
 works "$THRESHER" index build rows.fvecs -o rows.index -q
 works "$THRESHER" index search rows.index rows.fvecs -k 1 -v
-says 'certified' err
+matches 'certified' err
 for words in '-q -v' '-vq' '--verbose --quiet'; do
     # shellcheck disable=SC2086 # words
     works "$THRESHER" index search rows.index rows.fvecs -k 1 $words
@@ -145,9 +145,9 @@ for words in '' '-k 10'; do
 done
 same ten.ivecs ten-k10.ivecs
 works "$THRESHER" eval recall ten.ivecs ten.ivecs
-says 'recall@10' out
+matches 'recall@10' out
 printf '1\n2\n3\n' >3.txt
 works "$THRESHER" index search rows.index rows.fvecs --filter 3.txt
 ! grep 'k is 10' err || die "a note on a -k that nobody gave"
 works "$THRESHER" index search rows.index rows.fvecs --filter 3.txt -k 10
-says '^thresher: k is 10, but the filter lets only 3 items through: rows are shorter$' err
+matches '^thresher: k is 10, but the filter lets only 3 items through: rows are shorter$' err

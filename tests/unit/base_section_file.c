@@ -95,19 +95,19 @@ static void what_is_written_is_read(void **state) {
 
 /* The offset of the version number never changes; the bytes after it may be anything. */
 static void a_newer_version_is_reported_whatever_else_it_holds(void **state) {
-    static const char says[] = "written by a newer Thresher (format 4; this one reads 3): update Thresher";
+    static const char wanted_text[] = "written by a newer Thresher (format 4; this one reads 3): update Thresher";
     fixture f;
     thr_section_file file;
     thr_error err;
     uint64_t rng = test_seed();
     make(&f, *state);
     f.bytes[8] = 4;
-    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, wanted_text);
     for (size_t i = 12; i < f.size; i++)
         f.bytes[i] = (uint8_t)thr_rng_next(&rng);
-    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, wanted_text);
     for (f.size = 12; f.size < 64; f.size++)
-        assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+        assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, wanted_text);
     f.bytes[8] = 1;
     assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, "older Thresher (format 1; this one reads 3)");
     f.bytes[8] = 0;

@@ -156,7 +156,7 @@ static void write_sealed(uint8_t *bytes, size_t size) {
 
 /* With right checksums: weights of a word whose hashes are others', lists without a word, numbers of codes. */
 static void hashes_that_are_not_the_weights_are_found(void **state) {
-    static const char *const says[] = {
+    static const char *const wanted_text[] = {
         "word 3 is missing from the hash lists of its weights", "the lists do not have every word once in each band",
         "the number of codes is wrong", "words of a code do not ascend", "word 5 is missing"};
     for (int wrong = 0; wrong < 5; wrong++) {
@@ -182,7 +182,7 @@ static void hashes_that_are_not_the_weights_are_found(void **state) {
         write_sealed(bytes, size);
         const thr_status status = open_and_verify(*state, &opened, &err);
         assert_true(opened && status == THR_ECORRUPT);
-        if (strstr(err.text, says[wrong]) == NULL && (wrong != 4 || strstr(err.text, says[3]) == NULL))
+        if (strstr(err.text, wanted_text[wrong]) == NULL && (wrong != 4 || strstr(err.text, wanted_text[3]) == NULL))
             fail_msg("%d: %s", wrong, err.text);
         use(*state);
         free(bytes);
@@ -193,7 +193,7 @@ static void hashes_that_are_not_the_weights_are_found(void **state) {
 static void what_is_unknown_is_a_newer_writers(void **state) {
     static const struct {
         size_t at;
-        const char *says;
+        const char *wanted_text;
     } cases[] = {{offsetof(thr_head_header, has),
                   "flags value 64 is unknown here (file: format 1; this version reads up to format 2)"},
                  {offsetof(thr_head_header, zero), "the reserved field's value 64 is unknown here"},
@@ -206,7 +206,7 @@ static void what_is_unknown_is_a_newer_writers(void **state) {
         uint8_t *bytes = test_read_file(PATH, &size);
         bytes[cases[i].at] |= 64;
         write_sealed(bytes, size);
-        assert_error(open_and_verify(*state, &opened, &err), THR_EVERSION, &err, cases[i].says);
+        assert_error(open_and_verify(*state, &opened, &err), THR_EVERSION, &err, cases[i].wanted_text);
         free(bytes);
     }
 }

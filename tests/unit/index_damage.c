@@ -281,7 +281,7 @@ static void a_bit_in_the_padding_is_found(void **state) {
         uint32_t kind;
         uint64_t at;
         uint8_t bit;
-        const char *says;
+        const char *wanted_text;
     } places[] = {{THR_SECTION_RECORDS, 0 * record + head, 1 << 5, "bits past the last dimension"},
                   {THR_SECTION_RECORDS, 13 * record + head + 1, 1 << 7, "bits past the last dimension"},
                   {THR_SECTION_RECORDS, (N - 1) * record + head + 2, 1 << 6, "bits past the last dimension"},
@@ -299,8 +299,8 @@ static void a_bit_in_the_padding_is_found(void **state) {
         reseal(&s);
         expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
         assert_true(opened);
-        if (strstr(error.text, places[i].says) == NULL)
-            fail_msg("place %zu: '%s' does not say '%s'", i, error.text, places[i].says);
+        if (strstr(error.text, places[i].wanted_text) == NULL)
+            fail_msg("place %zu: '%s' does not say '%s'", i, error.text, places[i].wanted_text);
         *byte ^= places[i].bit;
         reseal(&s);
         expect_ok(open_and_verify(s.context, &opened));

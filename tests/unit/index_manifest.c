@@ -469,7 +469,7 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     static const struct {
         const char *from, *to;
         thr_status status;
-        const char *says;
+        const char *wanted_text;
     } cases[] = {
         {"metric l2", "metrics l2", THR_EVERSION,
          "MANIFEST: line 2: written by a newer Thresher: 'metrics' is unknown here (file: format 2; this version reads "
@@ -487,8 +487,8 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_status(parse_changed(context, text, cases[i].from, cases[i].to), cases[i].status);
-        if (strstr(error.text, cases[i].says) == NULL)
-            fail_msg("'%s' does not say '%s'", error.text, cases[i].says);
+        if (strstr(error.text, cases[i].wanted_text) == NULL)
+            fail_msg("'%s' does not say '%s'", error.text, cases[i].wanted_text);
     }
     thr_release(context, text);
 }

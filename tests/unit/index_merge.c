@@ -91,7 +91,7 @@ static void commits_during_a_merge_are_kept(void **state) {
     make(*state, &lock);
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1 + BATCHES);
     expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
-    assert_true(merge.any && merge.end == 1 + BATCHES);
+    assert_true(merge.active && merge.end == 1 + BATCHES);
     lock.has_spared = true;
     lock.spared = merge.commit.dir.build;
     remove_some(*state, &lock, N, 7,
@@ -100,7 +100,7 @@ static void commits_during_a_merge_are_kept(void **state) {
     add_batch(*state, &lock, N + BATCHES * BATCH); /* after */
     expect_ok(thr_index_merge_install(&merge, &error));
     thr_index_merge_end(&merge);
-    assert_false(merge.any);
+    assert_false(merge.active);
     lock.has_spared = false;
     remove_some(*state, &lock, N + (BATCHES * BATCH + 6) / 7 * 7, 7, ALL);
     expect_items(*state, ALL, N, 7, merge.first + 2);

@@ -27,12 +27,12 @@ static void expect_sound(thr_context *context) {
     thr_index_free(index);
 }
 
-static void expect_found(thr_context *context, const char *says) {
+static void expect_found(thr_context *context, const char *wanted_text) {
     thr_index *index = NULL;
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
-    if (strstr(error.text, says) == NULL)
-        fail_msg("'%s' does not say '%s'", error.text, says);
+    if (strstr(error.text, wanted_text) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, wanted_text);
     thr_index_free(index);
 }
 
@@ -77,14 +77,15 @@ static void put_back(thr_context *context, const changed *c) {
 }
 
 /* Change one number of a section for another, see that it is found, and put the old one back. */
-static void change(thr_context *context, uint32_t kind, size_t at, const void *number, size_t size, const char *says) {
+static void change(thr_context *context, uint32_t kind, size_t at, const void *number, size_t size,
+                   const char *wanted_text) {
     changed c = take(0, kind);
     uint8_t was[8];
     assert_true(at + size <= c.n && size <= sizeof was);
     memcpy(was, c.section + at, size);
     memcpy(c.section + at, number, size);
     put_back(context, &c);
-    expect_found(context, says);
+    expect_found(context, wanted_text);
     memcpy(c.section + at, was, size);
     put_back(context, &c);
     free(c.bytes);
@@ -115,9 +116,9 @@ static void an_id_in_two_segments_is_found(void **state) {
                 continue;
             memcpy(c.section + items[place] * sizeof was, &id, sizeof id);
             put_back(*state, &c);
-            char says[64];
-            (void)snprintf(says, sizeof says, "has the id %llu of item", (unsigned long long)id);
-            expect_found(*state, says);
+            char wanted_text[64];
+            (void)snprintf(wanted_text, sizeof wanted_text, "has the id %llu of item", (unsigned long long)id);
+            expect_found(*state, wanted_text);
             memcpy(c.section + items[place] * sizeof was, &was, sizeof was);
         }
         put_back(*state, &c);
@@ -148,20 +149,20 @@ static void vectors_that_are_not_finite_are_found(void **state) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     const float nan = NAN, infinity = -INFINITY;
     const uint16_t half_nan = 0x7e00, half_infinity = 0x7c00;
-    const char says[] = "section vectors: that of item 3 holds NaN or infinity";
+    const char wanted_text[] = "section vectors: that of item 3 holds NaN or infinity";
     const size_t at = 3 * DIMS + 4;
     for (size_t m = 0; m < 3; m++) {
         thr_index_build_options options = build_options(metrics[m], THR_DTYPE_F32, 2);
         build(*state, &options);
-        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &nan, sizeof nan, says);
-        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &infinity, sizeof nan, says);
+        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &nan, sizeof nan, wanted_text);
+        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &infinity, sizeof nan, wanted_text);
         options.keep = THR_DTYPE_F16;
         build(*state, &options);
-        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_nan, sizeof half_nan, says);
-        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_infinity, sizeof half_nan, says);
+        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_nan, sizeof half_nan, wanted_text);
+        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_infinity, sizeof half_nan, wanted_text);
         options.keep = THR_DTYPE_I8;
         build(*state, &options);
-        change(*state, THR_SECTION_SCALES, 3 * sizeof nan, &nan, sizeof nan, says);
+        change(*state, THR_SECTION_SCALES, 3 * sizeof nan, &nan, sizeof nan, wanted_text);
     }
 }
 

@@ -15,13 +15,13 @@ static void check_lines(const char *name, const char *text, const char *expected
 }
 
 static void check_refused(const char *name, const char *text, size_t size, const char *before, thr_status wanted,
-                          const char *says) {
+                          const char *wanted_text) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
         thr_error err;
         assert_int_equal(read_all_memory(io_context, name, text, size, sized, 1, &got, &err), wanted);
         assert_contains(err.text, name);
-        assert_contains(err.text, says);
+        assert_contains(err.text, wanted_text);
         put(&got, "", 1);
         assert_string_equal((char *)got.data, before);
         drop(&got);

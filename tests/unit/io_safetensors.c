@@ -27,7 +27,7 @@ static thr_status open_bytes(const bytes *file, thr_tensors **tensors, thr_error
     return status;
 }
 
-static void check_refused(const char *header, size_t n_data, thr_status wanted, const char *says) {
+static void check_refused(const char *header, size_t n_data, thr_status wanted, const char *wanted_text) {
     bytes file = {0};
     thr_tensors *tensors = NULL;
     thr_error err;
@@ -35,7 +35,7 @@ static void check_refused(const char *header, size_t n_data, thr_status wanted, 
     thr_status status = open_bytes(&file, &tensors, &err);
     if (status != wanted)
         fail_msg("%s: %d is not %d: %s", header, status, wanted, status != THR_OK ? err.text : "it was read");
-    assert_contains(err.text, says);
+    assert_contains(err.text, wanted_text);
     drop(&file);
 }
 
@@ -123,7 +123,7 @@ static void kinds_that_are_not_computed_with_are_left_alone(void **state) {
 static void headers_that_are_not_json_are_refused_by_byte(void **state) {
     (void)state;
     static const struct {
-        const char *header, *says;
+        const char *header, *wanted_text;
     } cases[] = {
         {"{ ", "byte 10, in the header: a string was expected"},
         {"{]", "byte 9, in the header: a string was expected"},
@@ -170,7 +170,7 @@ static void headers_that_are_not_json_are_refused_by_byte(void **state) {
         {"{\"\xe2\x82\"", "is not UTF-8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_refused(cases[i].header, 0, THR_EFORMAT, cases[i].says);
+        check_refused(cases[i].header, 0, THR_EFORMAT, cases[i].wanted_text);
 }
 
 static void tensors_that_do_not_fill_the_data_are_refused(void **state) {
@@ -286,12 +286,12 @@ static void an_image_of_nothing_is_a_file(void **state) {
     thr_tensors_free(t);
 }
 
-static void check_unwritable(const thr_tensors_image *image, const char *says) {
+static void check_unwritable(const thr_tensors_image *image, const char *wanted_text) {
     thr_error err;
     const char *path = in_dir("never.safetensors");
     assert_int_equal(thr_tensors_write(io_context, path, image, &err), THR_EINVAL);
     assert_contains(err.text, "never.safetensors");
-    assert_contains(err.text, says);
+    assert_contains(err.text, wanted_text);
     assert_int_equal(access(path, F_OK), -1);
 }
 

@@ -208,13 +208,13 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
         thr_io_table_free(table);
     }
     static const struct {
-        const char *name, *says;
+        const char *name, *wanted_text;
     } wrong[] = {{"a.txt", "is .txt, not a table: give a .tsv or .csv file"},
                  {"a.tsv:2", "leave ':2' off"},
                  {"a.tab", "did you mean .tsv?): rename the file to end in one of .tsv .csv ("}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(thr_io_table_open_memory(io_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
-        assert_contains(err.text, wrong[i].says);
+        assert_contains(err.text, wrong[i].wanted_text);
         assert_null(table);
     }
     assert_int_equal(thr_io_table_open(io_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);

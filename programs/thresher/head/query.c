@@ -323,7 +323,7 @@ static int run_query(program *run, const void *all_values) {
 
 const prog_command prog_head_query = {
     PROG_COMMAND("head", "query", query_values, arguments, options, run_query),
-    .summary = "find the best words of every state",
+    .summary = "find the most probable words for every decoder state",
     .text = "Prints, for every state, the words with the largest logits among its candidates, with "
             "logits and log-probabilities. The screen chooses the candidates; logits are exact and "
             "the same with every screen. If a screen passes fewer than k words, the most frequent "

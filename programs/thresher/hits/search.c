@@ -151,7 +151,7 @@ static int run_search(program *run, const void *all_values) {
 
 const prog_command prog_hits_search = {
     PROG_COMMAND("hits", "search", search_values, arguments, options, run_search),
-    .summary = "find the best k items of every query by their features",
+    .summary = "find the k items whose features match each query best",
     .text = "Sums, for every item, the weights of the query's features that it has, and prints the "
             "best items. Items without a hit have the sum 0 and are ranked with the others. Equal "
             "items are ordered as in the input. Features that no item has are ignored and counted, "

@@ -73,13 +73,14 @@ static const prog_option options[] = {
                           "the model, a .safetensors file, written after each epoch that improves validation")},
     PROG_PAIRS_OPTIONS(train_values, columns),
     {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", models, offsetof(train_values, model),
-                        "kind of model: rbe, codes of 3 and 2 bits by default; cdssm, float vectors; dual, float "
+                        "kind of model: rbe, codes, by default of 3 bits for queries and 2 for items; cdssm, float "
+                        "vectors; dual, float "
                         "vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
     FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
     {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
                       "with --vectors: weight of the vectors' own cosines as targets, against that of the pairs; "
-                      "0 to 1 (default: 1, with QUERIES 0)"),
+                      "0 to 1 (default: 0 with QUERIES, else 1)"),
      .least_real = 0, .most_real = 1},
     {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
                       "with --vectors: length of the random vector added to a query of length 1"),
@@ -92,9 +93,9 @@ static const prog_option options[] = {
                       "from 0)")},
     {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
     COUNT("query-bits", query_bits, 1, 32, NULL,
-          "bits a dimension of queries, 1 to 8; 32 for floats, the default with --vectors"),
+          "bits a dimension of queries, 1 to 8; 32 for floats (default: 3, with --vectors 32)"),
     COUNT("item-bits", item_bits, 1, 32, NULL,
-          "bits a dimension of items, 1 to 8; 32 for floats; with --vectors 4 by default"),
+          "bits a dimension of items, 1 to 8; 32 for floats (default: 2, with --vectors 4)"),
     COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding; with --vectors 32 by default"),
     COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
     COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
@@ -140,15 +141,15 @@ static const prog_option options[] = {
                         "dual: change of value of a swap: difference, of the two values; swap, that times the "
                         "difference of their positions' discounts"),
      .fallback = "swap"},
-    COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a word's embedding"),
+    COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a feature's embedding"),
     COUNT("hidden", hidden, 1, 4096, "128", "dual: units of a tower's first layer"),
     COUNT("products", products, 1, 1024, "32", "dual: dimensions of the products of fields, in addition to --dims"),
-    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: learn words that occur in at least N requests"),
+    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: learn features that occur in at least N requests"),
     {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, optimiser),
-                        "dual: optimiser of word embeddings; hits always use FTRL-Proximal"),
+                        "dual: optimiser of feature embeddings; hits always use FTRL-Proximal"),
      .fallback = "ftrl"},
     REAL("embedding-rate", embedding_rate, 1e6, NULL,
-         "dual: learning rate of word embeddings, decaying as --rate does, or FTRL's alpha "
+         "dual: learning rate of feature embeddings, decaying as --rate does, or FTRL's alpha "
          "(default: 0.1, with adam 0.002)"),
     REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha for hits"),
     {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "dual: FTRL's L1 regularisation"), .least_real = 0,
@@ -450,11 +451,11 @@ const prog_command prog_tower_train = {
             "trains a dual tower on requests instead; a GPU gives the CPU's model, to the bit. An example line of "
             "PAIRS and of "
             "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
-            "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the words of a user, "
-            "a tab, and ads, the best first. age=3 is a feature, field=value; :0.5 is its number, 1 "
-            "if absent. click.category=12:3 is history: 3 clicks on items with the word category=12. "
+            "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the features of a user, "
+            "a tab, and ads, the best first. age=3 is a feature, field=value; :0.5 is its value, 1 "
+            "if absent. click.category=12:3 is history: 3 clicks on items with the feature category=12. "
             "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
-            "good as the one before it. A line of --items has an ID, a tab and the words of the item.",
+            "good as the one before it. A line of --items has an ID, a tab and the features of the item.",
     .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
                               ("thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
                                "--shared-words -o p.safetensors"),

@@ -39,7 +39,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ replaced items */
 
-/* Item `new` of the call is the item of this row. */
+/* Row `row` of the index has the id or name of item `item` of the call: remove it, or fail unless replacing. */
 static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     adder *a = arg;
     if (!a->replace && a->ids->offsets != NULL)
@@ -70,7 +70,7 @@ static thr_status find_replaced(adder *a, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ commit */
 
-/* Given ids move the place of those that the index chooses on. */
+/* Raise next_id above the largest given id. */
 static void note_ids(adder *a) {
     uint64_t *next = &a->commit.manifest.next_id;
     for (uint64_t i = 0; a->ids->offsets == NULL && i < a->ids->n; i++)
@@ -156,6 +156,6 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
     thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
     if (merge)
-        thr_index_maintain(context, dir, NULL);
+        thr_index_merge_due(context, dir, NULL);
     return status;
 }

@@ -58,7 +58,7 @@ thr_status thr_index_commit_begin(thr_context *context, const char *dir, const t
     return THR_OK;
 }
 
-thr_status thr_index_commit_beside_journal(thr_commit *c, thr_error *err) {
+thr_status thr_index_commit_keep_journal(thr_commit *c, thr_error *err) {
     const thr_index *root = c->index->root;
     thr_manifest *m = &c->manifest;
     THR_TRY(thr_index_commit_resize_live(c, root->n_segment_rows, err));
@@ -69,7 +69,7 @@ thr_status thr_index_commit_beside_journal(thr_commit *c, thr_error *err) {
         thr_index_live_fill(m, c->live);
     }
     m->n_commits = root->n_base_commits + 1;
-    c->beside = true;
+    c->keeps_journal = true;
     return THR_OK;
 }
 
@@ -119,7 +119,7 @@ static bool has_ids(const thr_manifest *m) {
 
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
-    assert(c->folded || c->beside || !thr_index_snapshot_has_changes(c->index));
+    assert(c->folded || c->keeps_journal || !thr_index_snapshot_has_changes(c->index));
     m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* bytes copied from its files are right */
     if (c->learned)

@@ -22,7 +22,7 @@ typedef struct thr_commit {
     uint64_t *live;        /* a bit a row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the manifest's quantiser is the commit's own */
     bool folded;
-    bool beside;                 /* of thr_index_commit_beside_journal */
+    bool keeps_journal;          /* changes segments only, and the journal stays */
     uint64_t n_carried, n_calls; /* items and calls of the journal that new_journal wrote */
 } thr_commit;
 
@@ -42,8 +42,8 @@ thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segmen
 
 /*
  * In append.c: encode the rows of a source to segments of the commit. ids has their ids or names, or both, or neither:
- * then added.first_id is the first of the ids that the index chooses. The quantiser is learned from the source if the
- * index has none. added->n is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * then added.first_id is the first of the ids that the index chooses. The commit must have a quantiser: call
+ * thr_index_commit_learn first if the index has none. added->n is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 typedef struct thr_appended {
     uint64_t n, first_id;
@@ -51,7 +51,7 @@ typedef struct thr_appended {
 thr_status thr_index_commit_append_rows(thr_commit *commit, thr_row_source *source, const thr_ids *ids,
                                         thr_appended *added, thr_error *err);
 
-/* The same, learning first; a source can be sampled only once, and only before its rows are read. */
+/* Learn the commit's quantiser from a sample of a source. A source is sampled once, before its rows are read. */
 thr_status thr_index_commit_learn(thr_commit *commit, thr_row_source *source, thr_error *err);
 
 /* The number of live items of the tail. */
@@ -75,9 +75,9 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
                                         const thr_journal_call *second, thr_error *err);
 
 /*
- * In flush.c: fold in a commit of its own, with a new journal if journal is true. Without a held lock, then maintain
- * the segments; its holder does so itself, here and after the functions below. Does nothing if the journal has no
- * changes, or if it would only be carried over.
+ * In flush.c: fold in a commit of its own, with a new journal if journal is true. Does nothing if the journal has no
+ * changes, or if it would only be carried over. If held is NULL, segments that are due are merged afterwards; a caller
+ * that holds the lock does that itself. So it is with held in all functions below.
  */
 thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
                            thr_error *err);
@@ -86,7 +86,7 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
  * Make a commit that changes segments only: its live rows are those before the journal's calls, and the journal is
  * kept. THR_ENOMEM.
  */
-thr_status thr_index_commit_beside_journal(thr_commit *commit, thr_error *err);
+thr_status thr_index_commit_keep_journal(thr_commit *commit, thr_error *err);
 
 /* Publish. manifest.n_items and n_rows are computed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_index_commit_publish(thr_commit *commit, thr_error *err);
@@ -133,7 +133,7 @@ thr_status thr_index_remove_held(thr_context *context, const char *dir, const th
                                  uint64_t n_ids, thr_index_change *change, thr_error *err);
 
 /* thr_index_compact, thr_index_recode, or thr_index_rewrite. */
-typedef enum thr_compaction { THR_COMPACT, THR_COMPACT_RECODE, THR_COMPACT_KEEP } thr_compaction;
+typedef enum thr_compaction { THR_COMPACT, THR_COMPACT_RECODE, THR_COMPACT_REWRITE } thr_compaction;
 
 /* One of them with the lock that the caller has already, or NULL. */
 thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, thr_compaction kind,
@@ -146,4 +146,4 @@ void thr_index_commit_report(const thr_commit *commit, thr_index_change *change)
  * In maintain.c: write segments again where merge_policy.h requires it (merge.h), a commit each. Errors are ignored:
  * the next change tries again.
  */
-void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held);
+void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held);

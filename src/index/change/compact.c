@@ -10,7 +10,10 @@ enum {
     LEAST_ITEMS_TO_RECODE = 4096, /* fewer give no reliable error */
 };
 
-/* Whether the removed items' bytes exceed those of the ids that the others then need, if they have none yet. */
+/*
+ * Whether a rewrite saves space: it drops the removed items, but stores ID_BYTES for each item whose segment has no ids
+ * yet.
+ */
 static bool can_shrink(const thr_commit *commit) {
     const thr_manifest *m = &commit->manifest;
     uint64_t bytes = 0, n = 0, n_without_ids = 0;
@@ -46,7 +49,7 @@ static thr_status rewrite_all(thr_commit *c, thr_compaction kind, bool *done, th
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
     else if (!thr_index_snapshot_has_changes(c->index) &&
-             (kind == THR_COMPACT_KEEP ? c->manifest.n_items > 0 : can_gain(c)))
+             (kind == THR_COMPACT_REWRITE ? c->manifest.n_items > 0 : can_gain(c)))
         THR_TRY(thr_index_commit_rewrite(c, 0, c->manifest.n_segments, err));
     else
         return THR_OK;
@@ -88,5 +91,5 @@ thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_cha
 }
 
 thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_index_change *change, thr_error *err) {
-    return compact(context, dir, THR_COMPACT_KEEP, change, err);
+    return compact(context, dir, THR_COMPACT_REWRITE, change, err);
 }

@@ -17,7 +17,7 @@ static thr_status mend_journal(const thr_index *index, thr_error *err) {
 
 static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
     const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
-    /* A tail that is not full is carried over only if that makes room. */
+    /* A tail too small to learn a quantiser from is carried over only if removed items make room. */
     *done = thr_index_snapshot_has_changes(c->index) &&
             (c->manifest.n_segments > 0 || learn || c->index->n_tail > thr_index_commit_tail_items(c));
     if (!*done)
@@ -37,6 +37,6 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
         status = flush(&commit, journal, &done, err);
     thr_index_commit_end(&commit);
     if (status == THR_OK && done && held == NULL)
-        thr_index_maintain(context, dir, NULL);
+        thr_index_merge_due(context, dir, NULL);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold.c - the items of the tail become a segment, and a new journal begins. Their vectors are read from the journal
- * again, as they were given: the tail has them rounded to the kept type.
+ * fold.c - the live items of the tail become a segment, and the manifest names no journal; or, while they are too few
+ * to learn a quantiser from, they are carried over to a new journal. Their vectors are read from the journal again, as
+ * they were given: the tail has them rounded to the kept type.
  */
 #include "base/error.h"
 #include "index/change/change.h"

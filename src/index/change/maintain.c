@@ -5,16 +5,16 @@
 static thr_status maintain_once(thr_context *context, const char *dir, const thr_build_dir *held, bool *done) {
     thr_merge merge;
     thr_status status = thr_index_merge_begin(context, dir, held, &merge, NULL);
-    *done = !merge.any;
-    if (merge.any)
+    *done = !merge.active;
+    if (merge.active)
         status = thr_index_merge_write(&merge, NULL);
-    if (merge.any && status == THR_OK)
+    if (merge.active && status == THR_OK)
         status = thr_index_merge_install(&merge, NULL);
     thr_index_merge_end(&merge);
     return status;
 }
 
-void thr_index_maintain(thr_context *context, const char *dir, const thr_build_dir *held) {
+void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held) {
     for (bool done = false; !done;)
         done = maintain_once(context, dir, held, &done) != THR_OK || done;
 }

@@ -10,12 +10,12 @@
 /* ------------------------------------------------------------------------------------------------ begin */
 
 /* *any: whether there is a run to merge. */
-static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bool *any, thr_error *err) {
+static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bool *has_run, thr_error *err) {
     const thr_manifest *m = &c->manifest;
     thr_segment_size *sizes = NULL;
     const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
     uint64_t row = 0;
-    *any = false;
+    *has_run = false;
     if (m->n_segments == 0)
         return THR_OK;
     THR_TRY(thr_alloc(c->context, m->n_segments, sizeof *sizes, &sizes, "segments", err));
@@ -24,26 +24,26 @@ static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bo
         sizes[i] = (thr_segment_size){n, (uint32_t)thr_select_bitmap_count_range(c->live, row, row + n)};
         row += thr_padded_items(n);
     }
-    *any = thr_index_merge_choose(sizes, m->n_segments, most, first, end);
+    *has_run = thr_index_merge_choose(sizes, m->n_segments, most, first, end);
     thr_release(c->context, sizes);
     return THR_OK;
 }
 
 bool thr_index_merge_is_due(const thr_commit *commit) {
     uint32_t first, end;
-    bool any;
-    return choose(commit, &first, &end, &any, NULL) != THR_OK || any;
+    bool has_run;
+    return choose(commit, &first, &end, &has_run, NULL) != THR_OK || has_run;
 }
 
 thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
                                  thr_error *err) {
-    *merge = (thr_merge){.any = false};
+    *merge = (thr_merge){.active = false};
     thr_status status = thr_index_commit_begin(context, dir, held, &merge->commit, err);
     if (status == THR_OK)
-        status = thr_index_commit_beside_journal(&merge->commit, err);
+        status = thr_index_commit_keep_journal(&merge->commit, err);
     if (status == THR_OK)
-        status = choose(&merge->commit, &merge->first, &merge->end, &merge->any, err);
-    if (!merge->any)
+        status = choose(&merge->commit, &merge->first, &merge->end, &merge->active, err);
+    if (!merge->active)
         thr_index_commit_end(&merge->commit);
     return status;
 }
@@ -70,7 +70,7 @@ thr_status thr_index_merge_install(thr_merge *merge, thr_error *err) {
     thr_status status =
         thr_index_commit_begin(merge->commit.context, merge->commit.dir.path, &merge->commit.dir, &now, err);
     if (status == THR_OK)
-        status = thr_index_commit_beside_journal(&now, err);
+        status = thr_index_commit_keep_journal(&now, err);
     if (status == THR_OK && has_same_rows(merge, &now.index->manifest)) {
         status = thr_index_commit_replace(&now, merge->first, merge->end, &merge->made, err);
         if (status == THR_OK)
@@ -82,9 +82,9 @@ thr_status thr_index_merge_install(thr_merge *merge, thr_error *err) {
 }
 
 void thr_index_merge_end(thr_merge *merge) {
-    if (!merge->any)
+    if (!merge->active)
         return;
     thr_index_rewritten_free(merge->commit.context, &merge->made);
     thr_index_commit_end(&merge->commit);
-    merge->any = false;
+    merge->active = false;
 }

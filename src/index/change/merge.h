@@ -14,14 +14,14 @@ typedef struct thr_merge {
     thr_commit commit; /* the snapshot to merge, never published; its directory has the new files */
     uint32_t first, end;
     thr_rewritten made;
-    bool any; /* a run was chosen, and end has not been called */
+    bool active; /* a run was chosen, and end has not been called */
 } thr_merge;
 
 /* Whether a published commit has a run to merge; true if memory is too small to find out. */
 bool thr_index_merge_is_due(const thr_commit *commit);
 
 /*
- * Choose a run by merge_policy.h; merge->any is false if there is none, or after an error. held as for
+ * Choose a run by merge_policy.h; merge->active is false if there is none, or after an error. held as for
  * thr_index_commit_begin. Until the end, other commits must leave the files of merge->commit.dir.build.
  */
 thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,

@@ -10,10 +10,10 @@ enum { MOST_DURING_MERGE = 32 };
 
 void thr_index_writer_begin_merge(thr_index_writer *w) {
     (void)thr_index_merge_begin(w->context, w->dir, &w->lock, &w->merge, NULL);
-    w->lock.has_spared = w->merge.any;
+    w->lock.has_spared = w->merge.active;
     w->lock.spared = w->merge.commit.dir.build;
     (void)pthread_mutex_lock(&w->mutex);
-    w->merging = w->merge.any;
+    w->merging = w->merge.active;
     w->n_during_merge = 0;
     (void)pthread_mutex_unlock(&w->mutex);
 }
@@ -30,7 +30,7 @@ void thr_index_writer_end_merge(thr_index_writer *w) {
 
 void thr_index_writer_committed(thr_index_writer *w) {
     if (!w->has_merger) {
-        thr_index_maintain(w->context, w->dir, &w->lock);
+        thr_index_merge_due(w->context, w->dir, &w->lock);
         return;
     }
     (void)pthread_mutex_lock(&w->mutex);

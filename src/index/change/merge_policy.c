@@ -2,7 +2,7 @@
 /* merge_policy.c - decides which segments are written again. */
 #include "index/change/merge_policy.h"
 
-enum { LEVEL_FACTOR = 8, LEAST_LEVEL_ITEMS = 512, MOST_REMOVED_PART = 6 };
+enum { LEVEL_FACTOR = 8, LEAST_LEVEL_ITEMS = 512, REMOVED_DIVISOR = 6 /* more than a sixth */ };
 
 /* The smallest power of LEVEL_FACTOR, times LEAST_LEVEL_ITEMS, above the number of items. */
 static uint64_t level_end(uint32_t n_items) {
@@ -30,7 +30,7 @@ bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64
         if (is_run(segments, most_items, *end, first))
             return true;
     for (uint32_t i = 0; i < n && any_live; i++)
-        if ((uint64_t)(segments[i].n_items - segments[i].n_live) * MOST_REMOVED_PART > segments[i].n_items) {
+        if ((uint64_t)(segments[i].n_items - segments[i].n_live) * REMOVED_DIVISOR > segments[i].n_items) {
             *first = i;
             *end = i + 1;
             return true;

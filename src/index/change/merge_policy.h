@@ -2,12 +2,12 @@
 /*
  * merge_policy.h - decides which segments are written again.
  *
- * 1. A segment, if more than a sixth of its items are removed. So an index takes at most 1.2 times the space of its
- *    items.
- * 2. A run of eight or more neighbouring segments, each smaller than the end of the last one's level. Levels end at
+ * 1. A run of eight or more neighbouring segments, each smaller than the end of the last one's level. Levels end at
  *    512, 8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
  *    segments. Later runs are chosen first. A run stays if merging would not halve its number of segments, because
  *    they are nearly full.
+ * 2. If there is no run: a segment of which more than a sixth of the items are removed. So an index takes at most 1.2
+ *    times the space of its items.
  */
 #pragma once
 

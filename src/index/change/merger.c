@@ -12,7 +12,7 @@ static void merge_all(thr_index_writer *w) {
     for (;;) {
         thr_write begin = {.kind = THR_WRITE_MERGE_BEGIN}, end = {.kind = THR_WRITE_MERGE_END};
         (void)thr_index_writer_run(w, &begin, NULL, NULL);
-        if (!w->merge.any)
+        if (!w->merge.active)
             return;
         w->merge_status = thr_index_merge_write(&w->merge, NULL);
         (void)thr_index_writer_run(w, &end, NULL, NULL);

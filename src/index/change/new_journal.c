@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* new_journal.c - begins a new journal, with items that do not become a segment yet. */
+/* new_journal.c - begins a new journal: empty, or with items that are too few for a segment. */
 #include "base/error.h"
 #include "index/change/change.h"
 #include "index/journal/journal.h"

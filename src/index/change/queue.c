@@ -10,8 +10,8 @@
 enum { GATHER_TRIES = 64 };
 
 /*
- * Take the list, with the mutex held. Threads that shared the last flush may be about to call again: let them run, if
- * there is a CPU's time for them.
+ * Take the list, with the mutex held. Threads that shared the last flush may be about to call again: yield a few
+ * times, so that they can join this one.
  */
 static thr_write *take_all(thr_index_writer *w) {
     for (int i = 0; i < GATHER_TRIES && w->n_waiting < w->n_last; i++) {

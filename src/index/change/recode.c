@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recode.c - makes the codes of all items anew, by a quantiser that is learned from these. */
+/* recode.c - learns a quantiser from the live items, and writes all segments again with its codes. */
 #include "base/error.h"
 #include "index/calibration/code_error.h"
 #include "index/change/change.h"

@@ -15,7 +15,7 @@ typedef struct rewriter {
     thr_commit *commit;
     const thr_index *index;
     uint64_t row, end; /* the rows of the run that are still to be written */
-    double n_cells;    /* an item of the run */
+    double cells_per_item;
     thr_rewritten *made;
     thr_segment_stream stream;
     thr_segment_copy copy;
@@ -23,7 +23,7 @@ typedef struct rewriter {
 
 /* ------------------------------------------------------------------------------------------------ the run */
 
-/* New segments have as many cells an item as those of the run have that have any. */
+/* New segments get the average number of cells per item of those old segments that have cells. */
 static void count_cells(rewriter *w, uint32_t first, uint32_t end) {
     double n_cells = 0, n_items = 0;
     for (uint32_t i = first; i < end; i++) {
@@ -31,7 +31,7 @@ static void count_cells(rewriter *w, uint32_t first, uint32_t end) {
         n_cells += cells->n;
         n_items += cells->n > 0 ? cells->n_items : 0;
     }
-    w->n_cells = n_items > 0 ? n_cells / n_items : 0;
+    w->cells_per_item = n_items > 0 ? n_cells / n_items : 0;
 }
 
 static thr_status start(rewriter *w, thr_error *err) {
@@ -51,7 +51,7 @@ static thr_status write_run(rewriter *w, uint32_t first, thr_error *err) {
                                                      (size_t)w->stream.segment_items);
         if (w->copy.n_rows == 0)
             return THR_OK;
-        w->copy.n_cells = (uint32_t)lrint(w->n_cells * (double)w->copy.n_rows);
+        w->copy.n_cells = (uint32_t)lrint(w->cells_per_item * (double)w->copy.n_rows);
         THR_TRY(thr_index_segment_copy_write(&w->copy, w->index->manifest.segments[i].number, err));
         memcpy(w->made->rows + w->made->n_rows, w->copy.rows, (size_t)w->copy.n_rows * sizeof *w->copy.rows);
         w->made->n_rows += w->copy.n_rows;

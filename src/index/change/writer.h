@@ -53,7 +53,7 @@ struct thr_index_writer {
 
     pthread_mutex_t mutex;       /* guards the fields up to n_during_merge */
     pthread_cond_t changed;      /* a call has ended */
-    pthread_cond_t merge_wanted; /* merge_due or closing: of the merger alone, so that no call that ends wakes it */
+    pthread_cond_t merge_wanted; /* merge_due or closing was set; only the merger waits on it */
     bool busy;
     thr_write *first, **last;
     uint32_t n_waiting, n_last; /* calls in the list; calls of the last flush */
@@ -63,7 +63,7 @@ struct thr_index_writer {
     bool merge_in_calls; /* no merger thread: calls merge after their commits */
     bool has_merger;
     pthread_t merger;
-    thr_merge merge;         /* the merger's between begin and end, else the thread at work's */
+    thr_merge merge;         /* owned by the merger from begin to end, else by the thread at work */
     thr_status merge_status; /* of thr_index_merge_write */
 
     /* of the thread at work */
