@@ -121,7 +121,7 @@ if command -v script >/dev/null && script -qec true /dev/null >out 2>&1; then
         tries=$((tries + 1))
         sleep 0.05
     done
-    says lamp shown
+    matches lamp shown
     exec 3>&-
     wait $!
 fi
