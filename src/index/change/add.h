@@ -17,8 +17,8 @@ typedef struct thr_addition {
 } thr_addition;
 
 /*
- * Add all rows in one commit. held: the lock if the caller has it already, or NULL: then segments that are due are merged.
- * Returns as thr_index_add.
+ * Add all rows in one commit. held: the lock if the caller has it already, or NULL: then segments that are due are
+ * merged. Returns as thr_index_add.
  */
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);

@@ -43,7 +43,8 @@ thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segmen
 /*
  * In append.c: encode the rows of a source to segments of the commit. ids has their ids or names, or both, or neither:
  * then added.first_id is the first of the ids that the index chooses. The commit must have a quantiser: call
- * thr_index_commit_learn first if the index has none. added->n is the number of rows. THR_EDIM for none; THR_ERANGE; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * thr_index_commit_learn first if the index has none. added->n is the number of rows. THR_EDIM for none; THR_ERANGE;
+ * THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 typedef struct thr_appended {
     uint64_t n, first_id;
