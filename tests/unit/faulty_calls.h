@@ -31,8 +31,8 @@ static struct {
     outcome at; /* what happens at call number `call` */
     int why;    /* FAIL: errno, or SHORT */
     uint64_t call, n_calls, rng;
-    uint64_t *state;  /* or NULL: how many calls have changed or flushed something; after a loss, a checksum of that and
-                        of what was lost */
+    uint64_t *state;  /* or NULL, two numbers: how many calls have changed or flushed something, after a loss a checksum
+                        of that and of what was lost; and how many of these calls the merger made */
     bool merger_only; /* count the merger's calls alone */
     uint64_t n_merger_faults; /* calls that failed there */
 } faults;
@@ -66,7 +66,7 @@ static void note_lost(uint64_t file, uint64_t at) {
     *faults.state = thr_checksum_of(parts, sizeof parts);
 }
 
-/* Lose pages that were not flushed, and renames in directories that were not. */
+/* Lose pages that were not flushed, and renames in directories that were not; either in any order. */
 static void lose(void) {
     for (size_t i = 0; i < n_dirty; i++)
         for (uint64_t at = dirty[i].first, n; at < dirty[i].end; at += n) {
@@ -84,8 +84,6 @@ static void lose(void) {
             (void)unlink(renamed[i]);
             if (strcmp(renamed[i] + strlen(renamed[i]) - 8, "MANIFEST") == 0)
                 copy_file(OLD, renamed[i]);
-        } else {
-            break; /* renames of a directory are kept in order */
         }
 }
 
@@ -122,8 +120,10 @@ static bool fails_now(void) {
 /* The same of a call that changes or flushes a file or a directory. */
 static bool change_fails_now(void) {
     const bool failed = call_fails_now(true);
-    if (!failed && faults.state != NULL)
-        ++*faults.state;
+    if (!failed && faults.state != NULL) {
+        faults.state[0]++;
+        faults.state[1] += by_merger();
+    }
     return failed;
 }
 

@@ -17,11 +17,6 @@ static const char DIR_B[] = "index-journal-faulty-start";
 static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-faulty.old";
 enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3 };
 
-/* Calls that change files, of all operations. */
-static uint64_t n_changes(void) {
-    return with_features ? 1160 : 365;
-}
-
 /*
  * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N
  * runs, and each call fails in each way, also those beside a merger.
@@ -29,7 +24,7 @@ static uint64_t n_changes(void) {
 #ifdef THR_SANITIZED
 enum { ROUNDS = 10, KILL_RUNS = 12, EACH = 6, EACH_OF_MERGER = 3, WITH_FEATURES = 2 };
 #else
-enum { ROUNDS = 60, KILL_RUNS = 24, EACH = 1, EACH_OF_MERGER = 1, WITH_FEATURES = 4 };
+enum { ROUNDS = 60, KILL_RUNS = 24, EACH = 1, EACH_OF_MERGER = 1, WITH_FEATURES = 8 };
 #endif
 
 static uint64_t rounds(uint64_t by_default) {
@@ -53,6 +48,8 @@ static float value_of(uint64_t id, int d) {
 
 static thr_index_writer *writer; /* NULL: closed */
 static bool merger;              /* segments are merged by a thread: calls are not the same in every run */
+static bool merges;              /* each addition is a segment, so that merges are due all the time */
+static uint64_t n_changes;       /* calls that change files, of all operations */
 
 static void close_writer(void) {
     thr_index_writer_free(writer);
@@ -63,7 +60,7 @@ static void close_writer(void) {
 static thr_status open_writer(thr_context *context, const char *dir) {
     thr_index_writer_options options;
     thr_index_writer_options_init(&options);
-    options.journal_rows = 4 * STEP;
+    options.journal_rows = merges ? 1 : 4 * STEP;
     options.merge_in_calls = !merger;
     return writer != NULL ? THR_OK : thr_index_writer_open(context, dir, &options, &writer, &error);
 }
@@ -93,12 +90,15 @@ static thr_status operate(thr_context *context, const char *dir, int i) {
         ids[j] = i % 4 == 1 ? (uint64_t)i * 7 + 3 * j : N + (uint64_t)i * STEP + j - (i % 3 == 0 ? STEP / 2 : 0);
     for (uint64_t j = 0; j < STEP * DIMS; j++)
         rows[j] = value_of(ids[j / DIMS], (int)(j % DIMS));
+    if (merges)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* the merger gets a CPU */
     return status != THR_OK ? status
-           : i % 12 == 11   ? thr_index_writer_compact(writer, NULL, &error)
-           : i == RECODE    ? thr_index_writer_recode(writer, NULL, &error)
-           : i % 12 == 6    ? thr_index_writer_flush(writer, &error)
-           : i % 4 == 1     ? thr_index_writer_remove(writer, ids, STEP, NULL, &error)
-                            : upsert(&matrix, ids);
+           : merges       ? i % 4 == 1 ? thr_index_writer_remove(writer, ids, STEP, NULL, &error) : upsert(&matrix, ids)
+                 : i % 12 == 11 ? thr_index_writer_compact(writer, NULL, &error)
+           : i == RECODE  ? thr_index_writer_recode(writer, NULL, &error)
+           : i % 12 == 6  ? thr_index_writer_flush(writer, &error)
+           : i % 4 == 1   ? thr_index_writer_remove(writer, ids, STEP, NULL, &error)
+                          : upsert(&matrix, ids);
 }
 
 static void make(thr_context *context) {
@@ -139,11 +139,16 @@ static void run_through(thr_context *context) {
     make(context);
     start_again();
     note_expected(context, 0);
+    faults.call = UINT64_MAX; /* counted, and none fails */
+    faults.n_calls = 0;
+    faults.at = END;
     for (int i = 0; i < OPERATIONS; i++) {
         expect_ok(operate(context, DIR_A, i));
         note_expected(context, i + 1);
     }
     close_writer();
+    faults.at = NOTHING;
+    n_changes = faults.n_calls;
 }
 
 /* Whether the index there is whole and holds what it should after so many operations. */
@@ -176,6 +181,11 @@ static bool holds(thr_context *context, int after) {
 
 /* ------------------------------------------------------------------------------------------------ tests */
 
+/* With features only an upsert, a removal and another upsert. */
+static int n_tried(void) {
+    return with_features ? 3 : 8;
+}
+
 /* Learning codes takes longer than all else: by default each of its calls fails in one way of four. */
 static uint64_t each_of(int i) {
     const uint64_t each = i == RECODE ? 4 * EACH : EACH;
@@ -187,7 +197,7 @@ static void every_allocation_may_fail(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     run_through(context);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < n_tried(); i++) {
         test_oom oom = test_oom_start(&memory);
         oom.tolerant = true; /* segments that cannot be written again wait for the next change */
         while (test_oom_next(&oom)) {
@@ -230,7 +240,7 @@ static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
 static void every_system_call_may_fail(void **state) {
     static const int WHYS[] = {EIO, ENOSPC, EINTR, SHORT};
     run_through(*state);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < n_tried(); i++) {
         const uint64_t each = spacing(each_of(i));
         for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++)
             for (uint64_t call = 1 + w % each; fail_call(*state, i, call, WHYS[w]); call += each)
@@ -251,7 +261,7 @@ static int run_and_end(thr_context *context, outcome how, uint64_t call, uint64_
     assert_true(child >= 0);
     if (child == 0) {
         faults.call = call;
-        *faults.state = 0;
+        faults.state[0] = faults.state[1] = 0;
         faults.n_calls = 0;
         faults.rng = seed;
         faults.at = how;
@@ -296,27 +306,30 @@ static void note_state(uint64_t *states, uint64_t *n) {
  * files, and what was lost of these changes.
  */
 static void end_at_calls(thr_context *context, outcome how, uint64_t wanted) {
-    uint64_t seed = 7, n_runs = 0, n_ended = 0, n_states = 0;
+    uint64_t seed = 7, n_runs = 0, n_ended = 0, n_states = 0, n_merged = 0;
     uint64_t *states = calloc(wanted, sizeof *states);
-    faults.state = mmap(NULL, sizeof *faults.state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    faults.state = mmap(NULL, 2 * sizeof *faults.state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(states != NULL && faults.state != MAP_FAILED);
     run_through(context);
     for (; (how == LOSE ? n_states : n_ended) < wanted; n_runs++) {
         if (n_runs > 8 * wanted)
             fail_msg("%llu distinct states of %llu runs", (unsigned long long)n_states, (unsigned long long)n_runs);
-        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, n_changes()), thr_rng_next(&seed));
+        const int done = run_and_end(context, how, 1 + thr_rng_below(&seed, n_changes), thr_rng_next(&seed));
         if (done < 0)
             continue; /* there are fewer calls */
         n_ended++;
+        n_merged += faults.state[1] > 0;
         note_state(states, &n_states);
         check_after_end(context, done);
     }
-    (void)munmap(faults.state, sizeof *faults.state);
+    (void)munmap(faults.state, 2 * sizeof *faults.state);
     faults.state = NULL;
     free(states);
-    print_message("%llu of %llu runs ended at a call%s, %llu distinct states: nothing lost\n",
-                  (unsigned long long)n_ended, (unsigned long long)n_runs, merger ? ", with a merger" : "",
+    print_message("%llu of %llu runs ended at a call, %llu after the merger had changed files, %llu distinct states: "
+                  "nothing lost\n",
+                  (unsigned long long)n_ended, (unsigned long long)n_runs, (unsigned long long)n_merged,
                   (unsigned long long)n_states);
+    assert_true(!merges || n_merged > n_ended / 4);
 }
 
 static void a_killed_writer_loses_nothing(void **state) {
@@ -381,13 +394,18 @@ static int begin_merger(void **state) {
     return 0;
 }
 
-static int begin_features_and_merger(void **state) {
-    merger = true;
-    return begin_features(state);
+static int begin_merges(void **state) {
+    merges = true;
+    return begin_merger(state);
+}
+
+static int begin_features_and_merges(void **state) {
+    (void)begin_features(state);
+    return begin_merges(state);
 }
 
 static int end_merger(void **state) {
-    merger = false;
+    merger = merges = false;
     return end_features(state);
 }
 
@@ -560,15 +578,15 @@ int main(void) {
         cmocka_unit_test(a_killed_writer_loses_nothing),
         cmocka_unit_test(a_power_failure_loses_nothing),
         cmocka_unit_test_setup_teardown(every_system_call_may_fail_beside_a_merger, begin_merger, end_merger),
-        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_merger, end_merger),
-        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_merger, end_merger),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_merges, end_merger),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_merges, end_merger),
         cmocka_unit_test(a_writer_killed_at_any_time_loses_nothing),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin_features, end_features),
         cmocka_unit_test_setup_teardown(every_system_call_may_fail, begin_features, end_features),
         cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features, end_features),
         cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features, end_features),
-        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features_and_merger, end_merger),
-        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features_and_merger, end_merger),
+        cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing, begin_features_and_merges, end_merger),
+        cmocka_unit_test_setup_teardown(a_power_failure_loses_nothing, begin_features_and_merges, end_merger),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
