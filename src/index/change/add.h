@@ -23,8 +23,10 @@ typedef struct thr_addition {
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);
 
-/* The features of options, as views. THR_EINVAL for a file and numbers; THR_EDIM for values of other items. */
-thr_status thr_index_add_features(const thr_index_add_options *options, thr_hits_changes *features, thr_error *err);
-
-/* Items without ids take their ids or names from the table of their features: options->ids_path, owned by *path. */
-thr_status thr_index_add_names_path(thr_context *context, thr_index_add_options *options, char **path, thr_error *err);
+/*
+ * The features of options, as views. Items without ids take theirs, or their names, from the table of their features:
+ * options->ids_path, owned by *path. named: they have names already. THR_EINVAL for a file and numbers; THR_EDIM for
+ * values of other items; THR_ENOMEM.
+ */
+thr_status thr_index_add_features(thr_context *context, thr_index_add_options *options, bool named,
+                                  thr_hits_changes *features, char **path, thr_error *err);

@@ -12,7 +12,8 @@ void thr_index_add_options_init(thr_index_add_options *options) {
     *options = (thr_index_add_options){.size = sizeof *options};
 }
 
-thr_status thr_index_add_features(const thr_index_add_options *o, thr_hits_changes *features, thr_error *err) {
+thr_status thr_index_add_features(thr_context *context, thr_index_add_options *o, bool named,
+                                  thr_hits_changes *features, char **path, thr_error *err) {
     thr_hits_changes_init(features);
     if (o->features_path != NULL && o->features != NULL)
         return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
@@ -25,11 +26,7 @@ thr_status thr_index_add_features(const thr_index_add_options *o, thr_hits_chang
     if (o->features != NULL && (o->multipliers != NULL || o->offsets != NULL) && o->n_values != o->features->n_items)
         return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, o->n_values,
                         o->features->n_items);
-    return THR_OK;
-}
-
-thr_status thr_index_add_names_path(thr_context *context, thr_index_add_options *o, char **path, thr_error *err) {
-    if (o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
+    if (named || o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
         return THR_OK;
     THR_TRY(thr_index_names_path(context, o->features_path, path, err));
     o->ids_path = *path;
@@ -50,8 +47,7 @@ thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vect
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
                              "thr_index_add_options", err));
     thr_hits_changes features;
-    THR_TRY_OUT(thr_index_add_features(&complete, &features, err));
-    THR_TRY_OUT(thr_index_add_names_path(context, &complete, &names_path, err));
+    THR_TRY_OUT(thr_index_add_features(context, &complete, false, &features, &names_path, err));
     const thr_index_build_options named = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};
     const thr_addition addition = {&source, &ids, &features, complete.replace};
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &source, err));

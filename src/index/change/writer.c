@@ -129,16 +129,13 @@ static thr_status add_rows(thr_index_writer *w, const thr_matrix *rows, thr_writ
 /* Ids or names of n rows, from an array or a file. */
 static thr_status take_ids(const thr_index_writer *w, const thr_index_add_options *o, const char *const *names,
                            uint64_t n, thr_ids *ids, thr_error *err) {
-    const thr_index_build_options file = {.ids_path = o->ids_path};
-    if ((names != NULL) + (o->ids != NULL) + (o->ids_path != NULL) > 1)
-        return thr_fail(err, THR_EINVAL, "ids, names or a file of them are given: give one");
+    if (names != NULL && (o->ids != NULL || o->ids_path != NULL))
+        return thr_fail(err, THR_EINVAL, "both ids and names are given: give one");
     if (names != NULL)
         return copy_names(w->context, names, n, ids, err);
-    ids->name = "ids";
-    ids->ids = o->ids;
-    ids->n = o->ids != NULL ? o->n_ids : 0;
-    if (o->ids_path != NULL)
-        THR_TRY(thr_index_ids_open(w->context, &file, true, ids, err));
+    const thr_index_build_options given = {.ids = o->ids, .n_ids = o->n_ids, .ids_path = o->ids_path};
+    if (n > 0 || o->n_ids > 0)
+        THR_TRY(thr_index_ids_open(w->context, &given, true, ids, err));
     if (w->has_names)
         thr_index_ids_take_names(ids);
     return thr_index_ids_check_count(ids, n, "vectors", err);
@@ -158,12 +155,10 @@ thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *ve
                              "thr_index_add_options", err));
     thr_write write = {.kind = THR_WRITE_ADD, .n = vectors->n_rows, .ids.context = writer->context};
     write.replace = complete.replace;
-    THR_TRY_OUT(thr_index_add_features(&complete, &features, err));
+    THR_TRY_OUT(thr_index_add_features(writer->context, &complete, names != NULL, &features, &names_path, err));
     if (features.added_path != NULL || features.offsets != NULL || features.multipliers != NULL ||
         features.item_offsets != NULL)
         write.features = &features;
-    if (names == NULL)
-        THR_TRY_OUT(thr_index_add_names_path(writer->context, &complete, &names_path, err));
     THR_TRY_OUT(take_ids(writer, &complete, names, vectors->n_rows, &write.ids, err));
     THR_TRY_OUT(add_rows(writer, vectors, &write, &owned, change, err));
 out:
@@ -175,11 +170,10 @@ out:
 
 static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
                       bool replace, thr_index_change *change, thr_error *err) {
-    thr_index_add_options options;
-    thr_index_add_options_init(&options);
-    options.ids = ids;
-    options.n_ids = ids != NULL && rows != NULL ? rows->n_rows : 0;
-    options.replace = replace;
+    const thr_index_add_options options = {.size = sizeof options,
+                                           .ids = ids,
+                                           .n_ids = ids != NULL && rows != NULL ? rows->n_rows : 0,
+                                           .replace = replace};
     return thr_index_writer_write(w, rows, names, &options, change, err);
 }
 
