@@ -91,6 +91,7 @@ thr_status thr_index_live_write(const thr_build_dir *dir, const uint64_t *words,
     thr_status status = THR_OK;
     THR_TRY(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_LIVE, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
+    out.directory_later = true;
     THR_TRY_OUT(thr_out_write(&out, words, size, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
     manifest->live = (thr_manifest_live){.there = true, .build = dir->build, .checksum = thr_checksum_of(words, size)};

@@ -127,6 +127,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     THR_TRY_OUT(thr_alloc(dir->context, PIECE_BYTES, 1, &piece, "copying the model", err));
     THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_MODEL, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
+    out.directory_later = true;
     THR_TRY_OUT(copy_bytes(source, piece, &out, &listed->checksum, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
 out:

@@ -215,7 +215,7 @@ thr_status thr_out_publish(thr_out *out, thr_error *err) {
      * EINVAL: the file system cannot flush directories; the rename is still atomic. EBADF: the directory cannot be
      * read.
      */
-    if (fsync(out->dir) != 0 && errno != EINVAL && errno != EBADF)
+    if (!out->directory_later && fsync(out->dir) != 0 && errno != EINVAL && errno != EBADF)
         status = thr_fail_errno(err, errno, "flush the directory of", out->path);
 out:
     thr_out_drop(out);

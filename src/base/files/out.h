@@ -22,6 +22,7 @@ typedef struct thr_out {
     int dir;          /* the directory; -1 when closed */
     int fd;           /* -1 when closed */
     uint64_t position;
+    bool directory_later; /* publish leaves the flush of the directory to the caller (thr_dir_sync) */
 } thr_out;
 
 /*

@@ -302,6 +302,7 @@ thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *m
     THR_TRY_OUT(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     THR_TRY_OUT(thr_out_write(&out, text, size, err));
+    THR_TRY_OUT(thr_dir_sync(dir->path, err)); /* the names of the files that the manifest lists */
     status = thr_out_publish(&out, err);
     dir->committed = status == THR_OK || holds(path, text, size);
     if (status == THR_OK) {

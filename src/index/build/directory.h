@@ -52,8 +52,8 @@ thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t n
 thr_status thr_index_build_dir_file_path(const thr_build_dir *dir, thr_index_file file, char **path, thr_error *err);
 
 /*
- * Write and publish the manifest, then delete all files of builds that it does not name, but those of a spared one. As
- * thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
+ * Flush the names of the build's files, write and publish the manifest, then delete all files of builds that it does
+ * not name, but those of a spared one. As thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 

@@ -38,6 +38,7 @@ thr_status thr_index_journal_create(thr_context *context, const char *path, cons
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_out_open(context, path, &out, err));
+    out.directory_later = true;
     THR_TRY_OUT(thr_out_write(&out, &h, sizeof h, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
 out:

@@ -42,7 +42,10 @@ typedef struct thr_journal {
     uint64_t room_end;   /* of these zeros */
 } thr_journal;
 
-/* Write an empty journal, under a temporary name until it is flushed. THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
+/*
+ * Write an empty journal, under a temporary name until it is flushed. The caller flushes the directory. THR_ENOSPACE;
+ * THR_EIO; THR_ENOMEM.
+ */
 thr_status thr_index_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind,
                                     thr_error *err);
 
