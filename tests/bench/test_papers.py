@@ -104,6 +104,23 @@ class Rows(unittest.TestCase):
         text = text.replace("128 | 1 | 1", "64 | 1 | 1")
         self.assertEqual(NOT, judge("bench tower", text, learned.rbe_table_1, "RBE", "Table 1").state)
 
+    def test_reports_of_other_recipes_sets_and_seeds_are_judged_by_their_own_trainings(self):
+        def report(data, rbe_3):
+            rows = ["m_2 | 0.5 ± 0.1", "rbe_2 | 0.6 ± 0.1", "rbe* | 0.7 ± 0.1", f"rbe_3 | {rbe_3}"]
+            return table("Table 4: bits a dimension", f"model | {data}, AUC", *rows)
+
+        reports = Reports({
+            "bench tower": report("a", "0.65 ± 0.1"),
+            "bench tower --sets b --seeds 1": report("b", "0.65").replace(" ± 0.1", ""),
+            "bench tower --recipe paper --sets a --seeds 100": report("a", "0.65 ± 0.1"),
+            "bench tower --vectors": table("Others", "model | a, AUC", "x | 1"),
+        })  # fmt: skip
+        parts = learned.rbe_table_4(reports, PUBLISHED["RBE"]["Table 4"]).parts
+        wanted = {"a": ORDER, "b, one training": NOT, "a, the paper's recipe": NOT}
+        self.assertEqual(wanted, {data: state for data, (state, _) in parts.items()})
+        with self.assertRaises(Missing):
+            learned.rbe_table_4(Reports({"bench tower": table("Table 2", "model | a, AUC", "x | 1")}), {})
+
     def test_a_third_bit_of_queries_must_cost_something_and_less_than_its_share(self):
         def found(ms):
             rows = ["9 | codes, 2 query bits | 10", f"9 | codes, 3 query bits | {ms}", "9 | floats | 99"]

@@ -3,13 +3,13 @@
 
 import ctypes
 import os
+import re
 
 from bench.shared.markdown import Missing, number
 from bench.papers.tables import chain, reversed_pairs
 from bench.papers.verdict import GPU, NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
 
-N_SEEDS, N_PAPER_SEEDS = 3, 2  # of the trainings by our recipe, and by the paper's
-PAPER_RECIPE, OWN = "bench tower --recipe paper", ", the paper's recipe"
+N_SEEDS = 3  # trainings of each model, if a report's mark has no --seeds
 TOWER, ADS, HITS, SCANS = "bench tower", "bench ads", "bench hits", "scans of 64 dimensions"
 BUCKETS, BUCKET_ITEMS = "The best of every bucket", 256  # a table of SCANS
 
@@ -54,24 +54,35 @@ def rbe_table_2(reports, paper):
     return Verdict(f"{by_data(found)}; lift {', '.join(lifts)}", ", ".join(found), parts)
 
 
+def about_trainings(mark):
+    """(words that follow a data set's name, trainings of each model) of a report of bench tower."""
+    options = dict(re.findall(r"--(\w+) (\S+)", mark))
+    n_seeds = int(options.get("seeds", N_SEEDS))
+    return ", the paper's recipe" * ("recipe" in options) + ", one training" * (n_seeds == 1), n_seeds
+
+
 def wide(reports, table, columns):
-    """{data: {"model column": figure}} of a table of bench tower that has columns for each data set, by both recipes."""
-    out = {}
-    for mark, words in ((TOWER, ""), (PAPER_RECIPE, OWN)):
-        rows = reports.rows(mark, table) if reports.headings(mark, table) or not words else []
-        for name in rows[0] if rows else ():
+    """{data: {"model column": figure}} of a table that has columns for each data set, of all reports of bench tower; and
+    {data: trainings of each model}."""
+    out, seeds = {}, {}
+    for mark in (mark for mark in reports.tables if mark.split(" --")[0] == TOWER and reports.headings(mark, table)):
+        words, n_seeds = about_trainings(mark)
+        rows = reports.rows(mark, table)
+        for name in rows[0]:
             data, _, column = name.partition(", ")
             if column in columns:
+                seeds[data + words] = n_seeds
                 for row in rows:
                     key = f"{row['model']} {columns[column]}".strip()
                     out.setdefault(data + words, {})[key] = number(row[name])
-    return out
+    if not out:
+        raise Missing(f'a table "{table}"')
+    return out, seeds
 
 
 def trends(reports, paper, table, columns, effects=lambda data: ()):
-    found = wide(reports, table, columns)
+    found, seeds = wide(reports, table, columns)
     pairs = paper.get("pairs") or chain(paper["numbers"])
-    seeds = {data: N_PAPER_SEEDS if data.endswith(OWN) else N_SEEDS for data in found}
     parts = {data: ordered(reversed_pairs(pairs, own, seeds[data]), effects(data)) for data, own in found.items()}
     return Verdict(by_data(found), ", ".join(found), parts)
 
@@ -85,7 +96,7 @@ def rbe_table_5(reports, paper):
 
 
 def rbe_table_6(reports, paper):
-    lifts = wide(reports, "Table 6", {"lift %": "lift"})
+    lifts, _ = wide(reports, "Table 6", {"lift %": "lift"})
 
     def effects(data):
         return [(lifts[data][f"{name[6:]} lift"][0], published) for name, published in paper["effect"].items()]

@@ -203,6 +203,14 @@ def text(results, mark="bench tower"):
 # ---------------------------------------------------------------------------------------------------- all
 
 
+def mark_of(arguments, parser):
+    """A report of another recipe, of other data sets or of other numbers of trainings has a section of its own."""
+    words = {"recipe": arguments.recipe, "sets": ",".join(arguments.sets), "seeds": arguments.seeds}
+    usual = {name: parser.get_default(name) for name in words}
+    usual["sets"] = ",".join(usual["sets"])
+    return " ".join(["bench tower", *(f"--{name} {value}" for name, value in words.items() if value != usual[name])])
+
+
 def parse():
     sets = [data.name for data in tower_sets.all_sets()]
     quick = {"help": "one seed, two epochs, a quarter of the queries: to see that it works"}
@@ -228,7 +236,7 @@ def parse():
     add("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.seeds = 1 if arguments.quick else arguments.seeds
-    arguments.mark = f"bench tower{' --recipe paper' * (arguments.recipe == 'paper')}"
+    arguments.mark = mark_of(arguments, parser)
     arguments.keep += "-paper" * (arguments.recipe == "paper")
     arguments.out = os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json")
     return arguments
