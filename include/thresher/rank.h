@@ -151,9 +151,9 @@ enum { THR_RANK_MAX_CHUNKS = 256 };
 THR_API size_t thr_rank_chunks(const uint64_t *offsets, const uint64_t *values, uint64_t n_queries, uint32_t n_features,
                                uint64_t *starts);
 
-/* The chunks of a part: from first to end - 1. starts: of all n_all chunks, n_all + 1 numbers (thr_rank_chunks). */
+/* The chunks first to end - 1, which a part has, of n_chunks. starts: n_chunks + 1 numbers of thr_rank_chunks. */
 typedef struct thr_rank_span {
-    size_t first, end, n_all;
+    size_t first, end, n_chunks;
     const uint64_t *starts;
 } thr_rank_span;
 
@@ -163,8 +163,8 @@ typedef struct thr_rank_part thr_rank_part;
  * Make a part. ranking has the rows of the span's queries, in their order, with all features; it may have no pairs,
  * and must outlive the part. row_weights: as thr_rank_options.row_weights. The caller frees *part.
  *
- * Returns THR_OK; THR_EINVAL when the span is not within the n_all chunks, or a weight is out of range; THR_EDIM when
- * the ranking has another number of queries than the span, or a query has 2^32 - 1 rows or more; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL when the span is not within its n_chunks, or a weight is out of range; THR_EDIM when the
+ * ranking has another number of queries than the span, or a query has 2^32 - 1 rows or more; THR_ENOMEM.
  */
 THR_API thr_status thr_rank_part_create(thr_context *context, const thr_ranking *ranking, const thr_rank_span *span,
                                         const double *row_weights, thr_rank_part **part, thr_error *err);
@@ -196,12 +196,12 @@ typedef enum thr_rank_task {
 
 typedef struct thr_rank_request {
     thr_rank_task task;
-    bool sweep;          /* EVALUATE: sum over pairs as THR_RANK_SWEEP does */
-    bool diagonal;       /* EVALUATE: compute the diagonal, too */
-    const double *v;     /* n_features numbers: w of EVALUATE, v of PRODUCT and COUNT; else NULL */
-    const double *costs; /* EVALUATE: for each query, the cost of its pairs, without row weights; else NULL */
-    uint64_t query_step; /* SCALES and MATRIX: the sample has every query_step-th query, ... */
-    uint64_t row_step;   /* ... and every row_step-th of its rows */
+    bool sweep;           /* EVALUATE: sum over pairs as THR_RANK_SWEEP does */
+    bool diagonal;        /* EVALUATE: compute the diagonal, too */
+    const double *vector; /* n_features numbers: weights of EVALUATE and COUNT, the vector of PRODUCT; else NULL */
+    const double *costs;  /* EVALUATE: for each query, the cost of its pairs, without row weights; else NULL */
+    uint64_t query_step;  /* SCALES and MATRIX: the sample has every query_step-th query, ... */
+    uint64_t row_step;    /* ... and every row_step-th of its rows */
 } thr_rank_request;
 
 /* The number of doubles that thr_rank_part_run writes for a request. */
@@ -230,7 +230,7 @@ typedef struct thr_rank_parts {
     const uint64_t *offsets; /* n_queries + 1, as for thr_rank_chunks */
     const uint64_t *n_pairs; /* n_queries, of thr_rank_part_queries */
     const double *pair_weights;
-    const size_t *firsts; /* n_parts + 1: the first chunk of each part, and the number of chunks */
+    const size_t *first_chunks; /* n_parts + 1: the first chunk of each part, and the number of chunks */
     size_t n_parts;
     thr_rank_run_fn run;
     void *user;

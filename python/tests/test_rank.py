@@ -306,11 +306,11 @@ class Parts(unittest.TestCase):
                 cuts = [slice(0, 90), slice(90, 91), slice(91, 400)]
                 rows = [Rows.of(x[at], y[at], qid[at], None if given is None else given[at], "rows") for at in cuts]
                 layout = divide([sizes_of(own) for own in rows], n_parts)
-                self.assertLessEqual(len(layout.firsts), n_parts + 1)
-                parts, queries = [], [layout.queries(i) for i in range(len(layout.firsts) - 1)]
+                self.assertLessEqual(len(layout.first_chunks), n_parts + 1)
+                parts, queries = [], [layout.queries(i) for i in range(len(layout.first_chunks) - 1)]
                 for i, of in enumerate(queries):
                     pieces = [own.of_queries(layout.qids[of]) for own in rows]
-                    parts.append(Part(pieces, layout.starts, *map(int, layout.firsts[i : i + 2]), 1))
+                    parts.append(Part(pieces, layout.starts, *map(int, layout.first_chunks[i : i + 2]), 1))
 
                 def ask(request: Any, state: Any, parts: Any = parts, queries: Any = queries) -> Any:
                     if state is None:

@@ -354,7 +354,7 @@ class _RankHolder(Held):
     """On a worker, as an actor: a part of a ranking."""
 
     def __init__(self, pieces: list[Rows], layout: Layout, number: int) -> None:
-        first, end = int(layout.firsts[number]), int(layout.firsts[number + 1])
+        first, end = int(layout.first_chunks[number]), int(layout.first_chunks[number + 1])
         self._part = Part(pieces, layout.starts, first, end, get_worker().state.nthreads)
 
     def queries(self) -> Any:
@@ -446,7 +446,7 @@ class RankSVM(_RankSVM):
 
         actors = Actors(client, patience, make, lost)
         slots = []
-        for number in range(len(layout.firsts) - 1):
+        for number in range(len(layout.first_chunks) - 1):
             queries = layout.queries(number)
             n_rows = int(layout.offsets[queries.stop] - layout.offsets[queries.start])
             slots.append(_RankSlot(number, queries, n_rows))

@@ -14,9 +14,9 @@ struct thr_rank_part {
 };
 
 static thr_status check_span(const thr_rank_span *span, uint64_t n_queries, thr_error *err) {
-    if (span->first >= span->end || span->end > span->n_all || span->n_all > THR_RANK_MAX_CHUNKS)
-        return thr_fail(err, THR_EINVAL, "chunks %zu to %zu of %zu: expected first < end <= n_all <= %d", span->first,
-                        span->end, span->n_all, (int)THR_RANK_MAX_CHUNKS);
+    if (span->first >= span->end || span->end > span->n_chunks || span->n_chunks > THR_RANK_MAX_CHUNKS)
+        return thr_fail(err, THR_EINVAL, "chunks %zu to %zu of %zu: expected first < end <= n_chunks <= %d",
+                        span->first, span->end, span->n_chunks, (int)THR_RANK_MAX_CHUNKS);
     for (size_t c = span->first; c < span->end; c++)
         if (span->starts[c] > span->starts[c + 1])
             return thr_fail(err, THR_EINVAL, "chunk %zu ends before it starts: starts must not decrease", c);
@@ -90,7 +90,7 @@ static thr_status evaluate(thr_rank_part *part, const thr_rank_request *request,
     thr_rank_problem *problem = part->problem;
     THR_TRY(thr_rank_problem_sweep(problem, request->sweep, err));
     memcpy(problem->costs, request->costs, (size_t)problem->view.n_queries * sizeof(double));
-    thr_rank_sum_losses(problem, request->v, request->diagonal);
+    thr_rank_sum_losses(problem, request->vector, request->diagonal);
     part->evaluated = true;
     return THR_OK;
 }
@@ -127,11 +127,11 @@ thr_status thr_rank_part_run(thr_rank_part *part, const thr_rank_request *reques
         write_sums(part->problem, request, out);
         return THR_OK;
     case THR_RANK_PRODUCT:
-        thr_rank_sum_products(part->problem, request->v);
+        thr_rank_sum_products(part->problem, request->vector);
         write_sums(part->problem, request, out);
         return THR_OK;
     case THR_RANK_COUNT:
-        n_right = thr_rank_right_pairs(part->problem, request->v, NULL, &n_pairs);
+        n_right = thr_rank_right_pairs(part->problem, request->vector, NULL, &n_pairs);
         *out = (double)(n_pairs - n_right);
         part->evaluated = false;
         return THR_OK;

@@ -42,7 +42,7 @@ static thr_ranking *open_rows(thr_context *context, const test_ranking *made, ui
 typedef struct scene {
     const test_ranking *made;
     uint64_t starts[THR_RANK_MAX_CHUNKS + 1];
-    size_t firsts[MOST_PARTS + 1];
+    size_t first_chunks[MOST_PARTS + 1];
     thr_ranking *rankings[MOST_PARTS];
     thr_rank_part *parts[MOST_PARTS];
     thr_rank_parts whole;
@@ -61,7 +61,7 @@ static thr_status run(void *user, const thr_rank_request *request, double *out, 
     for (size_t i = 0; i < s->whole.n_parts; i++) {
         thr_rank_request own = *request;
         if (own.costs != NULL)
-            own.costs += s->starts[s->firsts[i]];
+            own.costs += s->starts[s->first_chunks[i]];
         const thr_status status = thr_rank_part_run(s->parts[i], &own, out, err);
         if (status != THR_OK)
             return status;
@@ -79,11 +79,11 @@ static void divide(scene *s, uint64_t *rng, size_t n_parts) {
                                             view->n_features, s->starts);
     size_t n = 0;
     for (size_t i = 1; i < n_parts; i++) {
-        const size_t cut = s->firsts[n] + 1 + (size_t)thr_rng_below(rng, 2 * n_chunks / n_parts);
-        if (cut < n_chunks && s->starts[cut] > s->starts[s->firsts[n]] && s->starts[cut] < view->n_queries)
-            s->firsts[++n] = cut;
+        const size_t cut = s->first_chunks[n] + 1 + (size_t)thr_rng_below(rng, 2 * n_chunks / n_parts);
+        if (cut < n_chunks && s->starts[cut] > s->starts[s->first_chunks[n]] && s->starts[cut] < view->n_queries)
+            s->first_chunks[++n] = cut;
     }
-    s->firsts[++n] = n_chunks;
+    s->first_chunks[++n] = n_chunks;
     s->whole.n_parts = n;
 }
 
@@ -100,7 +100,7 @@ static scene *make_scene(const test_ranking *made) {
                                 .offsets = made->view.offsets,
                                 .n_pairs = s->n_pairs,
                                 .pair_weights = s->pair_weights,
-                                .firsts = s->firsts,
+                                .first_chunks = s->first_chunks,
                                 .run = run,
                                 .user = s};
     return s;
@@ -109,9 +109,9 @@ static scene *make_scene(const test_ranking *made) {
 /* contexts: of the parts, in turns */
 static thr_status make_parts(scene *s, thr_context *const *contexts, const double *row_weights, thr_error *err) {
     const uint64_t *offsets = s->made->view.offsets;
-    const size_t n_chunks = s->firsts[s->whole.n_parts];
+    const size_t n_chunks = s->first_chunks[s->whole.n_parts];
     for (size_t i = 0; i < s->whole.n_parts; i++) {
-        const thr_rank_span span = {s->firsts[i], s->firsts[i + 1], n_chunks, s->starts};
+        const thr_rank_span span = {s->first_chunks[i], s->first_chunks[i + 1], n_chunks, s->starts};
         const uint64_t first = s->starts[span.first], end = s->starts[span.end];
         if (s->rankings[i] == NULL)
             s->rankings[i] = open_rows(contexts[i % 2], s->made, offsets[first], offsets[end]);
@@ -243,7 +243,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     thr_rank_part *part = NULL;
     thr_rank_model *model = NULL;
     thr_error err;
-    const size_t n = s->firsts[s->whole.n_parts];
+    const size_t n = s->first_chunks[s->whole.n_parts];
     const thr_rank_span empty = {2, 2, n, s->starts}, beyond = {0, n + 1, n, s->starts}, other = {0, n, n, s->starts};
     double out[64], v[3] = {0};
     assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &empty, NULL, &part, &err), THR_EINVAL, &err,
@@ -253,7 +253,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &other, NULL, &part, &err), THR_EDIM, &err,
                  "but its chunks have 40");
     assert_null(part);
-    const thr_rank_request product = {.task = THR_RANK_PRODUCT, .v = v}, unknown = {.task = (thr_rank_task)9};
+    const thr_rank_request product = {.task = THR_RANK_PRODUCT, .vector = v}, unknown = {.task = (thr_rank_task)9};
     assert_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, &err, "the first request");
     assert_error(thr_rank_part_run(s->parts[0], &unknown, out, &err), THR_EINVAL, &err, "the first request");
     thr_rank_options options;
@@ -261,7 +261,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     options.row_weights = v;
     assert_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL, &err,
                  "give row weights to thr_rank_part_create");
-    s->firsts[1] = 0;
+    s->first_chunks[1] = 0;
     assert_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL, &err,
                  "part 0 has no chunks");
     s->whole.n_parts = 0;

@@ -79,18 +79,18 @@ class Layout(NamedTuple):
 
     offsets   the rows before each query, then all rows
     starts    the first query of each chunk, then the number of queries
-    firsts    the first chunk of each part, then the number of chunks
+    first_chunks    the first chunk of each part, then the number of chunks
     """
 
     qids: Any
     offsets: Any
     n_features: int
     starts: Any
-    firsts: Any
+    first_chunks: Any
 
     def queries(self, part: int) -> slice:
         """The queries of a part."""
-        return slice(int(self.starts[self.firsts[part]]), int(self.starts[self.firsts[part + 1]]))
+        return slice(int(self.starts[self.first_chunks[part]]), int(self.starts[self.first_chunks[part + 1]]))
 
 
 def _offsets(sums: Any) -> Any:
@@ -122,11 +122,11 @@ def divide(sizes: Sequence[Sizes], n_parts: int) -> Layout:
     )
     starts = starts[: n_chunks + 1].copy()
     wanted = offsets[-1] * np.arange(1, n_parts) / n_parts
-    firsts = [0]
+    first_chunks = [0]
     for cut in np.searchsorted(offsets[starts.astype(np.int64)], wanted):
-        if starts[firsts[-1]] < starts[cut] < len(qids):
-            firsts.append(int(cut))
-    return Layout(qids[order], offsets, first_of.n_features, starts, np.array([*firsts, n_chunks], np.uint64))
+        if starts[first_chunks[-1]] < starts[cut] < len(qids):
+            first_chunks.append(int(cut))
+    return Layout(qids[order], offsets, first_of.n_features, starts, np.array([*first_chunks, n_chunks], np.uint64))
 
 
 class Request(NamedTuple):
@@ -135,7 +135,7 @@ class Request(NamedTuple):
     task: int
     sweep: bool
     diagonal: bool
-    v: Any
+    vector: Any
     costs: Any
     query_step: int
     row_step: int
@@ -193,10 +193,10 @@ class Part:
 
     def run(self, request: Request, state: Any = None) -> Any:
         """The part's sums; for a sum over a sample, state with this part's sums added."""
-        v, costs = (
+        vector, costs = (
             None if given is None else arrays.address(np.ascontiguousarray(given)) for given in request[3:5]
         )
-        asked = abi.RankRequest(request.task, request.sweep, request.diagonal, v, costs, *request[5:])
+        asked = abi.RankRequest(request.task, request.sweep, request.diagonal, vector, costs, *request[5:])
         out = np.empty(lib.thr_rank_part_output_size(self._part, byref(asked))) if state is None else np.array(state)
         _errors.call(lib.thr_rank_part_run, self._part, byref(asked), arrays.address(out))
         return out
@@ -237,7 +237,7 @@ def lead(
     def answer(given: Any, out: int) -> int:
         r = given.contents
         request = Request(
-            r.task, r.sweep, r.diagonal, _array(r.v, n), _array(r.costs, len(layout.qids)), r.query_step, r.row_step
+            r.task, r.sweep, r.diagonal, _array(r.vector, n), _array(r.costs, len(layout.qids)), r.query_step, r.row_step
         )
         size = request.state_size(n)
         sums = np.ascontiguousarray(ask(request, _array(out, size) if size else None), np.float64)
@@ -249,8 +249,8 @@ def lead(
     parts = abi.RankParts(
         len(layout.qids),
         n,
-        *map(arrays.address, (layout.offsets, n_pairs, pair_weights, layout.firsts)),
-        len(layout.firsts) - 1,
+        *map(arrays.address, (layout.offsets, n_pairs, pair_weights, layout.first_chunks)),
+        len(layout.first_chunks) - 1,
         run,
     )
     context = shared_context(svm.threads)

@@ -151,7 +151,7 @@ class RankSVM(_RankSVM):
     ) -> None:
         name = secrets.token_hex(8)
         plans = []
-        for number, (first, end) in enumerate(zip(layout.firsts.tolist(), layout.firsts[1:].tolist())):
+        for number, (first, end) in enumerate(zip(layout.first_chunks.tolist(), layout.first_chunks[1:].tolist())):
             qids = layout.qids[layout.queries(number)]
             own = [r for r, size in zip(rows, sizes) if np.isin(size.qids, qids).any()]
             plans.append(_Plan(f"{name}-{number}", own, qids, layout.starts, first, end))

@@ -93,7 +93,7 @@ static thr_status add_rows(thr_rank_device *d, double *out, const double *costs,
     THR_TRY(d->backend->wait(d->stream, err));
     memcpy(out, host_out, n * sizeof(double));
     if (costs != NULL) {
-        thr_rank_add_chunks(&(thr_rank_range){.end = p->n_chunks, .n_all = p->n_chunks}, host_values, 1);
+        thr_rank_add_chunks(&(thr_rank_range){.end = p->n_chunks, .n_chunks = p->n_chunks}, host_values, 1);
         *sum = host_values[0];
     }
     return THR_OK;

@@ -24,16 +24,16 @@ size_t thr_rank_request_output_size(const thr_rank_request *request, const thr_r
 }
 
 static thr_status check(const thr_rank_parts *parts, thr_error *err) {
-    const size_t n_chunks = parts->n_parts > 0 ? parts->firsts[parts->n_parts] : 0;
-    if (parts->n_queries == 0 || n_chunks == 0 || n_chunks > THR_RANK_MAX_CHUNKS || parts->firsts[0] != 0)
+    const size_t n_chunks = parts->n_parts > 0 ? parts->first_chunks[parts->n_parts] : 0;
+    if (parts->n_queries == 0 || n_chunks == 0 || n_chunks > THR_RANK_MAX_CHUNKS || parts->first_chunks[0] != 0)
         return thr_fail(
             err, THR_EINVAL,
             "%zu parts, %llu queries, %zu chunks: expected at least one of each, at most %d chunks, and 0 as the "
             "first chunk of part 0",
             parts->n_parts, (unsigned long long)parts->n_queries, n_chunks, (int)THR_RANK_MAX_CHUNKS);
     for (size_t i = 0; i < parts->n_parts; i++)
-        if (parts->firsts[i] >= parts->firsts[i + 1])
-            return thr_fail(err, THR_EINVAL, "part %zu has no chunks: firsts must increase", i);
+        if (parts->first_chunks[i] >= parts->first_chunks[i + 1])
+            return thr_fail(err, THR_EINVAL, "part %zu has no chunks: first_chunks must increase", i);
     return THR_OK;
 }
 
@@ -41,7 +41,7 @@ thr_status thr_rank_leader_start(thr_context *context, const thr_rank_parts *par
                                  thr_error *err) {
     *leader = (thr_rank_leader){.parts = parts};
     THR_TRY(check(parts, err));
-    const size_t n = parts->n_features, n_chunks = parts->firsts[parts->n_parts];
+    const size_t n = parts->n_features, n_chunks = parts->first_chunks[parts->n_parts];
     THR_TRY(thr_rank_problem_create_whole(context, parts, &leader->problem, err));
     const thr_status status =
         thr_alloc(context, n_chunks * (1 + 2 * n), sizeof(double), &leader->sums, "sums of parts", err);
@@ -66,10 +66,11 @@ static thr_status ask(const thr_rank_leader *leader, const thr_rank_request *req
 /* Move each part's sums to the places of their chunks; covers[c] is the number of chunks that the sum at c covers. */
 static void spread(const thr_rank_leader *leader, size_t size, size_t *covers) {
     const thr_rank_parts *parts = leader->parts;
-    const size_t n_all = parts->firsts[parts->n_parts];
+    const size_t n_chunks = parts->first_chunks[parts->n_parts];
     size_t n_sums = 0, places[THR_RANK_MAX_CHUNKS];
     for (size_t i = 0; i < parts->n_parts; i++) {
-        const thr_rank_range range = {.first = parts->firsts[i], .end = parts->firsts[i + 1], .n_all = n_all};
+        const thr_rank_range range = {
+            .first = parts->first_chunks[i], .end = parts->first_chunks[i + 1], .n_chunks = n_chunks};
         for (size_t c = range.first; c < range.end; c += covers[c]) {
             covers[c] = thr_rank_covers(&range, c);
             places[n_sums++] = c;
@@ -81,14 +82,14 @@ static void spread(const thr_rank_leader *leader, size_t size, size_t *covers) {
 
 /* Ask for sums over chunks, and add them up: the total is at the start of leader->sums. */
 static thr_status sum(const thr_rank_leader *leader, const thr_rank_request *request, thr_error *err) {
-    const size_t n_all = leader->parts->firsts[leader->parts->n_parts];
+    const size_t n_chunks = leader->parts->first_chunks[leader->parts->n_parts];
     const size_t size = size_of_sum(request, leader->parts->n_features);
-    const thr_rank_range all = {.end = n_all, .n_all = n_all};
+    const thr_rank_range all = {.end = n_chunks, .n_chunks = n_chunks};
     size_t covers[THR_RANK_MAX_CHUNKS];
     THR_TRY(ask(leader, request, leader->sums, err));
     spread(leader, size, covers);
-    for (size_t step = 1; step < n_all; step *= 2)
-        for (size_t c = 0; c < n_all; c += 2 * step)
+    for (size_t step = 1; step < n_chunks; step *= 2)
+        for (size_t c = 0; c < n_chunks; c += 2 * step)
             if (covers[c] == step) {
                 thr_rank_add_chunk(&all, leader->sums, size, c, step);
                 covers[c] *= 2;
@@ -102,7 +103,7 @@ thr_status thr_rank_leader_evaluate(thr_rank_leader *leader, const double *w, do
     const thr_rank_request request = {.task = THR_RANK_EVALUATE,
                                       .sweep = problem->sweeps,
                                       .diagonal = diagonal != NULL,
-                                      .v = w,
+                                      .vector = w,
                                       .costs = problem->costs};
     THR_TRY(sum(leader, &request, err));
     *value = thr_rank_add_norm(problem, w, leader->sums + 1, leader->sums[0],
@@ -111,7 +112,7 @@ thr_status thr_rank_leader_evaluate(thr_rank_leader *leader, const double *w, do
 }
 
 thr_status thr_rank_leader_product(thr_rank_leader *leader, const double *v, double *out, thr_error *err) {
-    const thr_rank_request request = {.task = THR_RANK_PRODUCT, .v = v};
+    const thr_rank_request request = {.task = THR_RANK_PRODUCT, .vector = v};
     THR_TRY(sum(leader, &request, err));
     for (uint32_t d = 0; d < leader->parts->n_features; d++)
         out[d] = v[d] + leader->sums[d];
@@ -119,7 +120,7 @@ thr_status thr_rank_leader_product(thr_rank_leader *leader, const double *v, dou
 }
 
 thr_status thr_rank_leader_right_pairs(thr_rank_leader *leader, const double *w, uint64_t *n_right, thr_error *err) {
-    const thr_rank_request request = {.task = THR_RANK_COUNT, .v = w};
+    const thr_rank_request request = {.task = THR_RANK_COUNT, .vector = w};
     THR_TRY(ask(leader, &request, leader->sums, err));
     *n_right = leader->problem->n_all_pairs;
     for (size_t i = 0; i < leader->parts->n_parts; i++)

@@ -97,11 +97,11 @@ static void take_chunks(thr_rank_problem *problem, const thr_rank_span *span) {
                                .n_features = view->n_features};
     if (span == NULL) {
         problem->n_chunks = set_chunks(&sizes, problem->chunks);
-        problem->range = (thr_rank_range){.end = problem->n_chunks, .n_all = problem->n_chunks};
+        problem->range = (thr_rank_range){.end = problem->n_chunks, .n_chunks = problem->n_chunks};
         return;
     }
     problem->n_chunks = span->end - span->first;
-    problem->range = (thr_rank_range){.first = span->first, .end = span->end, .n_all = span->n_all};
+    problem->range = (thr_rank_range){.first = span->first, .end = span->end, .n_chunks = span->n_chunks};
     for (size_t c = 0; c <= problem->n_chunks; c++)
         problem->chunks[c] = span->starts[span->first + c] - span->starts[span->first];
 }
@@ -259,7 +259,7 @@ thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view 
 
 static thr_status start_whole(thr_rank_problem *problem, const thr_rank_parts *parts, thr_error *err) {
     const size_t n = (size_t)parts->n_queries;
-    problem->n_chunks = parts->firsts[parts->n_parts];
+    problem->n_chunks = parts->first_chunks[parts->n_parts];
     problem->pair_weights = parts->pair_weights;
     THR_TRY(thr_alloc(problem->context, n, sizeof(double), &problem->costs, "costs of queries", err));
     THR_TRY(thr_alloc(problem->context, n, sizeof(uint64_t), &problem->n_pairs, "numbers of pairs", err));
