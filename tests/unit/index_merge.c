@@ -3,7 +3,7 @@
 #include "index_support.h"
 
 #include "index/build/row_source.h"
-#include "index/change/add.h"
+#include "index/change/commit_add.h"
 #include "index/change/merge.h"
 
 #include <pthread.h>

@@ -1,161 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* add.c - new rows become segments; the items that they replace are removed in the same commit. */
+/* add.c - thr_index_add. */
 #include "base/error.h"
-#include "index/change/add.h"
-#include "index/change/commit_features.h"
-#include "index/change/merge.h"
-#include "index/names.h"
+#include "index/change/commit_add.h"
+
 #include "index/features.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 
-typedef struct adder {
-    thr_commit commit;
-    thr_ids *ids;
-    thr_row_source *source;
-    const thr_hits_changes *features;
-    thr_hits_added added_features;
-    uint64_t n_replaced;
-    bool replace;
-} adder;
-
-static thr_status check_kind(const adder *a, thr_error *err) {
-    const thr_index *index = a->commit.index;
-    if (index->manifest.has_names)
-        thr_index_ids_take_names(a->ids);
-    const bool names = a->ids->offsets != NULL;
-    THR_TRY(thr_index_commit_check_features(&a->commit, a->features, err));
-    if (a->source->shape.n_dims != index->info.n_dims)
-        return thr_fail(err, THR_EDIM, "%s: rows of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
-                        a->source->name, a->source->shape.n_dims, index->info.n_dims, index->dir);
-    if (index->manifest.has_names && !names && a->source->shape.n_rows > 0)
-        return thr_fail(err, THR_EINVAL, "%s: its items have names: give a name for each new one", index->dir);
-    if (!index->manifest.has_names && names)
-        return thr_fail(err, THR_EINVAL, "%s: its items have no names: give ids, or nothing", index->dir);
-    return a->source->shape.n_rows == THR_ROWS_UNKNOWN
-               ? THR_OK
-               : thr_index_ids_check_count(a->ids, a->source->shape.n_rows, a->source->name, err);
+void thr_index_add_options_init(thr_index_add_options *options) {
+    *options = (thr_index_add_options){.size = sizeof *options};
 }
 
-/* ------------------------------------------------------------------------------------------------ replaced items */
-
-/* Row `row` of the index has the id or name of item `item` of the call: remove it, or fail unless replacing. */
-static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {
-    adder *a = arg;
-    if (!a->replace && a->ids->offsets != NULL)
-        return thr_fail(err, THR_EDUPLICATE,
-                        "%s: row %" PRIu64 ": %s holds an item with the name '%.200s' already: replace it, or leave "
-                        "the row out",
-                        a->ids->name, item, a->commit.index->dir, a->ids->names + a->ids->offsets[item]);
-    if (!a->replace)
-        return thr_fail(err, THR_EDUPLICATE,
-                        "%s: row %" PRIu64 ": %s holds an item with the id %" PRIu64 " already: replace it, or leave "
-                        "the row out",
-                        a->ids->name, item, a->commit.index->dir, a->ids->ids[item]);
-    a->commit.live[row / 64] &= ~(UINT64_C(1) << row % 64);
-    a->n_replaced++;
-    return THR_OK;
-}
-
-static thr_status find_replaced(adder *a, thr_error *err) {
-    uint64_t row;
-    const thr_name_list names = {.offsets = a->ids->offsets, .bytes = a->ids->names, .n = (size_t)a->ids->n};
-    if (names.offsets != NULL)
-        return thr_index_find_names(a->commit.index, &names, found, a, err);
-    for (uint64_t i = 0; i < a->ids->n; i++)
-        if (thr_index_row(a->commit.index, a->ids->ids[i], &row))
-            THR_TRY(found(a, i, row, err));
-    return THR_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------ commit */
-
-/* Raise next_id above the largest given id. */
-static void note_ids(adder *a) {
-    uint64_t *next = &a->commit.manifest.next_id;
-    for (uint64_t i = 0; a->ids->offsets == NULL && i < a->ids->n; i++)
-        *next = a->ids->ids[i] >= *next ? a->ids->ids[i] + 1 : *next;
-}
-
-/* Items too few to learn a quantiser from are carried over to a new journal, with those of the old one. */
-static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
-    thr_commit *c = &a->commit;
-    const uint32_t n_dims = c->index->manifest.quantiser.n_dims;
-    uint64_t ids[THR_TAIL_LEAST_ROWS], *next = &c->manifest.next_id;
-    float *vectors = NULL;
-    thr_matrix rows;
-    thr_status status = THR_OK;
-    THR_TRY(thr_index_row_source_next(a->source, THR_TAIL_LEAST_ROWS, &rows, err));
-    if (rows.n_rows == 0)
-        return thr_fail(err, THR_EDIM, "%s: holds no rows: nothing to add", a->source->name);
-    THR_TRY(thr_alloc(c->context, (size_t)rows.n_rows, n_dims * sizeof *vectors, &vectors, "rows", err));
-    THR_TRY_OUT(thr_matrix_to_f32(&rows, 0, rows.n_rows, vectors));
-    THR_TRY_OUT(
-        thr_index_tail_check_vectors(c->context, &c->manifest, vectors, (uint32_t)rows.n_rows, a->source->name, err));
-    *added = (thr_appended){rows.n_rows, *next};
-    if (a->ids->ids == NULL && rows.n_rows > THR_NO_ID - *next) {
-        status = thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", c->index->dir);
-        goto out;
-    }
-    for (uint64_t i = 0; i < rows.n_rows; i++)
-        ids[i] = a->ids->ids != NULL ? a->ids->ids[i] : (*next)++;
-    const bool names = a->ids->offsets != NULL;
-    const thr_journal_call call = {.n_added = (uint32_t)rows.n_rows,
-                                   .ids = ids,
-                                   .vectors = vectors,
-                                   .names = names ? a->ids->names : NULL,
-                                   .names_size = names ? a->ids->offsets[rows.n_rows] : 0};
-    status = thr_index_commit_carry(c, &call, err);
-out:
-    thr_release(c->context, vectors);
-    return status;
-}
-
-static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
-    thr_appended added;
-    THR_TRY(check_kind(a, err));
-    if (a->source->shape.n_rows == 0) {
-        a->commit.manifest.n_commits--;
-        thr_index_commit_report(&a->commit, change);
+thr_status thr_index_add_features(thr_context *context, thr_index_add_options *o, bool named,
+                                  thr_hits_changes *features, char **path, thr_error *err) {
+    thr_hits_changes_init(features);
+    if (o->features_path != NULL && o->features != NULL)
+        return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
+    features->added_path = o->features_path;
+    features->offsets = o->features == NULL ? NULL : o->features->offsets;
+    features->features = o->features == NULL ? NULL : o->features->features;
+    features->n_added = o->features == NULL ? o->n_values : o->features->n_items;
+    features->multipliers = o->multipliers;
+    features->item_offsets = o->offsets;
+    if (o->features != NULL && (o->multipliers != NULL || o->offsets != NULL) && o->n_values != o->features->n_items)
+        return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, o->n_values,
+                        o->features->n_items);
+    if (named || o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
         return THR_OK;
-    }
-    THR_TRY(thr_index_commit_read_features(&a->commit, a->features, a->source, a->ids, &a->added_features, err));
-    THR_TRY(find_replaced(a, err));
-    const uint64_t tail = thr_index_commit_tail_items(&a->commit), n = a->source->shape.n_rows;
-    if (a->commit.manifest.n_segments == 0 && n != THR_ROWS_UNKNOWN && tail + n < THR_TAIL_LEAST_ROWS) {
-        THR_TRY(add_few(a, &added, err));
-    } else {
-        if (a->commit.manifest.n_segments == 0 && n >= tail)
-            THR_TRY(thr_index_commit_learn(&a->commit, a->source, err));
-        THR_TRY(thr_index_commit_fold(&a->commit, true, err));
-        THR_TRY(thr_index_commit_append_rows(&a->commit, a->source, a->ids, &added, err));
-    }
-    if (a->commit.index->hits != NULL)
-        THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
-    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows,
-                                            &a->added_features, err));
-    note_ids(a);
-    THR_TRY(thr_index_commit_publish(&a->commit, err));
-    *change = (thr_index_change){.n_added = added.n, .n_removed = a->n_replaced, .first_id = added.first_id};
-    thr_index_commit_report(&a->commit, change);
+    THR_TRY(thr_index_names_path(context, o->features_path, path, err));
+    o->ids_path = *path;
     return THR_OK;
 }
 
-thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr_build_dir *held,
-                                const thr_addition *addition, thr_index_change *change, thr_error *err) {
-    static const thr_hits_changes none = {.size = sizeof none};
-    adder a = {.ids = addition->ids,
-               .source = addition->source,
-               .features = addition->features == NULL ? &none : addition->features,
-               .replace = addition->replace};
-    *change = (thr_index_change){0};
-    thr_status status = thr_index_commit_begin(context, dir, held, &a.commit, err);
-    if (status == THR_OK)
-        status = add(&a, change, err);
-    const bool merge = status == THR_OK && held == NULL && thr_index_merge_is_due(&a.commit);
-    thr_hits_added_free(&a.added_features);
-    thr_index_commit_end(&a.commit);
-    if (merge)
-        thr_index_merge_due(context, dir, NULL);
+thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vectors,
+                         const thr_index_add_options *options, thr_index_change *change, thr_error *err) {
+    thr_index_add_options complete;
+    thr_index_change unused;
+    thr_ids ids = {.context = context};
+    thr_row_source source = {.context = context};
+    char *names_path = NULL;
+    thr_status status = THR_OK;
+    if (context == NULL || vectors == NULL)
+        return thr_fail(err, THR_EINVAL, "adding items needs a context and a reader of vectors");
+    thr_index_add_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
+                             "thr_index_add_options", err));
+    thr_hits_changes features;
+    THR_TRY_OUT(thr_index_add_features(context, &complete, false, &features, &names_path, err));
+    const thr_index_build_options named = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};
+    const thr_addition addition = {&source, &ids, &features, complete.replace};
+    THR_TRY_OUT(thr_index_row_source_open(context, vectors, &source, err));
+    if (source.shape.n_rows > 0 || complete.n_ids > 0 || complete.ids_path != NULL)
+        THR_TRY_OUT(thr_index_ids_open(context, &named, true, &ids, err));
+    THR_TRY_OUT(thr_index_commit_add(context, dir, NULL, &addition, change != NULL ? change : &unused, err));
+out:
+    thr_index_row_source_close(&source);
+    thr_index_ids_close(&ids);
+    thr_release(context, names_path);
     return status;
 }

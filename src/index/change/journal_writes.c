@@ -2,7 +2,7 @@
 /* journal_writes.c - does the writes that wait: one frame of the journal for many, or a commit for each. */
 #include "base/error.h"
 #include "base/radix.h"
-#include "index/change/add.h"
+#include "index/change/commit_add.h"
 #include "index/change/change.h"
 #include "index/names.h"
 #include "index/change/writer.h"

@@ -3,7 +3,7 @@
 #include "index/change/writer.h"
 
 #include "base/error.h"
-#include "index/change/add.h"
+#include "index/change/commit_add.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* add.h - adds rows to an index as segments. */
+/* commit_add.h - adds rows to an index as segments. */
 #pragma once
 
 #include "index/build/ids.h"
