@@ -82,6 +82,45 @@ class OnSpark(Case):
         with shards.open(self.path("many")) as many:
             self.check(spark.search(queries, self.path("many"), K), *many.search(x[:30], K), range(30))
 
+    def test_features_and_bids_of_items(self) -> None:
+        x, rng = random_vectors(600, DIMS), np.random.default_rng(5)
+        ids, bids, pacing = rng.permutation(2000)[:600], rng.random(600) + 0.5, rng.random(600)
+        numbers = [rng.choice(40, i % 4, replace=False).tolist() for i in range(600)]  # some items have none
+        words = [[f"f={number}" for number in own] for own in numbers]
+        values = {"multipliers": bids.astype(np.float32), "offsets": pacing.astype(np.float32)}
+        for kind, features in (("int", numbers), ("string", words)):
+            asked = [{features[i][0]: 0.5, features[3 * i][-1]: 2.0} for i in range(1, 40, 4)]
+            rows = [
+                (int(i), v.tolist(), own, float(a), float(b))
+                for i, v, own, a, b in zip(ids, x, features, values["multipliers"], values["offsets"])
+            ]
+            frame = self.session.createDataFrame(
+                self.session.sparkContext.parallelize(rows, 3),
+                f"id long, embedding array<float>, own array<{kind}>, bid double, pace float",
+            )
+            thresher.Index.build(self.path("one"), x, ids=ids, features=features, **values, replace=True).close()
+            spark.build(
+                frame, id="id", features="own", multipliers="bid", offsets="pace", path=self.path("many"), replace=True
+            )
+            shards.verify(self.path("many"))
+            with thresher.Index(self.path("one")) as one, shards.open(self.path("many")) as many:
+                for value in ("sum", "sigmoid"):
+                    found = [i.search(x[:10], K, exact=True, features=asked, value=value) for i in (one, many)]
+                    np.testing.assert_array_equal(found[1][0], found[0][0])
+                    np.testing.assert_array_equal(found[1][1], found[0][1])
+        for error, message, options in (
+            (TypeError, "partition 0, rows from 0: features of type .*double", {"features": "bid"}),
+            (ValueError, "no column 'none'", {"features": "none"}),
+            (TypeError, "values of type .*: expected numbers", {"features": "own", "multipliers": "own"}),
+            (thresher.Error, "features", {"multipliers": "bid"}),
+        ):
+            with self.assertRaisesRegex(error, message):
+                spark.build(frame, id="id", path=self.path("none"), **options)
+            self.assertFalse(os.path.exists(self.path("none")))
+        holed = self.session.createDataFrame([(x[0].tolist(), None)], "embedding array<float>, own array<int>")
+        with self.assertRaisesRegex(ValueError, "partition .*: a feature is null"):
+            spark.build(holed, features="own", path=self.path("none"))
+
     def test_empty_and_skewed_partitions(self) -> None:
         x = random_vectors(505, DIMS)
         rows = [[], list(range(500)), [], list(range(500, 505))]

@@ -14,6 +14,7 @@ import numpy as np
 
 try:
     import pyarrow
+    import pyarrow.ipc
     from pyspark import TaskContext, cloudpickle
     from pyspark.sql import DataFrame, Window
     from pyspark.sql import functions as F
@@ -109,6 +110,25 @@ def _numbers_of(column: Any, what: str, kind: str) -> Any:
     return np.ascontiguousarray(values, _TYPES[kind])
 
 
+def _check_features(column: Any, what: str) -> None:
+    types = pyarrow.types
+    inner = column.type.value_type if types.is_list(column.type) else column.type
+    if inner is column.type or not (types.is_string(inner) or types.is_integer(inner)):
+        raise TypeError(f"{what}: features of type {column.type}: expected arrays of words, or of whole numbers")
+    if column.null_count or column.flatten().null_count:
+        raise ValueError(f"{what}: a feature is null, or an item's features are: give empty arrays for none")
+
+
+def _features_of(file: str) -> Any:
+    """The features of a file of Arrow batches: lists of words, or offsets and numbers."""
+    with pyarrow.memory_map(file) as mapped:
+        chunks = pyarrow.ipc.open_stream(mapped).read_all().column(0).chunks
+        if pyarrow.types.is_string(chunks[0].type.value_type):
+            return [words for chunk in chunks for words in chunk.to_pylist()]
+        lengths = np.concatenate([[0], *(np.diff(chunk.offsets.to_numpy().astype(np.int64)) for chunk in chunks)])
+        return np.cumsum(lengths), np.concatenate([chunk.flatten().to_numpy() for chunk in chunks])
+
+
 # ------------------------------------------------------------------------------------------------ rows in files
 
 _TYPES = {"vectors": np.float32, "ids": np.uint64, "whole": np.int64, "numbers": np.float64}
@@ -122,12 +142,17 @@ class Spooled(NamedTuple):
     n_rows: int
     n_dims: int
 
+    def column(self, number: int) -> Any:
+        """A column: mapped, or features. There must be rows."""
+        name, kind = self.files[number], self.kinds[number]
+        if kind == "features":
+            return _features_of(name)
+        shape = (self.n_rows, self.n_dims) if kind == "vectors" else (self.n_rows,)
+        return np.memmap(name, _TYPES[kind], "r", shape=shape)
+
     def columns(self) -> list[Any]:
-        """The columns, mapped; there must be rows."""
-        shapes = [(self.n_rows, self.n_dims) if kind == "vectors" else (self.n_rows,) for kind in self.kinds]
-        return [
-            np.memmap(name, _TYPES[kind], "r", shape=shape) for name, kind, shape in zip(self.files, self.kinds, shapes)
-        ]
+        """All columns."""
+        return [self.column(number) for number in range(len(self.kinds))]
 
 
 def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]) -> Spooled:
@@ -139,6 +164,7 @@ def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]
     attempt = os.path.join(place, f"{number:06d}-{secrets.token_hex(4)}")  # every attempt has its own files
     names = [f"{attempt}.{column}" for column in range(len(kinds))]
     files: list[Any] = []
+    writers: dict[str, Any] = {}
     n_rows = n_dims = 0
     try:
         files.extend(open(name, "wb") for name in names)
@@ -147,6 +173,13 @@ def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]
                 continue
             what = f"partition {number}, rows from {n_rows}"
             for file, kind, column in zip(files, kinds, batch.columns):
+                if kind == "features":
+                    _check_features(column, what)
+                    rows = pyarrow.RecordBatch.from_arrays([column], ["features"])
+                    if kind not in writers:
+                        writers[kind] = pyarrow.ipc.new_stream(file, rows.schema)
+                    writers[kind].write_batch(rows)
+                    continue
                 if kind == "vectors":
                     values = np.ascontiguousarray(vectors_of(column, what), np.float32)
                     if n_rows and values.shape[1] != n_dims:
@@ -156,6 +189,8 @@ def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]
                     values = _numbers_of(column, what, kind)
                 file.write(values)
             n_rows += batch.num_rows
+        for writer in writers.values():
+            writer.close()
     finally:
         for file in files:
             file.close()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,15 +44,28 @@ class _Part:
 
     def given(self) -> Any:
         """Vectors, and ids if there are some."""
+        has_ids = "ids" in self.rows.kinds
         if self.rows.n_rows == 0:
-            columns = [np.empty((0, 1), np.float32), np.empty(0, np.uint64)][: len(self.rows.files)]
+            vectors, ids = np.empty((0, 1), np.float32), np.empty(0, np.uint64)
         else:
-            columns = self.rows.columns()
-        return columns[0] if len(columns) == 1 else tuple(columns)
+            vectors, ids = self.rows.column(0), self.rows.column(1) if has_ids else None
+        return (vectors, ids) if has_ids else vectors
+
+
+class _Column(NamedTuple):
+    """A column of a partition's files, which a task reads as an option."""
+
+    rows: Spooled
+    number: int
 
 
 def _with_part(function: Callable[..., Any], part: _Part, *arguments: Any) -> Any:
-    return function(part.given(), *arguments)
+    def read(options: Any) -> Any:
+        if not isinstance(options, dict):
+            return options
+        return {key: own.rows.column(own.number) if isinstance(own, _Column) else own for key, own in options.items()}
+
+    return function(part.given(), *map(read, arguments))
 
 
 def build(
@@ -70,6 +83,9 @@ def build(
     sample_rows: int = SAMPLE_ROWS,
     calibration_queries: int | None = None,
     tune: Any = None,
+    features: str | None = None,
+    multipliers: str | None = None,
+    offsets: str | None = None,
     replace: bool = False,
     threads: int = 1,
 ) -> Manifest:
@@ -78,6 +94,8 @@ def build(
 
     vector    the column of vectors: arrays of numbers
     id        the column of distinct whole numbers; None: items are numbered in the order of the partitions
+    features  the column of the items' features: arrays of words, or of whole numbers
+    multipliers, offsets   columns of numbers, the items' bids and pacing; they need features
     threads   of the build of a shard; executors build as many shards at once as they have cores
     the others, and what is returned, as for thresher.shards.build and thresher.shards.read
 
@@ -88,12 +106,16 @@ def build(
     Raises as thresher.shards.build, naming the partition.
     """
     directory = os.path.abspath(os.fspath(path))
-    need_columns(df, vector, id)
-    given = df.select(*(F.col(name) for name in (vector, id) if name is not None))
+    own = {"features": features, "multipliers": multipliers, "offsets": offsets}
+    names = {"vectors": vector, "ids": id, **own}
+    taken = {key: name for key, name in names.items() if name is not None}
+    need_columns(df, *taken.values())
+    given = df.select(*(F.col(name).alias(key) for key, name in taken.items()))
+    kinds = [key if key in ("vectors", "ids", "features") else "numbers" for key in taken]
     common = {"metric": metric, "keep": keep, "calibration_queries": calibration_queries, "tune": tune, "threads": threads}
     quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
-        with spooled(given, directory, ["vectors", "ids"] if id is not None else ["vectors"]) as found:
+        with spooled(given, directory, kinds) as found:
             build_by(
                 lambda function, calls: run_tasks(df.sparkSession, _with_part, [(function, *call) for call in calls]),
                 directory,
@@ -101,6 +123,7 @@ def build(
                 common,
                 quantiser_options,
                 sample_rows,
+                {key: [_Column(rows, number) for rows in found] for number, key in enumerate(taken) if key in own},
             )
     return read(directory)
 
