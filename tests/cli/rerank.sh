@@ -101,3 +101,16 @@ fails 1 'long.tsv: row 301 is a second one of its item' $search $model --rank-fe
 fails 2 '--rank and --rank-columns are for the best -k' "$THRESHER" index search named.index queries.fvecs --radius 0.5 \
     --rank m.safetensors --rank-columns score
 fails 1 'nowhere' "$THRESHER" index search named.index queries.fvecs -k 5 --rank nowhere --rank-columns score
+
+# an index that was changed: rows have no order, and removed items need none
+cp -r named.index changed.index
+works "$THRESHER" index remove changed.index --name item3 --name item299
+search="$THRESHER index search changed.index queries.fvecs -k 5 --exact --rank m.safetensors --rank-columns price,score,clicks"
+# shellcheck disable=SC2086 # words
+fails 1 'rows have no order: name the column of items with --rank-items' $search --rank-features items.tsv
+grep -vw -e item3 -e item299 items.tsv >fewer.tsv
+# shellcheck disable=SC2086
+works $search --rank-features fewer.tsv --rank-items id -o changed.trec
+# shellcheck disable=SC2086
+works $search --rank-features items.tsv --rank-items id -o again.trec
+same changed.trec again.trec

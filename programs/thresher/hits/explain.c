@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hits/explain.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cli/messages.h"
@@ -12,11 +13,13 @@ static int reserve(prog_explainer *e, size_t n_features, size_t n_items) {
         free(e->first);
         free(e->shares);
         free(e->matched);
+        free(e->own);
         e->shares_capacity = 2 * n_features;
         e->places = malloc(e->shares_capacity * sizeof *e->places);
         e->first = malloc(e->shares_capacity * sizeof *e->first);
         e->shares = malloc(e->shares_capacity * sizeof *e->shares);
         e->matched = malloc(e->shares_capacity);
+        e->own = malloc(e->shares_capacity * sizeof *e->own);
     }
     if (n_features * n_items >= e->matches_capacity) {
         free(e->matches);
@@ -28,8 +31,8 @@ static int reserve(prog_explainer *e, size_t n_features, size_t n_items) {
         e->ends_capacity = n_items + 1;
         e->match_ends = calloc(e->ends_capacity, sizeof *e->match_ends);
     }
-    const bool shares =
-        e->shares_capacity == 0 || (e->places != NULL && e->first != NULL && e->shares != NULL && e->matched != NULL);
+    const bool shares = e->shares_capacity == 0 || (e->places != NULL && e->first != NULL && e->shares != NULL &&
+                                                    e->matched != NULL && e->own != NULL);
     return shares && e->matches != NULL && e->match_ends != NULL ? PROG_DONE : prog_no_memory();
 }
 
@@ -39,9 +42,13 @@ static int by_feature(const void *a, const void *b) {
                                     : (x->at > y->at) - (x->at < y->at);
 }
 
-static void find_first(prog_explainer *e, const prog_hits_query *query) {
-    for (size_t f = 0; f < query->n; f++)
-        e->places[f] = (prog_place){query->features[f], f};
+/* Find the numbers of the query's features in a part, and their first positions. */
+static void find_first(prog_explainer *e, const thr_hits *hits, const prog_hits_query *query) {
+    for (size_t f = 0; f < query->n; f++) {
+        if (!thr_hits_feature(hits, prog_hits_query_word(query, f), &e->own[f]))
+            e->own[f] = UINT32_MAX;
+        e->places[f] = (prog_place){e->own[f], f};
+    }
     if (query->n > 0)
         qsort(e->places, query->n, sizeof *e->places, by_feature);
     for (size_t i = 0; i < query->n; i++)
@@ -60,16 +67,24 @@ static uint64_t take_matches(prog_explainer *e, const prog_hits_query *query, ui
     return n;
 }
 
-int prog_explain(prog_explainer *e, const thr_hits *hits, const prog_hits_query *query, prog_answer *answer) {
-    const uint64_t offsets[] = {0, query->n};
-    const thr_hits_queries queries = {1, offsets, query->features, query->weights};
+int prog_explain(prog_explainer *e, const prog_hits_parts *parts, const prog_hits_query *query, prog_answer *answer) {
+    const prog_hits_part *part = NULL;
     thr_error err = {.status = THR_OK};
     uint64_t n = 0;
     const int rc = reserve(e, query->n, (size_t)answer->n);
-    if (rc == PROG_DONE)
-        find_first(e, query);
     for (uint64_t i = 0; i < answer->n && rc == PROG_DONE; i++) {
-        if (thr_hits_explain(hits, answer->ids[i], &queries, 0, e->shares, e->matched, &err) != THR_OK)
+        const prog_hits_part *has = prog_hits_parts_of_id(parts, answer->ids[i]);
+        const uint64_t offsets[] = {0, query->n};
+        const thr_hits_queries queries = {1, offsets, e->own, query->weights};
+        if (has == NULL) {
+            prog_error("the posting lists have no item with the id %" PRIu64, answer->ids[i]);
+            return PROG_FAILED;
+        }
+        if (has != part)
+            find_first(e, has->hits, query);
+        part = has;
+        if (thr_hits_explain(has->hits, answer->ids[i] - has->first_id, &queries, 0, e->shares, e->matched, &err) !=
+            THR_OK)
             return prog_failed(&err);
         n = take_matches(e, query, n);
         e->match_ends[i] = n;
@@ -86,4 +101,5 @@ void prog_explainer_free(prog_explainer *e) {
     free(e->first);
     free(e->shares);
     free(e->matched);
+    free(e->own);
 }

@@ -19,9 +19,11 @@ typedef struct prog_explainer {
     size_t *first; /* the first position of each of the query's features */
     float *shares;
     uint8_t *matched;
+    uint32_t *own; /* the query's features in the part that has an item */
     size_t matches_capacity, shares_capacity, ends_capacity;
 } prog_explainer;
 
 /* Add the matches of its items to an answer, which borrows them until the next. Returns PROG_DONE or an exit code. */
-int prog_explain(prog_explainer *explainer, const thr_hits *hits, const prog_hits_query *query, prog_answer *answer);
+int prog_explain(prog_explainer *explainer, const prog_hits_parts *parts, const prog_hits_query *query,
+                 prog_answer *answer);
 void prog_explainer_free(prog_explainer *explainer);

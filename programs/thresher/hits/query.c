@@ -13,10 +13,12 @@ static bool more_words(prog_hits_batch *b, size_t n) {
     b->words = words != NULL ? words : b->words;
     uint32_t *features = realloc(b->features, n * sizeof *features);
     b->features = features != NULL ? features : b->features;
+    uint32_t *own = realloc(b->own, n * sizeof *own);
+    b->own = own != NULL ? own : b->own;
     float *weights = realloc(b->weights, n * sizeof *weights);
     b->weights = weights != NULL ? weights : b->weights;
     b->capacity = n;
-    return words != NULL && features != NULL && weights != NULL;
+    return words != NULL && features != NULL && own != NULL && weights != NULL;
 }
 
 static bool more_text(prog_hits_batch *b, size_t n) {
@@ -63,19 +65,19 @@ static bool take_model(const char *word, uint64_t *model) {
 }
 
 /* Whether the text before the last colon of an unknown word is a feature: what follows was meant as a weight. */
-static bool has_bad_weight(const thr_hits *hits, char *word) {
+static bool has_bad_weight(const prog_hits_parts *parts, char *word) {
     char *colon = strrchr(word, ':');
     uint32_t feature;
     if (colon == NULL || colon == word)
         return false;
     *colon = '\0';
-    const bool is_feature = thr_hits_feature(hits, word, &feature);
+    const bool is_feature = prog_hits_parts_feature(parts, word, &feature);
     *colon = ':';
     return is_feature;
 }
 
 /* "word:2.5" has weight 2.5. Text after the last colon that is not a number is part of the word. */
-static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name, char *word) {
+static int take_word(prog_hits_batch *b, const prog_hits_parts *parts, const char *name, char *word) {
     const char *colon;
     float weight = 1;
     const bool weighed = prog_hits_weight(word, &colon, &weight);
@@ -89,9 +91,9 @@ static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name,
     }
     b->words[b->n] = (size_t)(word - b->text);
     b->weights[b->n] = weight;
-    if (!thr_hits_feature(hits, word, &b->features[b->n]))
+    if (!prog_hits_parts_feature(parts, word, &b->features[b->n]))
         b->features[b->n] = UINT32_MAX;
-    if (b->features[b->n] == UINT32_MAX && !weighed && has_bad_weight(hits, word)) {
+    if (b->features[b->n] == UINT32_MAX && !weighed && has_bad_weight(parts, word)) {
         prog_error("%s: the weight of %.200s is not a number: write a number after the last colon", name, word);
         return PROG_FAILED;
     }
@@ -99,8 +101,8 @@ static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name,
     return PROG_DONE;
 }
 
-int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
-                        uint64_t *model) {
+int prog_hits_batch_add(prog_hits_batch *batch, const prog_hits_parts *parts, const char *name, const char *line,
+                        size_t length, uint64_t *model) {
     int rc = PROG_DONE;
     if (!reserve(batch, length))
         return prog_no_memory();
@@ -114,9 +116,16 @@ int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char
     for (char *word = strtok_r(text, " \t", &state); word != NULL && rc == PROG_DONE;
          word = strtok_r(NULL, " \t", &state))
         if (word != first || !take_model(word, model))
-            rc = take_word(batch, hits, name, word);
+            rc = take_word(batch, parts, name, word);
     batch->offsets[++batch->n_queries] = batch->n;
     return rc;
+}
+
+thr_hits_queries prog_hits_batch_of(prog_hits_batch *b, const prog_hits_parts *parts, size_t part) {
+    for (size_t i = 0; i < b->n && parts->n > 1; i++)
+        if (!thr_hits_feature(parts->parts[part].hits, b->text + b->words[i], &b->own[i]))
+            b->own[i] = UINT32_MAX;
+    return (thr_hits_queries){b->n_queries, b->offsets, parts->n > 1 ? b->own : b->features, b->weights};
 }
 
 void prog_hits_batch_clear(prog_hits_batch *batch) {
@@ -132,6 +141,7 @@ void prog_hits_batch_free(prog_hits_batch *batch) {
     free(batch->text);
     free(batch->words);
     free(batch->features);
+    free(batch->own);
     free(batch->weights);
     free(batch->offsets);
     *batch = (prog_hits_batch){.n = 0};

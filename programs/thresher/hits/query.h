@@ -9,13 +9,14 @@
  */
 #pragma once
 
-#include "cli/program.h"
+#include "hits/parts.h"
 
 /* A batch of queries. Zeroed before the first; prog_hits_batch_clear keeps the memory. */
 typedef struct prog_hits_batch {
     char *text;         /* all words, each with a zero byte */
     size_t *words;      /* where in text each begins */
-    uint32_t *features; /* UINT32_MAX for a word that no item has */
+    uint32_t *features; /* of the first part that has the word; UINT32_MAX if none has */
+    uint32_t *own;      /* of one part: prog_hits_batch_of */
     float *weights;
     size_t n, capacity, text_size, text_capacity;
     uint64_t *offsets; /* n_queries + 1 */
@@ -43,8 +44,11 @@ enum { PROG_HITS_MODEL_DIGITS = 16 };
  * Add the query of a line, called name in messages; *model becomes its fingerprint, or 0. Returns PROG_DONE, or an exit
  * code after printing an error.
  */
-int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
-                        uint64_t *model);
+int prog_hits_batch_add(prog_hits_batch *batch, const prog_hits_parts *parts, const char *name, const char *line,
+                        size_t length, uint64_t *model);
+
+/* All queries with the features of a part, for a search of it. A view. */
+thr_hits_queries prog_hits_batch_of(prog_hits_batch *batch, const prog_hits_parts *parts, size_t part);
 void prog_hits_batch_clear(prog_hits_batch *batch);
 prog_hits_query prog_hits_batch_query(const prog_hits_batch *batch, size_t i);
 void prog_hits_batch_free(prog_hits_batch *batch);

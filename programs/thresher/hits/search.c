@@ -31,7 +31,7 @@ static const prog_option options[] = {
     {PROG_K_OPTION(offsetof(search_values, k), "items to find for every query")},
     {PROG_LIST_OPTION("features", "WORDS", offsetof(search_values, words),
                       "instead of QUERIES: this query, such as 'category=12:1.5 brand=7'; repeatable")},
-    PROG_FEATURES_OPTIONS(search_values, features),
+    PROG_FEATURES_OPTIONS(offsetof(search_values, features)),
     {PROG_FILE_OPTION("with", offsetof(search_values, with),
                       "items to add for this search, as in thresher hits build; existing ones are replaced. "
                       "The file of the lists does not change")},
@@ -45,16 +45,17 @@ typedef struct hits_search {
     prog_search search;
     const search_values *values;
     thr_hits *hits;
+    prog_hits_part part;
 } hits_search;
 
 static thr_status search_batch(prog_search *search, const thr_matrix *rows, thr_error *err) {
     const hits_search *s = (const hits_search *)(const void *)search;
-    const thr_hits_queries queries = prog_features_view(&search->features);
+    const thr_hits_queries queries = prog_features_view(&search->features, 0);
     thr_hits_search_options how;
     (void)rows;
     thr_hits_search_options_init(&how);
     how.value = (thr_hits_value)s->values->features.value;
-    how.target = search->features.target;
+    how.target = prog_features_target(&search->features, 0);
     how.model = search->features.model;
     return thr_hits_search(s->hits, &queries, search->k, &how, search->ids, search->scores, err);
 }
@@ -105,7 +106,9 @@ static int prepare(hits_search *s) {
     search->queries = values->queries;
     search->words = values->queries == NULL ? &values->words : NULL;
     search->search_batch = search_batch;
-    rc = prog_features_open(&search->features, search->run, &values->features, s->hits);
+    s->part = (prog_hits_part){.hits = s->hits};
+    const prog_hits_parts parts = {&s->part, 1};
+    rc = prog_features_open(&search->features, search->run, &values->features, &parts);
     if (rc == PROG_DONE)
         rc = prog_features_from(&search->features, search->run, values->queries, "--features", search->words, NULL);
     if (rc == PROG_DONE)

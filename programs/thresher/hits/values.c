@@ -24,30 +24,37 @@ static int by_name(const void *a, const void *b) {
 }
 
 typedef struct lookup {
-    const thr_hits *hits; /* NULL: the names of a table */
-    named *names;         /* NULL: the lists look them up */
-    uint64_t n;           /* rows */
-    char *text;           /* of a table's names */
+    const prog_hits_parts *parts; /* NULL: the names of a table */
+    named *names;                 /* NULL: the lists look them up */
+    uint64_t n;                   /* rows */
+    char *text;                   /* of a table's names */
     size_t text_size, text_capacity;
 } lookup;
 
 /* Updated lists have a fast lookup of names. */
-static bool look_up_themselves(const thr_hits *hits) {
-    const thr_hits_info info = thr_hits_get_info(hits);
+static bool look_up_themselves(const prog_hits_parts *parts) {
+    const thr_hits_info info = thr_hits_get_info(parts->parts[0].hits); /* shards are not updated */
     return !info.has_names || info.n_added + info.n_removed > 0;
 }
 
+static const char *name_of_row(const prog_hits_parts *parts, size_t *part, uint64_t row) {
+    while (*part + 1 < parts->n && parts->parts[*part + 1].first_row <= row)
+        ++*part;
+    return thr_hits_name(parts->parts[*part].hits, row - parts->parts[*part].first_row);
+}
+
 static int sort_names(lookup *l) {
-    if (l->hits != NULL && look_up_themselves(l->hits))
+    if (l->parts != NULL && look_up_themselves(l->parts))
         return PROG_DONE;
     l->names = malloc((size_t)l->n * sizeof *l->names + 1);
     if (l->names == NULL)
         return prog_no_memory();
     const char *next = l->text;
+    size_t part = 0;
     for (uint64_t row = 0; row < l->n; row++) {
-        const char *name = l->hits != NULL ? thr_hits_name(l->hits, row) : next;
+        const char *name = l->parts != NULL ? name_of_row(l->parts, &part, row) : next;
         l->names[row] = (named){name != NULL ? name : "", row};
-        if (l->hits == NULL)
+        if (l->parts == NULL)
             next += strlen(next) + 1;
     }
     qsort(l->names, (size_t)l->n, sizeof *l->names, by_name);
@@ -98,9 +105,8 @@ static int read_names(program *run, const char *table, lookup *l) {
 }
 
 static bool find_row(const lookup *l, const char *name, uint64_t *row) {
-    uint64_t id;
     if (l->names == NULL)
-        return thr_hits_find(l->hits, name, &id) && thr_hits_row(l->hits, id, row);
+        return prog_hits_parts_find(l->parts, name, row);
     const named wanted = {name, 0};
     const named *found = bsearch(&wanted, l->names, (size_t)l->n, sizeof wanted, by_name);
     if (found != NULL)
@@ -201,7 +207,7 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
         return prog_no_memory();
     for (size_t i = 0; i < l->n; i++)
         (*values)[i] = fallback;
-    if (l->hits != NULL && !prog_ends_unpacked(path, ".tsv") && thr_hits_get_info(l->hits).n_items != l->n) {
+    if (l->parts != NULL && !prog_ends_unpacked(path, ".tsv") && prog_hits_parts_n_items(l->parts) != l->n) {
         prog_error(
             "%s: items of the index were removed or added, so numbers have no order: give .tsv of items and numbers",
             path);
@@ -213,22 +219,28 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
     return rc;
 }
 
-static int read_for_items(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
-    lookup l = {.hits = hits, .n = thr_hits_get_info(hits).n_rows};
+static int read_for_items(program *run, const prog_hits_parts *parts, const char *path, float fallback,
+                          float **values) {
+    lookup l = {.parts = parts, .n = prog_hits_parts_n_rows(parts)};
     return read_values(run, &l, path, fallback, values);
 }
 
-int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers_path, const char *offsets_path) {
+int prog_hits_values_set(program *run, const prog_hits_parts *parts, const char *multipliers_path,
+                         const char *offsets_path) {
     thr_error err = {.status = THR_OK};
     float *multipliers = NULL, *offsets = NULL;
     int rc = PROG_DONE;
     if (multipliers_path != NULL)
-        rc = read_for_items(run, hits, multipliers_path, 1, &multipliers);
+        rc = read_for_items(run, parts, multipliers_path, 1, &multipliers);
     if (rc == PROG_DONE && offsets_path != NULL)
-        rc = read_for_items(run, hits, offsets_path, 0, &offsets);
-    if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
-        thr_hits_set_values(hits, multipliers, offsets, thr_hits_get_info(hits).n_rows, &err) != THR_OK)
-        rc = prog_failed(&err);
+        rc = read_for_items(run, parts, offsets_path, 0, &offsets);
+    for (size_t i = 0; i < parts->n && rc == PROG_DONE && (multipliers != NULL || offsets != NULL); i++) {
+        const prog_hits_part *part = &parts->parts[i];
+        if (thr_hits_set_values(part->hits, multipliers != NULL ? multipliers + part->first_row : NULL,
+                                offsets != NULL ? offsets + part->first_row : NULL,
+                                thr_hits_get_info(part->hits).n_rows, &err) != THR_OK)
+            rc = prog_failed(&err);
+    }
     free(multipliers);
     free(offsets);
     return rc;
@@ -236,7 +248,7 @@ int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers_p
 
 int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
                            uint64_t *n) {
-    lookup l = {.hits = NULL};
+    lookup l = {.parts = NULL};
     int rc = read_names(run, table, &l);
     if (rc == PROG_DONE)
         rc = read_values(run, &l, path, fallback, values);

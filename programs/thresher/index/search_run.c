@@ -43,7 +43,7 @@ static thr_status follow(prog_vector_search *s, thr_error *err) {
 
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     prog_vector_search *s = (prog_vector_search *)(void *)search;
-    const thr_hits_queries features = prog_features_view(&search->features);
+    const thr_hits_queries features = prog_features_view(&search->features, 0);
 
     if (s->first != NULL) {
         const thr_status status = follow(s, err);
@@ -58,56 +58,23 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
     return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
 }
 
-static int set_options(prog_vector_search *s) {
-    const prog_index_values *values = s->values;
-
-    thr_search_options_init(&s->options);
-    prog_search_values_set(&values->common, s->info.n_items, &s->options);
-    s->options.value = (thr_hits_value)values->with.value;
-    return prog_search_values_filter(&values->common, s->search.run, &s->items, &s->filter, &s->options);
-}
-
 static int open_features(prog_vector_search *s) {
-    const prog_index_values *values = s->values;
-    prog_features *f = &s->search.features;
-    thr_hits *hits = thr_index_hits(s->index);
+    s->part = (prog_hits_part){.hits = thr_index_hits(s->index)};
+    const prog_hits_parts parts = {&s->part, s->part.hits != NULL ? 1 : 0};
+    const int rc =
+        prog_search_values_features(&s->values->common, &s->search, &parts, "thresher index build --features");
 
-    if (hits == NULL && (values->features != NULL || values->with.target != NULL)) {
-        prog_error("%s was built without features: build it with thresher index build --features", values->common.dir);
-        return PROG_FAILED;
-    }
-    const int rc = prog_features_open(f, s->search.run, &values->with, hits);
-    s->options.target = f->target;
-    return rc == PROG_DONE && values->features != NULL
-               ? prog_features_from(f, s->search.run, values->features, NULL, NULL, NULL)
-               : rc;
+    s->options.target = prog_features_target(&s->search.features, 0);
+    return rc;
 }
 
-/*
- * If the index has a dual model, users given as words (a file of lines, or texts; the other is NULL) get the features
- * of their histories from the model, unless --features names a file.
- */
+/* Users given as words: a file of lines, or texts. */
 static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
-    prog_features *f = &s->search.features;
     const thr_dual *dual = thr_index_dual(s->index);
 
-    if (dual != NULL && f->hits != NULL && s->first != NULL) {
-        prog_error("--follow does not work with features, and %s has some", s->values->common.dir);
-        return PROG_FAILED;
-    }
-    return dual == NULL || f->hits == NULL || f->name != NULL
-               ? PROG_DONE
-               : prog_features_from(f, s->search.run, file, "--text", texts, dual);
-}
-
-/* Check the options of features, once the kind of the queries is known. */
-static int check_features(const prog_vector_search *s) {
-    const prog_features_values *v = &s->values->with;
-
-    if (s->search.features.name != NULL ||
-        (v->multipliers == NULL && v->offsets == NULL && !v->explain && v->value == 0))
-        return PROG_DONE;
-    prog_error("--value, --multipliers, --offsets and --explain need --features: queries are vectors alone");
+    if (dual == NULL || s->part.hits == NULL || s->first == NULL)
+        return prog_search_values_users(&s->values->common, &s->search, dual, file, texts);
+    prog_error("--follow does not work with features, and %s has some", s->values->common.dir);
     return PROG_FAILED;
 }
 
@@ -124,14 +91,16 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
     search->queries = values->common.queries;
     search->search_batch = search_batch;
-    int rc = set_options(s);
+    thr_search_options_init(&s->options);
+    prog_search_values_set(&values->common, s->info.n_items, &s->options);
+    int rc = prog_search_values_filter(&values->common, search->run, &s->items, &s->filter, &s->options);
     if (rc == PROG_DONE)
         rc = prog_search_values_words(&values->common, &s->items, search, &s->like, &s->vectors);
     if (rc == PROG_DONE)
         rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
-                               s->index, values->rerank.columns != NULL);
+                               s->index, values->common.rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(&values->common, s->info.metric, values->rerank.depth,
+        rc = prog_search_values_prepare(&values->common, s->info.metric,
                                         values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     s->options.certified = search->certified;
@@ -141,7 +110,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
         search->skips_wrong = !search->by_radius;
     }
     if (rc == PROG_DONE)
-        rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, s->index, search->depth);
+        rc = prog_rerank_open(&search->rerank, search->run, &values->common.rerank, &s->items, search->depth);
     return rc == PROG_DONE ? open_features(s) : rc;
 }
 
@@ -153,13 +122,11 @@ int prog_vector_search_file(prog_vector_search *s) {
 
     if (rc != PROG_DONE)
         return rc;
-    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index))) {
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index)))
         rc = prog_texts_reader(s->index, s->values->common.dir, s->values->common.queries, file, &texts);
-        if (rc == PROG_DONE)
-            rc = open_users(s, s->values->common.queries, NULL);
-    }
     if (rc == PROG_DONE)
-        rc = check_features(s);
+        rc = texts != NULL ? open_users(s, s->values->common.queries, NULL)
+                           : prog_search_values_users(&s->values->common, &s->search, NULL, NULL, NULL);
     if (rc == PROG_DONE)
         rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->common.dir, s->info.n_dims);
     thr_reader_free(texts);

@@ -9,9 +9,6 @@
 /* Values of the command line. */
 typedef struct prog_index_values {
     prog_search_values common;
-    const char *features;
-    prog_features_values with; /* values, target and explanations of features */
-    prog_rerank_values rerank;
     bool follow;
 } prog_index_values;
 
@@ -23,6 +20,7 @@ typedef struct prog_vector_search {
     thr_index_info info;
     prog_items items; /* of the index as it was opened */
     prog_items_part all;
+    prog_hits_part part;
     thr_search_options options;
     prog_filter filter;
     float least_score; /* by radius: the options for the library */

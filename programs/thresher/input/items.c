@@ -33,8 +33,7 @@ const prog_items_part *prog_items_find_id(const prog_items *items, uint64_t id, 
     return NULL;
 }
 
-/* An item by its name, or by its id if no item has that name. NULL: there is none, or a part failed with err. */
-static const prog_items_part *find_word(const prog_items *items, const char *word, uint64_t *id, thr_error *err) {
+const prog_items_part *prog_items_find(const prog_items *items, const char *word, uint64_t *id, thr_error *err) {
     uint64_t row;
 
     for (size_t i = 0; i < items->n_parts && items->has_names; i++) {
@@ -68,7 +67,7 @@ int prog_items_vectors(const prog_items *items, const char *const *words, size_t
         return prog_no_memory();
     for (size_t i = 0; i < n; i++) {
         thr_error err = {.status = THR_OK};
-        const prog_items_part *part = find_word(items, words[i], &(*ids)[i], &err);
+        const prog_items_part *part = prog_items_find(items, words[i], &(*ids)[i], &err);
 
         if (part == NULL)
             return not_found(items, words[i], &err);

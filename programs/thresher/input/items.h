@@ -29,6 +29,12 @@ prog_items prog_items_of_index(const thr_index *index, const char *dir, prog_ite
 const prog_items_part *prog_items_find_id(const prog_items *items, uint64_t id, uint64_t *row);
 
 /*
+ * The part with the item that a word names, by name or else by id, and its *id in the whole; NULL: there is none, or a
+ * part failed, which *err has.
+ */
+const prog_items_part *prog_items_find(const prog_items *items, const char *word, uint64_t *id, thr_error *err);
+
+/*
  * The vectors of items that words name, by name or else by id: *ids [n] and *vectors [n x n_dims], both for free(), and
  * filled also after errors. Returns PROG_DONE, or an exit code after printing an error about --like.
  */

@@ -15,12 +15,16 @@ const char *const prog_value_forms[] = {"sum", "sigmoid", NULL};
 /* ------------------------------------------------------------------------------------------------ open */
 
 /* Print the words of a target that no item has, because a spelling mistake has no other visible effect. */
-static void note_unknown(const thr_hits_target *target) {
+static void note_unknown(const prog_features *f) {
     enum { SHOWN = 3 };
     const char *word;
+    size_t n = 0;
+    uint32_t feature;
 
-    for (size_t i = 0; (word = thr_hits_target_unknown(target, i)) != NULL; i++) {
-        if (i == SHOWN) {
+    for (size_t i = 0; (word = thr_hits_target_unknown(f->targets[0], i)) != NULL; i++) {
+        if (prog_hits_parts_feature(&f->parts, word, &feature)) /* another part has it */
+            continue;
+        if (n++ == SHOWN) {
             prog_note("--target: more of its words match no item; only the first 3 are shown");
             return;
         }
@@ -31,21 +35,31 @@ static void note_unknown(const thr_hits_target *target) {
     }
 }
 
-int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_hits *hits) {
+static int open_targets(prog_features *f, const char *words) {
     thr_error err = {.status = THR_OK};
+    uint64_t n = 0;
 
-    f->values = values;
-    f->hits = hits;
-    if (hits == NULL)
-        return PROG_DONE;
-    if (values->target != NULL) {
-        if (thr_hits_target_create(hits, values->target, &f->target, &err) != THR_OK)
+    f->targets = calloc(f->parts.n, sizeof(thr_hits_target *));
+    if (f->targets == NULL)
+        return prog_no_memory();
+    for (size_t i = 0; i < f->parts.n; i++) {
+        if (thr_hits_target_create(f->parts.parts[i].hits, words, &f->targets[i], &err) != THR_OK)
             return prog_failed_at("--target", &err);
-        note_unknown(f->target);
-        prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(f->target)).text,
-                    prog_exact(thr_hits_get_info(hits).n_items).text);
+        n += thr_hits_target_count(f->targets[i]);
     }
-    return prog_hits_values_set(run, hits, values->multipliers, values->offsets);
+    note_unknown(f);
+    prog_detail("%s of %s items may be found", prog_exact(n).text, prog_exact(prog_hits_parts_n_items(&f->parts)).text);
+    return PROG_DONE;
+}
+
+int prog_features_open(prog_features *f, program *run, const prog_features_values *values,
+                       const prog_hits_parts *parts) {
+    f->values = values;
+    f->parts = *parts;
+    if (parts->n == 0)
+        return PROG_DONE;
+    const int rc = values->target != NULL ? open_targets(f, values->target) : PROG_DONE;
+    return rc == PROG_DONE ? prog_hits_values_set(run, parts, values->multipliers, values->offsets) : rc;
 }
 
 int prog_features_from(prog_features *f, program *run, const char *file, const char *name, const prog_list *texts,
@@ -135,7 +149,7 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
 
 /* Check the model of a line's weights. The library refuses weights of another model than the lists', so one is kept. */
 static void take_model(prog_features *f, uint64_t model) {
-    if (model == 0 || (f->model != 0 && f->model != thr_hits_get_info(f->hits).model))
+    if (model == 0 || (f->model != 0 && f->model != thr_hits_get_info(f->parts.parts[0].hits).model))
         return;
     f->model = model;
     f->model_line = f->n_lines;
@@ -179,7 +193,7 @@ static int next_line(prog_features *f, bool with_rows, bool *more) {
     if (rc == PROG_DONE && *more && f->dual != NULL)
         rc = weigh(f, &line, &length);
     if (rc == PROG_DONE && *more)
-        rc = prog_hits_batch_add(&f->batch, f->hits, name_line(f, f->n_lines).text, line, length, &model);
+        rc = prog_hits_batch_add(&f->batch, &f->parts, name_line(f, f->n_lines).text, line, length, &model);
     if (rc == PROG_DONE && *more && with_rows)
         rc = check_model(f, model);
     if (rc != PROG_DONE || !*more)
@@ -226,8 +240,12 @@ int prog_features_end(prog_features *f) {
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
-thr_hits_queries prog_features_view(const prog_features *f) {
-    return (thr_hits_queries){f->batch.n_queries, f->batch.offsets, f->batch.features, f->batch.weights};
+thr_hits_queries prog_features_view(prog_features *f, size_t part) {
+    return prog_hits_batch_of(&f->batch, &f->parts, part);
+}
+
+const thr_hits_target *prog_features_target(const prog_features *f, size_t part) {
+    return f->targets != NULL ? f->targets[part] : NULL;
 }
 
 int prog_features_answer(prog_features *f, uint64_t q, prog_answer *answer) {
@@ -235,7 +253,7 @@ int prog_features_answer(prog_features *f, uint64_t q, prog_answer *answer) {
         return PROG_DONE;
     f->query = prog_hits_batch_query(&f->batch, (size_t)q);
     answer->query = &f->query;
-    return f->values->explain ? prog_explain(&f->explainer, f->hits, &f->query, answer) : PROG_DONE;
+    return f->values->explain ? prog_explain(&f->explainer, &f->parts, &f->query, answer) : PROG_DONE;
 }
 
 void prog_features_report(const prog_features *f) {
@@ -257,7 +275,9 @@ void prog_features_report(const prog_features *f) {
 
 void prog_features_free(prog_features *f) {
     thr_reader_free(f->lines);
-    thr_hits_target_free(f->target);
+    for (size_t i = 0; i < f->parts.n && f->targets != NULL; i++)
+        thr_hits_target_free(f->targets[i]);
+    free(f->targets);
     prog_hits_batch_free(&f->batch);
     prog_explainer_free(&f->explainer);
     free(f->weighed);

@@ -16,35 +16,35 @@ typedef struct prog_features_values {
 
 extern const char *const prog_value_forms[];
 
-/* Entries of an option table; values is the member of that type in the command's struct. */
-#define PROG_FEATURES_OPTIONS(type, values)                                                                            \
-    {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, offsetof(type, values.value),                        \
+/* Entries of an option table; at: the offset of the values in the command's struct. */
+#define PROG_FEATURES_OPTIONS(at)                                                                                      \
+    {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, (at) + offsetof(prog_features_values, value),        \
                         "the value that ranks items: sum, s x multiplier + offset; sigmoid, multiplier / (1 + "        \
                         "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index"),           \
      .fallback = "sum"},                                                                                               \
-        {PROG_FILE_OPTION("multipliers", offsetof(type, values.multipliers),                                           \
+        {PROG_FILE_OPTION("multipliers", (at) + offsetof(prog_features_values, multipliers),                           \
                           "a bid an item: .tsv of items and numbers, 1 for items not listed; or a column of "          \
                           "numbers in order of items (default: those of the build)")},                                 \
-        {PROG_FILE_OPTION("offsets", offsetof(type, values.offsets),                                                   \
+        {PROG_FILE_OPTION("offsets", (at) + offsetof(prog_features_values, offsets),                                   \
                           "an offset an item, in the same formats, 0 for items not listed")},                          \
-        {PROG_TEXT_OPTION("target", "WORDS", offsetof(type, values.target),                                            \
+        {PROG_TEXT_OPTION("target", "WORDS", (at) + offsetof(prog_features_values, target),                            \
                           "items that may be found, by their features: an expression with AND, OR, NOT and "           \
                           "parentheses, such as 'category=12 AND NOT (brand=7 OR brand=9)'. Features are compared "    \
                           "as words, not as numbers")},                                                                \
     {                                                                                                                  \
-        PROG_FLAG_OPTION("explain", offsetof(type, values.explain),                                                    \
+        PROG_FLAG_OPTION("explain", (at) + offsetof(prog_features_values, explain),                                    \
                          "show which of the query's features each item has, and their weights")                        \
     }
 
 typedef struct prog_features {
     const prog_features_values *values;
-    thr_hits *hits; /* NULL: not used */
-    thr_hits_target *target;
-    const char *name;       /* name of the source of lines, for messages; NULL: queries have no features */
-    thr_reader *lines;      /* or ... */
-    const prog_list *texts; /* ... these */
-    const thr_dual *dual;   /* if not NULL, lines are users' words, which this model converts to weights */
-    char *weighed;          /* such a line of features */
+    prog_hits_parts parts;     /* of 0: not used */
+    thr_hits_target **targets; /* of each part; or NULL */
+    const char *name;          /* name of the source of lines, for messages; NULL: queries have no features */
+    thr_reader *lines;         /* or ... */
+    const prog_list *texts;    /* ... these */
+    const thr_dual *dual;      /* if not NULL, lines are users' words, which this model converts to weights */
+    char *weighed;             /* such a line of features */
     size_t weighed_capacity;
     uint64_t n_lines;         /* read so far */
     uint64_t model;           /* fingerprint of the model that made the weights, or 0 */
@@ -61,8 +61,9 @@ typedef struct prog_features {
 
 /* All return PROG_DONE, or an exit code after printing an error. Zeroed before; freed in any case. */
 
-/* Open the target and the values, if given. */
-int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_hits *hits);
+/* Open the target and the values, if given. parts, which may be none, are borrowed. */
+int prog_features_open(prog_features *f, program *run, const prog_features_values *values,
+                       const prog_hits_parts *parts);
 
 /*
  * Set the source of lines: a file, or texts of the command line; name is for messages. dual NULL: lines are features.
@@ -76,8 +77,9 @@ int prog_features_from(prog_features *f, program *run, const char *file, const c
 int prog_features_next(prog_features *f, uint64_t most);
 int prog_features_of_rows(prog_features *f, uint64_t n);
 
-/* The features of the last batch, as a view for the library. */
-thr_hits_queries prog_features_view(const prog_features *f);
+/* The features of the last batch for a search of a part, until the next call; and the part's target, or NULL. */
+thr_hits_queries prog_features_view(prog_features *f, size_t part);
+const thr_hits_target *prog_features_target(const prog_features *f, size_t part);
 
 /* "queries.txt: line 3": the line that names the model. */
 typedef struct prog_line {

@@ -21,10 +21,31 @@ static int check_queries(const program *run, const prog_search_values *values) {
     return PROG_WRONG_WORDS;
 }
 
+/* Features, values and ranking models. */
+static int check_fused(const program *run, const prog_search_values *values) {
+    const prog_features_values *with = &values->with;
+    const bool radius = !isnan(values->radius);
+
+    if (radius && (values->features != NULL || with->target != NULL))
+        prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
+    else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
+        prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
+    else if (values->features != NULL && (!isnan(values->extra) || values->extra_distance != 0))
+        prog_error("--extra and --extra-distance do not work with --features: give --recall or --candidates; %s",
+                   prog_see_help(run));
+    else if (values->features == NULL && values->text.n == 0 && values->queries == NULL &&
+             (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
+        prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
+                   prog_see_help(run));
+    else
+        return prog_rerank_check(run, &values->rerank, values->k, values->output);
+    return PROG_WRONG_WORDS;
+}
+
 int prog_search_values_check(const program *run, const prog_search_values *values) {
     static const char *const of_codes[] = {"recall", "survivors", "query-bits", NULL};
 
-    if (check_queries(run, values) != PROG_DONE)
+    if (check_queries(run, values) != PROG_DONE || check_fused(run, values) != PROG_DONE)
         return PROG_WRONG_WORDS;
     if (values->skip_missing && values->filter == NULL) {
         prog_error("--skip-missing needs --filter; %s", prog_see_help(run));
@@ -54,6 +75,7 @@ void prog_search_values_set(const prog_search_values *values, uint64_t n_items, 
     if (!isnan(values->extra))
         options->extra = (float)values->extra;
     options->extra_distance = values->extra_distance;
+    options->value = (thr_hits_value)values->with.value;
 }
 
 int prog_search_values_filter(const prog_search_values *values, program *run, const prog_items *items,
@@ -85,12 +107,12 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
     return rc;
 }
 
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,
-                               prog_search *s, float *least_score) {
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
+                               float *least_score) {
     s->by_radius = !isnan(values->radius);
     const int rc = s->by_radius
                        ? prog_search_prepare_radius(s, values->dir, metric, values->radius, values->output, least_score)
-                       : prog_search_make_room(s, values->k, depth, n_allowed);
+                       : prog_search_make_room(s, values->k, values->rerank.depth, n_allowed);
 
     if (rc != PROG_DONE || (!prog_results_show_certified(&s->results) && !s->run->globals.verbose))
         return rc;

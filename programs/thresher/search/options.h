@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - the values, options and preparation that `index search` and `shards search` share. */
+/* options.h - the values, options, preparation and report that `index search` and `shards search` share. */
 #pragma once
 
 #include <math.h>
@@ -24,6 +24,9 @@ typedef struct prog_search_values {
     uint64_t extra_distance;
     bool exact;
     uint64_t query_bits;
+    const char *features;
+    prog_features_values with; /* values, target and explanations of features */
+    prog_rerank_values rerank;
     const char *output;
 } prog_search_values;
 
@@ -63,12 +66,12 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
             .least_real = -INFINITY, .group = PROG_GROUP_WANTED                                                        \
     }
 
-/* The help of counts: "" or " of all shards", " of a shard", " of its shard"; more: of --recall. */
-#define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its, more)                                                   \
+/* The help of counts: "" or " of all shards", " of a shard", " of its shard". */
+#define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
                       "and up to 1; above 0.999 every stored vector is scored. With --radius the probability to find " \
-                      "an item just within it" more),                                                                  \
+                      "an item just within it; better items are found more often, and with 1 all are"),                \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \
         {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
                            "items" of_one " that pass the screen and have their other planes read (default: "          \
@@ -94,6 +97,37 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
             .least = 1, .most = 8                                                                                      \
     }
 
+#define PROG_FUSED_OPTIONS(at, where)                                                                                  \
+    {PROG_FILE_OPTION("features", (at) + offsetof(prog_search_values, features),                                       \
+                      "a line a query, as 'category=12:1.5 brand=7': features with a weight after the last "           \
+                      "colon, or 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "          \
+                      "its features")},                                                                                \
+        PROG_FEATURES_OPTIONS((at) + offsetof(prog_search_values, with)),                                              \
+        {PROG_TEXT_OPTION("rank", "MODEL", (at) + offsetof(prog_search_values, rerank.model),                          \
+                          "sort the items found by a model of thresher rank train, and show its scores"),              \
+         .names = PROG_NAMES_FILE},                                                                                    \
+        {PROG_TEXT_OPTION("rank-columns", "NAME,...", (at) + offsetof(prog_search_values, rerank.columns),             \
+                          "the model's features 1, 2, ...: \"score\", the score of the search, or columns of "         \
+                          "--rank-features, by name or by number from 1")},                                            \
+        {PROG_FILE_OPTION("rank-features", (at) + offsetof(prog_search_values, rerank.features),                       \
+                          "features of items: .tsv or .csv, or a matrix as .npy; a row an item, in the order of "      \
+                          "the " where "'s rows")},                                                                    \
+        {PROG_TEXT_OPTION("rank-items", "COLUMN", (at) + offsetof(prog_search_values, rerank.items),                   \
+                          "the column of --rank-features with the items' names or ids; its rows may then be in any "   \
+                          "order")},                                                                                   \
+    {                                                                                                                  \
+        PROG_COUNT_OPTION("rank-depth", "N", (at) + offsetof(prog_search_values, rerank.depth),                        \
+                          "find N items, sort them by the model, and show the best -k (default: -k)"),                 \
+            .least = 1                                                                                                 \
+    }
+
+#define PROG_FOUND_OPTION(at)                                                                                          \
+    {                                                                                                                  \
+        PROG_RESULTS_OPTION((at) + offsetof(prog_search_values, output),                                               \
+                            "; with --rank-columns also .svm, the features of the items found, with labels of 0, for " \
+                            "thresher rank train")                                                                     \
+    }
+
 /* Check options that are valid alone but not together. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_search_values_check(const program *run, const prog_search_values *values);
 
@@ -112,8 +146,26 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
                              float **vectors);
 
 /*
- * After prog_results_open: allocate for -k (depth and n_allowed as in prog_search_make_room), or prepare for --radius
+ * fused.c: open the target and the values of posting lists, and the file of --features. parts are borrowed; how they
+ * are built is for the message where there are none.
+ */
+int prog_search_values_features(const prog_search_values *values, prog_search *s, const prog_hits_parts *parts,
+                                const char *how);
+
+/*
+ * fused.c: if there are posting lists and a dual model (may be NULL), users given as words (a file of lines, or texts;
+ * the other is NULL) get the features of their histories from the model, unless --features names a file. Then check the
+ * options of features.
+ */
+int prog_search_values_users(const prog_search_values *values, prog_search *s, const thr_dual *dual, const char *file,
+                             const prog_list *texts);
+
+/*
+ * After prog_results_open: allocate for -k (n_allowed as in prog_search_make_room), or prepare for --radius
  * in items of this metric; and, if answers show it or with --verbose, allocate the certified flags. Returns as above.
  */
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t depth, uint64_t n_allowed,
-                               prog_search *s, float *least_score);
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
+                               float *least_score);
+
+/* report.c: after prog_search_end, details, and a summary on standard output for --json with -o. what: "index". */
+void prog_search_report(const prog_search_values *values, const prog_search *s, const char *what);

@@ -109,12 +109,11 @@ static char *columns_of(const prog_rerank *r) {
 /* ------------------------------------------------------------------------------------------------ a table's rows */
 
 /* Find the row of an item by its name, or by its id. */
-static bool find_row(const thr_index *index, const char *word, uint64_t *row) {
+static bool find_row(const prog_items *items, const char *word, uint64_t *row) {
+    thr_error err;
     uint64_t id;
 
-    if (thr_index_get_info(index).has_names && thr_index_find(index, word, &id, NULL) == THR_OK)
-        return thr_index_row(index, id, row);
-    return prog_read_count(word, &id) && thr_index_row(index, id, row);
+    return prog_items_find(items, word, &id, &err) != NULL && prog_items_find_id(items, id, row) != NULL;
 }
 
 /* Read one line of fields separated by tabs; writes to its text. */
@@ -130,12 +129,12 @@ static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items
             return PROG_FAILED;
         }
         *tab = '\0';
-        if (!find_row(r->index, text, &row)) /* the table may have rows of items that are not in the index */
+        if (!find_row(r->items, text, &row)) /* the table may have rows of items that are not in the index */
             return PROG_DONE;
         text = tab + 1;
     } else if (row >= n_items) {
-        prog_error("%s: more rows than the index's %" PRIu64 " items: name the column of items with --rank-items", path,
-                   n_items);
+        prog_error("%s: more rows than the %s's %" PRIu64 " items: name the column of items with --rank-items", path,
+                   r->items->what, n_items);
         return PROG_FAILED;
     }
     if (seen[row]++ != 0) {
@@ -158,11 +157,25 @@ static int take_line(prog_rerank *r, uint64_t line, char *text, uint64_t n_items
     return PROG_DONE;
 }
 
-static int check_all_there(const prog_rerank *r, const uint8_t *seen, uint64_t n_items) {
-    for (uint64_t row = 0; row < n_items; row++)
+static uint64_t n_items_of(const prog_items *items) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < items->n_parts; i++)
+        n += thr_index_get_info(items->parts[i].index).n_items;
+    return n;
+}
+
+/* The rows of removed items need none. */
+static int check_all_there(const prog_rerank *r, const uint8_t *seen, uint64_t n_rows) {
+    const uint64_t n_items = n_items_of(r->items);
+    uint64_t n_seen = 0;
+
+    for (uint64_t row = 0; row < n_rows; row++)
+        n_seen += seen[row];
+    for (uint64_t row = 0; row < n_rows && n_seen < n_items; row++)
         if (seen[row] == 0) {
-            prog_error("%s: the item of row %" PRIu64 " of the index has no row: expected %" PRIu64 ", one an item",
-                       r->values->features, row, n_items);
+            prog_error("%s: the item of row %" PRIu64 " of the %s has no row: expected %" PRIu64 ", one an item",
+                       r->values->features, row, r->items->what, n_items);
             return PROG_FAILED;
         }
     return PROG_DONE;
@@ -260,9 +273,9 @@ static int read_rows(prog_rerank *r, thr_reader *reader, uint64_t n_items, const
         if (rows.n_rows == 0 || rows.n_rows > n_items - n) {
             if (rows.n_rows == 0 && n == n_items)
                 return PROG_DONE;
-            prog_error("%s has %s%" PRIu64 " rows, the index has %" PRIu64 " items: expected one an item",
+            prog_error("%s has %s%" PRIu64 " rows, the %s has %" PRIu64 " items: expected one an item",
                        r->values->features, rows.n_rows == 0 ? "" : "more than ", rows.n_rows == 0 ? n : n_items,
-                       n_items);
+                       r->items->what, n_items);
             return PROG_FAILED;
         }
         rc = take_rows(r, &rows, wanted, buffer, n);
@@ -325,21 +338,27 @@ static int allocate(prog_rerank *r, uint64_t n_items, uint64_t most) {
     return r->table && r->rows && r->moved && r->scores && r->found && r->places ? PROG_DONE : prog_no_memory();
 }
 
-int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *values, const thr_index *index,
+int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *values, const prog_items *items,
                      uint64_t most) {
-    const uint64_t n_items = thr_index_get_info(index).n_items;
+    const uint64_t n_items = items->n_rows;
     thr_error err = {.status = THR_OK};
     int rc = PROG_DONE;
 
     if (values->columns == NULL)
         return PROG_DONE;
     r->values = values;
-    r->index = index;
+    r->items = items;
     if (values->model != NULL && thr_rank_model_open(run->context, values->model, &r->model, &err) != THR_OK)
         return prog_failed(&err);
     rc = read_sources(r, values->model);
     if (rc == PROG_DONE)
         rc = allocate(r, n_items, most);
+    if (rc == PROG_DONE && r->n_columns > 0 && values->items == NULL && n_items_of(items) != items->n_rows) {
+        prog_error("%s: items of the index were removed or added, so rows have no order: name the column of items with "
+                   "--rank-items",
+                   values->features);
+        rc = PROG_FAILED;
+    }
     if (rc == PROG_DONE && r->n_columns > 0)
         rc = prog_is_table(values->features) ? read_table(r, run, n_items) : read_matrix(r, run, n_items);
     return rc;
@@ -359,7 +378,7 @@ void prog_rerank_free(prog_rerank *r) {
 static void fill_row(const prog_rerank *r, uint64_t id, float score, float *out) {
     uint64_t row = 0;
 
-    (void)thr_index_row(r->index, id, &row); /* the search found it, so it exists */
+    (void)prog_items_find_id(r->items, id, &row); /* the search found it, so it exists */
     for (uint32_t f = 0; f < r->n_features; f++)
         out[f] = r->sources[f] < 0 ? score : r->table[row * r->n_columns + (uint64_t)r->sources[f]];
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cli/program.h"
+#include "input/items.h"
 
 /* Values of the command line. */
 typedef struct prog_rerank_values {
@@ -15,12 +16,12 @@ typedef struct prog_rerank_values {
 
 typedef struct prog_rerank {
     const prog_rerank_values *values;
-    const thr_index *index;
+    const prog_items *items;
     thr_rank_model *model; /* NULL: compute features, keep the order */
     uint32_t n_features;   /* 0: nothing to do */
     uint32_t n_columns;    /* of the file */
     int64_t *sources;      /* of each feature: a column from 0, or -1, the search's score */
-    float *table;          /* by the index's rows, n_columns each */
+    float *table;          /* by row, n_columns each */
     float *rows, *moved;   /* of an answer's items, n_features each; moved: in the new order */
     double *scores;
     float *found; /* the search's scores, in the new order */
@@ -31,10 +32,10 @@ typedef struct prog_rerank {
 int prog_rerank_check(const program *run, const prog_rerank_values *values, uint64_t k, const char *output);
 
 /*
- * Read the model and the columns; most is the largest number of items of an answer. values are borrowed. Returns
- * PROG_DONE, or an exit code after printing an error. Zeroed before; freed in any case.
+ * Read the model and the columns; most is the largest number of items of an answer. values and items are borrowed.
+ * Returns PROG_DONE, or an exit code after printing an error. Zeroed before; freed in any case.
  */
-int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *values, const thr_index *index,
+int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *values, const prog_items *items,
                      uint64_t most);
 
 /*

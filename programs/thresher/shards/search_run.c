@@ -4,7 +4,8 @@
  * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
  *
  * One shard is open at a time: memory does not grow with the number of shards, but for a bit an item of --filter. All
- * are open, their headers read, while items are looked up that --filter and --like name.
+ * are open, their headers read, while items are looked up that --filter and --like name; and until the end if they have
+ * features, since opening posting lists reads them, or if results are sorted by features of items.
  */
 #include "shards/search_run.h"
 
@@ -143,23 +144,33 @@ static void cut_filter(prog_shards_search *s, const prog_shard *shard) {
     s->options.filter_bits = shard->n_items;
 }
 
+static thr_index *index_of(const prog_items_part *part) {
+    return (thr_index *)(uintptr_t)part->index; /* ours */
+}
+
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     prog_shards_search *s = (prog_shards_search *)(void *)search;
     thr_status status = THR_OK;
 
     for (uint64_t i = 0; i < s->shards.n_shards && status == THR_OK; i++) {
-        thr_index *index = NULL;
+        const thr_hits_queries features = prog_features_view(&search->features, i);
+        thr_index *opened = NULL, *index = NULL;
+        s->options.features = search->features.name != NULL ? &features : NULL;
+        s->options.features_model = search->features.model;
+        s->options.target = prog_features_target(&search->features, i);
         if (i == 0)
             s->options.least_scores = NULL;
         s->options.certified = search->certified == NULL ? NULL : i == 0 ? search->certified : s->certified;
         cut_filter(s, &s->shards.shards[i]);
-        status = prog_shards_open(&s->shards, search->run->context, i, &index, err);
+        if (s->parts == NULL)
+            status = prog_shards_open(&s->shards, search->run->context, i, &opened, err);
+        index = s->parts == NULL ? opened : index_of(&s->parts[i]);
         if (status == THR_OK)
             status =
                 search->by_radius ? search_radius(s, index, i, queries, err) : search_best(s, index, i, queries, err);
         for (uint64_t q = 0; q < queries->n_rows && i > 0 && search->certified != NULL && status == THR_OK; q++)
             search->certified[q] = (uint8_t)(search->certified[q] & s->certified[q]);
-        thr_index_free(index);
+        thr_index_free(opened);
     }
     if (search->by_radius)
         search->found = status == THR_OK ? &s->merged : NULL;
@@ -174,6 +185,8 @@ static const char *name_of(const void *named, uint64_t id) {
 
     while (i + 1 < s->shards.n_shards && s->shards.shards[i + 1].first_row <= id)
         i++;
+    if (s->parts != NULL)
+        return thr_index_name(s->parts[i].index, id - s->shards.shards[i].first_row);
     if (s->named == NULL || s->named_i != i) {
         thr_index_free(s->named);
         s->named = NULL;
@@ -207,32 +220,53 @@ static int allocate(prog_shards_search *s) {
 
 /* ------------------------------------------------------------------------------------------------ items named */
 
-static void close_all(prog_items_part *parts, uint64_t n) {
-    for (uint64_t i = 0; i < n && parts != NULL; i++)
-        thr_index_free((thr_index *)(uintptr_t)parts[i].index); /* ours */
-    free(parts);
+static void close_all(prog_shards_search *s) {
+    for (uint64_t i = 0; i < s->shards.n_shards && s->parts != NULL; i++)
+        thr_index_free(index_of(&s->parts[i]));
+    free(s->parts);
+    free(s->lists);
+    s->parts = NULL;
+    s->lists = NULL;
 }
 
-/* Open all shards; *parts is for close_all(), also after an error. */
-static int open_all(const prog_shards_search *s, prog_items_part **parts) {
-    *parts = calloc((size_t)s->shards.n_shards, sizeof **parts);
-    if (*parts == NULL)
+/* Open all shards; they and their posting lists are for close_all(), also after an error. */
+static int open_all(prog_shards_search *s) {
+    s->parts = calloc((size_t)s->shards.n_shards, sizeof *s->parts);
+    s->lists = calloc((size_t)s->shards.n_shards, sizeof *s->lists);
+    if (s->parts == NULL || s->lists == NULL)
         return prog_no_memory();
     for (uint64_t i = 0; i < s->shards.n_shards; i++) {
         const prog_shard *shard = &s->shards.shards[i];
+        const uint64_t first_id = s->shards.has_ids ? 0 : shard->first_row;
         thr_error err = {.status = THR_OK};
         thr_index *index = NULL;
 
         if (prog_shards_open(&s->shards, s->search.run->context, i, &index, &err) != THR_OK)
             return prog_failed(&err);
-        (*parts)[i] = (prog_items_part){.index = index,
+        s->parts[i] = (prog_items_part){.index = index,
                                         .first_row = shard->first_row,
                                         .n_rows = shard->n_items,
-                                        .first_id = s->shards.has_ids ? 0 : shard->first_row,
+                                        .first_id = first_id,
                                         .least_id = shard->least_id,
                                         .greatest_id = shard->greatest_id};
+        s->lists[i] = (prog_hits_part){thr_index_hits(index), shard->first_row, first_id};
     }
+    s->items = (prog_items){.what = "collection",
+                            .dir = s->values->dir,
+                            .n_rows = s->shards.n_items,
+                            .has_names = s->shards.has_names,
+                            .has_ids = s->shards.has_ids,
+                            .n_parts = (size_t)s->shards.n_shards,
+                            .parts = s->parts};
     return PROG_DONE;
+}
+
+/* Whether all shards have features. */
+static bool have_features(const prog_shards_search *s) {
+    for (uint64_t i = 0; i < s->shards.n_shards; i++)
+        if (s->lists[i].hits == NULL)
+            return false;
+    return true;
 }
 
 static int allocate_bits(prog_shards_search *s) {
@@ -247,25 +281,26 @@ static int allocate_bits(prog_shards_search *s) {
 /* Look up the items of --filter and --like, and encode --text. */
 static int find_items(prog_shards_search *s) {
     const prog_search_values *values = s->values;
-    prog_items_part *parts = NULL;
+    int rc = prog_search_values_filter(values, s->search.run, &s->items, &s->filter, &s->options);
 
-    if (values->filter == NULL && values->queries != NULL)
-        return PROG_DONE;
-    int rc = open_all(s, &parts);
-    const prog_items items = {.what = "collection",
-                              .dir = values->dir,
-                              .n_rows = s->shards.n_items,
-                              .has_names = s->shards.has_names,
-                              .has_ids = s->shards.has_ids,
-                              .n_parts = (size_t)s->shards.n_shards,
-                              .parts = parts};
-    if (rc == PROG_DONE)
-        rc = prog_search_values_filter(values, s->search.run, &items, &s->filter, &s->options);
     if (rc == PROG_DONE && values->filter != NULL)
         rc = allocate_bits(s);
     if (rc == PROG_DONE)
-        rc = prog_search_values_words(values, &items, &s->search, &s->like, &s->vectors);
-    close_all(parts, s->shards.n_shards);
+        rc = prog_search_values_words(values, &s->items, &s->search, &s->like, &s->vectors);
+    return rc;
+}
+
+/* Open the features of queries. Without any, shards need not stay open. users: queries are words, not vectors. */
+static int open_features(prog_shards_search *s, bool users) {
+    const prog_search_values *values = s->values;
+    const prog_hits_parts parts = {s->lists, have_features(s) ? (size_t)s->shards.n_shards : 0};
+    const thr_dual *dual = users ? thr_index_dual(s->parts[0].index) : NULL;
+    int rc = prog_search_values_features(values, &s->search, &parts, "features= of thresher.shards.build");
+
+    if (rc == PROG_DONE && s->like == NULL)
+        rc = prog_search_values_users(values, &s->search, dual, values->queries, &values->text);
+    if (parts.n == 0 && values->rerank.columns == NULL)
+        close_all(s);
     return rc;
 }
 
@@ -283,14 +318,18 @@ int prog_shards_search_prepare(prog_shards_search *s) {
     search->search_batch = search_batch;
     thr_search_options_init(&s->options);
     prog_search_values_set(values, s->shards.n_items, &s->options);
-    rc = find_items(s);
+    rc = open_all(s);
+    if (rc == PROG_DONE)
+        rc = find_items(s);
     if (rc == PROG_DONE)
         rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
-                               false);
+                               values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(values, s->shards.metric, 0,
+        rc = prog_search_values_prepare(values, s->shards.metric,
                                         values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
+    if (rc == PROG_DONE)
+        rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, &s->items, search->depth);
     return rc == PROG_DONE ? allocate(s) : rc;
 }
 
@@ -311,6 +350,8 @@ int prog_shards_search_file(prog_shards_search *s) {
         first = NULL;
     }
     if (rc == PROG_DONE)
+        rc = open_features(s, texts != NULL);
+    if (rc == PROG_DONE)
         rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->dir, (uint32_t)s->shards.n_dims);
     thr_reader_free(texts);
     thr_reader_free(file);
@@ -319,7 +360,8 @@ int prog_shards_search_file(prog_shards_search *s) {
 }
 
 int prog_shards_search_words(prog_shards_search *s) {
-    return prog_search_words(&s->search, s->vectors, (uint32_t)s->shards.n_dims);
+    const int rc = open_features(s, s->like == NULL);
+    return rc == PROG_DONE ? prog_search_words(&s->search, s->vectors, (uint32_t)s->shards.n_dims) : rc;
 }
 
 void prog_shards_search_free(prog_shards_search *s) {
@@ -336,6 +378,7 @@ void prog_shards_search_free(prog_shards_search *s) {
     free(s->certified);
     free(s->least);
     free(s->offsets);
+    close_all(s);
     thr_index_free(s->named);
     prog_shards_free(&s->shards);
 }

@@ -23,6 +23,9 @@ typedef struct prog_shards_search {
     thr_radius_result merged;
     thr_index *named; /* the shard of the last name that was looked up, */
     uint64_t named_i; /* and its number */
+    prog_items items; /* of all shards, while they are open, */
+    prog_items_part *parts;
+    prog_hits_part *lists; /* and their posting lists; NULL: shards are opened one at a time */
 } prog_shards_search;
 
 /* All return PROG_DONE, or an exit code after printing an error. Search all queries: of a file, or of the words. */
