@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
+import warnings
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,15 @@ class SameBits(Case):
                     self.same(*(i.search(x[:15], K, **options) for i in (one, many)))
         with self.assertRaisesRegex(ValueError, "1 are given for 2 parts"):
             shards.build(self.path("none"), [x, x], features=[rows])
+        words = [["early"]] * 500 + [["late"]] * 700
+        with shards.build(self.path("words"), rows_alone, features=[words[:500], words[500:]]) as many:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a shard has none of these, another one has
+                many.search(x[:2], K, features=[["early"], ["late", "nobody"]], target="early OR late")
+            with self.assertWarnsRegex(UserWarning, "^no item has any of the words of query 1$"):
+                many.search(x[:2], K, features=[["early"], ["nobody"]])
+            with self.assertWarnsRegex(UserWarning, "^target: no item has 'nobody'$"):
+                many.search(x[:2], K, target="late OR nobody")
         self.assertFalse(os.path.exists(self.path("none")))
 
     def test_texts_are_encoded_by_the_model(self) -> None:

@@ -124,8 +124,8 @@ class Asked:
         for number, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
             if first < end and (self._features[first:end] == UNKNOWN).all():
                 which = "the query" if len(self) == 1 else f"query {number}"
-                note(f"{path}: no item has any of the words of {which}")
-                return
+                if not note(f"no item has any of the words of {which}", about=f"{path}: "):
+                    return
 
     def queries(self, first: int, n: int) -> abi.HitsQueries:
         """thr_hits_queries of n of them, a view of this object."""
@@ -460,9 +460,9 @@ class HitsTarget:
 
     def __init__(self, hits: Hits, expression: str) -> None:
         self._made = _TargetHandle(hits.handle(), expression)
-        word = lib.thr_hits_target_unknown(self._made.pointer, 0)
-        if word is not None:
-            note(f"target: no item has {word.decode('utf-8', 'replace')!r}")
+        i, more = 0, True
+        while more and (word := lib.thr_hits_target_unknown(self._made.pointer, i)) is not None:
+            i, more = i + 1, note(f"target: no item has {word.decode('utf-8', 'replace')!r}")
 
     @property
     def handle(self) -> HitsHandle:

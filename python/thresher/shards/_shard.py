@@ -16,6 +16,7 @@ import numpy as np
 from .. import _errors
 from .._build import Model
 from .._core import abi, arrays
+from .._core.notes import held_notes, note
 from .._filters import Filter
 from .._index import Index
 from ._ids import ids_of
@@ -211,6 +212,7 @@ def search_shards(
         n_read_out[:] = 0
     given = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
     best, answers, bounds = Best(len(rows), k, certified), [], []
+    notes: dict[str, int] = {}
 
     def ask(shard: tuple[Index, int, Filter | None], least: Any, wanted: int, at: Any = slice(None)) -> Answer:
         index, first_row, allowed = shard
@@ -218,7 +220,10 @@ def search_shards(
         own = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
         if features is not None:
             own["features"] = [features[i] for i in np.arange(len(rows))[at]]
-        found = search_shard(index, first_row, rows[at], wanted, **own)
+        with held_notes() as of_shard:  # of features that no item of this shard has
+            found = search_shard(index, first_row, rows[at], wanted, **own)
+        if isinstance(at, slice):
+            notes.update({one: notes.get(one, 0) + 1 for one in set(of_shard)})
         if n_read_out is not None:
             n_read_out[at] += n_read
         return found
@@ -231,6 +236,10 @@ def search_shards(
         answers.append(ask(shard, bounds[-1], few))
         best.add(answers[-1])
         n_done += len(shard[0])
+    of_all = [message for message, n in notes.items() if n == len(opened)]
+    for of_target in (False, True):  # the first of each kind, as of one index
+        for message in [message for message in of_all if message.startswith("target: ") == of_target][:1]:
+            note(message)
     least, replaced = np.maximum(given, best.least_scores), False
     for is_short in (True, False):  # first those that may raise the k-th best score
         for i, shard in enumerate(opened):
