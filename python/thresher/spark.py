@@ -45,9 +45,9 @@ class _Part:
     def given(self) -> Any:
         """Vectors, and ids if there are some."""
         has_ids = "ids" in self.rows.kinds
-        if self.rows.n_rows == 0:
-            vectors, ids = np.empty((0, 1), np.float32), np.empty(0, np.uint64)
-        else:
+        vectors: Any = np.empty((0, 1), np.float32)
+        ids: Any = np.empty(0, np.uint64)
+        if self.rows.n_rows > 0:
             vectors, ids = self.rows.column(0), self.rows.column(1) if has_ids else None
         return (vectors, ids) if has_ids else vectors
 
