@@ -15,13 +15,14 @@ extern "C" {
 #endif
 
 /*
- * Install a handler of SIGBUS for the process. If a segment, or the bitmap of live items, of an open index is cut or
- * cannot be read, its bytes read as zeros, and the call returns THR_ECHANGED with the file's name, as do all later
- * calls on the index. A change of the index fails before it commits. Every other SIGBUS goes to the handler that was
- * installed before.
+ * Install a handler of SIGBUS for the process. If a file of an open index (a segment, posting lists, the bitmap of live
+ * items) or an open file of posting lists is cut or cannot be read, its bytes read as zeros, and the call returns
+ * THR_ECHANGED with the file's name, as do all later calls on the index or the lists; look-ups without a status find
+ * nothing. So does opening a file that is cut meanwhile. A change of the index fails before it commits. Every other
+ * SIGBUS goes to the handler that was installed before.
  *
  * Call it before indexes are opened; files that are mapped already are not guarded. May be called again, from any
- * thread. Posting lists, heads, models, and files that a build or a training reads are not guarded. At most
+ * thread. Heads, models, also that of an index, and files that a build or a training reads are not guarded. At most
  * 4,096 files are guarded; further ones are not.
  *
  * Returns THR_OK; THR_EUNSUPPORTED if the host does not allow handlers.

@@ -184,7 +184,7 @@ THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id)
  * a file share the values of its rows; values of added items belong to these lists and to later updates of them.
  *
  * Returns THR_OK; THR_EDIM if n is not n_rows; THR_ERANGE for a value that is not finite (err names the row);
- * THR_ENOMEM. After an error the old values remain.
+ * THR_ECHANGED; THR_ENOMEM. After an error the old values remain.
  */
 THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const float *offsets, uint64_t n,
                                        thr_error *err);
@@ -205,7 +205,7 @@ typedef struct thr_hits_target thr_hits_target;
 
 /*
  * Create a target; the caller frees it, before hits. Returns THR_OK; THR_EINVAL for a syntax error (err has its place);
- * THR_ENOMEM.
+ * THR_ECHANGED; THR_ENOMEM.
  */
 THR_API thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hits_target **target,
                                           thr_error *err);

@@ -21,13 +21,13 @@ CHILD = """
 import sys, threading, numpy as np, thresher
 index = thresher.Index.open(sys.argv[1], threads=2)
 queries = np.random.default_rng(2).standard_normal((64, %d)).astype(np.float32)
-exact = sys.argv[2] == "exact"
-index.search(queries, 10, exact=exact)
+how = {"exact": sys.argv[2] == "exact", "features": [{7: 0.5}] * 64 if sys.argv[2] == "features" else None}
+index.search(queries, 10, **how)
 raised = []
 def search():
     try:
         while True:
-            index.search(queries, 10, exact=exact)
+            index.search(queries, 10, **how)
     except thresher.FileError as failure:
         raised.append(failure)
 threads = [threading.Thread(target=search) for _ in range(2)]
@@ -47,7 +47,9 @@ class CutFiles(Case):
     def setUp(self) -> None:
         super().setUp()
         vectors = random_vectors(N, DIMS)
-        with Index.build(self.path(), vectors, ids=np.arange(N) * 2, threads=2, calibration_queries=0) as index:
+        features = [[row % 5, 7 + row % 20_000] for row in range(N)]
+        options = {"ids": np.arange(N) * 2, "features": features, "threads": 2, "calibration_queries": 0}
+        with Index.build(self.path(), vectors, **options) as index:
             index.remove([4])  # a bitmap of live items is there, too
 
     def while_searching(self, how: str, ending: str, size: int | None) -> str:
@@ -74,6 +76,12 @@ class CutFiles(Case):
                     with self.subTest(how=how, ending=ending, size=size):
                         self.setUp()
                         self.assertIn("['ECHANGED'] 6 ", self.while_searching(how, ending, size))
+
+    def test_posting_lists_are_cut_while_threads_search(self) -> None:
+        for size in (0, 4096):
+            with self.subTest(size=size):
+                self.setUp()
+                self.assertIn("['ECHANGED'] 6 ", self.while_searching("features", ".hits", size))
 
     def test_a_file_is_written_to_while_threads_search(self) -> None:
         self.assertIn("['ECHANGED'] 6 ", self.while_searching("codes", ".seg", None))

@@ -18,24 +18,14 @@ static uint32_t find_place(const thr_hits *hits, uint32_t row) {
     return place;
 }
 
-thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_queries *queries, uint64_t query,
-                            float *shares, uint8_t *matched, thr_error *err) {
+static thr_status explain(const thr_hits *hits, uint64_t id, const thr_hits_queries *queries, uint64_t query,
+                          float *shares, uint8_t *matched, thr_error *err) {
     uint64_t row;
     double unit;
-    if (hits == NULL || queries == NULL)
-        return thr_fail(err, THR_EINVAL, "an explanation needs posting lists and queries");
-    if (query >= queries->n_queries)
-        return thr_fail(err, THR_EINVAL, "query %" PRIu64 " does not exist: there are %" PRIu64 ", numbered from 0",
-                        query, queries->n_queries);
-    const uint64_t at = queries->offsets[query], end = queries->offsets[query + 1];
-    if (end < at)
-        return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", query);
-    const size_t n = (size_t)(end - at);
-    if (n > 0 && (queries->features == NULL || shares == NULL))
-        return thr_fail(err, THR_EINVAL, "an explanation needs features and memory for shares");
+    const uint64_t at = queries->offsets[query];
+    const size_t n = (size_t)(queries->offsets[query + 1] - at);
     const uint32_t *features = n > 0 ? queries->features + at : NULL;
     const float *weights = n > 0 && queries->weights != NULL ? queries->weights + at : NULL;
-    THR_TRY(thr_hits_check_unchanged(hits, err));
     if (!thr_hits_find_row(hits, id, &row))
         return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, hits->path, id);
     THR_TRY(thr_lists_query_unit(features, weights, n, &unit, err));
@@ -49,4 +39,20 @@ thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_qu
             matched[i] = has;
     }
     return THR_OK;
+}
+
+thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_queries *queries, uint64_t query,
+                            float *shares, uint8_t *matched, thr_error *err) {
+    if (hits == NULL || queries == NULL)
+        return thr_fail(err, THR_EINVAL, "an explanation needs posting lists and queries");
+    if (query >= queries->n_queries)
+        return thr_fail(err, THR_EINVAL, "query %" PRIu64 " does not exist: there are %" PRIu64 ", numbered from 0",
+                        query, queries->n_queries);
+    const uint64_t at = queries->offsets[query], end = queries->offsets[query + 1];
+    if (end < at)
+        return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", query);
+    if (end > at && (queries->features == NULL || shares == NULL))
+        return thr_fail(err, THR_EINVAL, "an explanation needs features and memory for shares");
+    THR_TRY(thr_hits_check_unchanged(hits, err));
+    return thr_hits_check_after(hits, explain(hits, id, queries, query, shares, matched, err), err);
 }

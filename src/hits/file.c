@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - the sections of a file of posting lists: writes them, and finds and checks them in a mapped file. */
+/*
+ * file.c - the sections of a file of posting lists: writes them, finds and checks them in a mapped file, and notices
+ * that open files were changed on disk.
+ */
 #include "hits/file.h"
 
 #include <thresher/hits.h>
@@ -7,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "hits/impl.h"
 #include "lists/validate.h"
 
 static const char *const section_names[THR_HITS_LAST + 1] = {
@@ -207,4 +211,18 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     if (wrong == NULL && (h.has & THR_HITS_HAS_MODEL) != 0 && view->contents.model == 0)
         wrong = "the model's fingerprint is 0, which means none";
     return wrong == NULL ? THR_OK : thr_section_file_damaged(file, 0, wrong, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ changes on disk */
+
+thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
+    const thr_status status = thr_map_check(&hits->map, hits->path, err);
+    const thr_hits *more = hits->delta == NULL ? NULL : hits->delta->from;
+    return status != THR_OK || more == NULL ? status : thr_map_check(&more->map, more->path, err);
+}
+
+thr_status thr_hits_check_after(const thr_hits *hits, thr_status status, thr_error *err) {
+    const thr_hits *more = hits->delta == NULL ? NULL : hits->delta->from;
+    status = thr_map_check_after(&hits->map, hits->path, status, err);
+    return more == NULL ? status : thr_map_check_after(&more->map, more->path, status, err);
 }

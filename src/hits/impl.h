@@ -154,12 +154,11 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
 /* THR_EMISMATCH if queries are of another model than the lists. model 0: unknown, always accepted. */
 thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error *err);
 
-/* THR_ECHANGED if the file was changed on disk. */
-static inline thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
-    const thr_status status = thr_map_check(&hits->map, hits->path, err);
-    const thr_hits *more = hits->delta == NULL ? NULL : hits->delta->from;
-    return status != THR_OK || more == NULL ? status : thr_map_check(&more->map, more->path, err);
-}
+/* THR_ECHANGED if a file was changed on disk. */
+thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
+
+/* The status of a call that read the files: THR_ECHANGED instead if one was cut meanwhile, so that zeros were read. */
+thr_status thr_hits_check_after(const thr_hits *hits, thr_status status, thr_error *err);
 
 void thr_hit_workspace_free(void *workspace);
 

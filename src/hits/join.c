@@ -33,7 +33,8 @@ static thr_status number_words(const thr_hits *hits, thr_hit_delta *d, thr_error
             if (word == NULL)
                 return thr_fail(err, THR_ECORRUPT, "%s: the offsets of words are wrong: " THR_HITS_REMEDY,
                                 d->from->path);
-            if (thr_hits_number(hits, word, &number) == (is_second == 1))
+            /* The texts of a file that is cut meanwhile become others; opening then fails. */
+            if (at == n || thr_hits_number(hits, word, &number) == (is_second == 1))
                 continue;
             if (is_second == 1) {
                 THR_TRY(thr_dictionary_add(hits->context, &d->words, word, strlen(word), &number, &is_new, err));

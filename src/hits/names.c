@@ -13,6 +13,11 @@ static bool is_unchanged(const thr_hits *hits) {
     return thr_hits_check_unchanged(hits, NULL) == THR_OK;
 }
 
+/* Nor do they if a guarded file was cut while they read it. */
+static bool is_whole(const thr_hits *hits) {
+    return thr_hits_check_after(hits, THR_OK, NULL) == THR_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------ features */
 
 static bool find_word(const thr_hits_contents *c, const char *word, uint32_t *feature) {
@@ -80,7 +85,8 @@ uint32_t thr_hits_count_unknown(const thr_hits *hits, const thr_hits_queries *qu
 }
 
 bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
-    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_has_feature(hits, *feature);
+    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_has_feature(hits, *feature) &&
+           is_whole(hits);
 }
 
 const char *thr_hits_text(const thr_hits *hits, uint32_t feature) {
@@ -92,7 +98,8 @@ const char *thr_hits_text(const thr_hits *hits, uint32_t feature) {
 }
 
 const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
-    return is_unchanged(hits) ? thr_hits_text(hits, feature) : NULL;
+    const char *word = is_unchanged(hits) ? thr_hits_text(hits, feature) : NULL;
+    return is_whole(hits) ? word : NULL;
 }
 
 uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
@@ -104,7 +111,8 @@ uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     const uint32_t f = thr_lists_find(lists, feature);
     if (f < lists->n_features)
         n = live == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, live, UINT64_MAX);
-    return n + count_added(hits, feature, UINT64_MAX);
+    n += count_added(hits, feature, UINT64_MAX);
+    return is_whole(hits) ? n : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ items */
@@ -133,7 +141,7 @@ bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
 }
 
 bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
-    return is_unchanged(hits) && thr_hits_find_row(hits, id, row);
+    return is_unchanged(hits) && thr_hits_find_row(hits, id, row) && is_whole(hits);
 }
 
 const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
@@ -142,9 +150,10 @@ const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
         return hits->owner.name(hits->owner.index, id);
     if (!hits->info.has_names || !thr_hits_row(hits, id, &row))
         return NULL;
-    return thr_hits_is_added(hits, row)
-               ? thr_dictionary_text(&hits->delta->names, (uint32_t)row - hits->delta->first_row)
-               : thr_strings_get(&hits->view.contents.names, row);
+    if (thr_hits_is_added(hits, row))
+        return thr_dictionary_text(&hits->delta->names, (uint32_t)row - hits->delta->first_row);
+    const char *name = thr_strings_get(&hits->view.contents.names, row);
+    return is_whole(hits) ? name : NULL;
 }
 
 bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, uint64_t *id) {
@@ -160,13 +169,9 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
     return is_left(hits, (uint32_t)*row);
 }
 
-bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
+static bool find(const thr_hits *hits, const char *name, uint64_t *id) {
     const thr_hits_contents *c = &hits->view.contents;
     uint64_t row;
-    if (!is_unchanged(hits))
-        return false;
-    if (hits->owner.find != NULL)
-        return hits->owner.find(hits->owner.index, name, id);
     if (c->names.offsets == NULL)
         return thr_decimal_parse(name, strlen(name), id) && thr_hits_find_row(hits, *id, &row);
     if (hits->delta != NULL)
@@ -179,6 +184,13 @@ bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
         }
     }
     return false;
+}
+
+bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
+    if (!is_unchanged(hits))
+        return false;
+    return hits->owner.find != NULL ? hits->owner.find(hits->owner.index, name, id)
+                                    : find(hits, name, id) && is_whole(hits);
 }
 
 thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err) {

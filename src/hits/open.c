@@ -34,9 +34,7 @@ static thr_hits_info describe(const thr_hits_view *view) {
     return info;
 }
 
-static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
-    THR_TRY(thr_path_append(hits->context, path, "", &hits->path, err));
-    THR_TRY(thr_map_open(path, &hits->map, err));
+static thr_status read_file(thr_hits *hits, const char *path, thr_error *err) {
     THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &hits->view, err));
     hits->info = describe(&hits->view);
     const thr_hits_contents *c = &hits->view.contents;
@@ -46,6 +44,13 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
     const thr_status status = thr_hits_set_values(hits, c->multipliers, c->offsets, hits->info.n_items, &why);
     return status == THR_OK ? THR_OK
                             : thr_fail(err, status == THR_ERANGE ? THR_ECORRUPT : status, "%s: %s", path, why.text);
+}
+
+static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
+    THR_TRY(thr_path_append(hits->context, path, "", &hits->path, err));
+    THR_TRY(thr_map_open(path, &hits->map, err));
+    thr_map_guard(&hits->map);
+    return thr_hits_check_after(hits, read_file(hits, path, err), err);
 }
 
 /* Free a file without handles, or one that was opened partially. */

@@ -120,10 +120,12 @@ thr_status thr_hits_replay(thr_hits *from, uint64_t since, thr_hits *next, thr_h
     *replayed = NULL;
     if (from->delta == NULL)
         return THR_OK;
+    THR_TRY(thr_hits_check_unchanged(from, err));
     thr_hits_changes_init(&r.changes);
     const thr_hit_set set = thr_hits_take_values(from);
     THR_TRY_OUT(reserve(from->context, from->delta, &r, err));
     collect(from, set.of_added, since, &r);
+    THR_TRY_OUT(thr_hits_check_after(from, THR_OK, err));
     if (r.changes.n_added == 0 && r.changes.n_removed == 0)
         goto out;
     THR_TRY_OUT(check_kinds(from, next, err));

@@ -245,12 +245,13 @@ out:
     return status;
 }
 
-static void fill_source(const rewriter *w, const source *s) {
+/* Lists that are cut after they were counted may have other items; the change fails then. */
+static void fill_source(const rewriter *w, const source *s, uint64_t n_features) {
     for (uint32_t f = 0; f < s->lists->n_features; f++) {
         const uint32_t n = s->numbers[f] == GONE ? 0 : thr_lists_items(s->lists, f, w->items);
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t to = w->to[s->first + w->items[i]];
-            if (to != GONE)
+            if (to != GONE && w->offsets[to] < n_features)
                 w->features[w->offsets[to]++] = s->numbers[f];
         }
     }
@@ -258,9 +259,10 @@ static void fill_source(const rewriter *w, const source *s) {
 
 /* Fill in the features; offsets[p] moves to its end while place p is filled, and back at last. */
 static thr_status fill(rewriter *w, const uint32_t *added_numbers, thr_error *err) {
-    THR_TRY(thr_alloc(w->context, (size_t)w->offsets[w->n_places], sizeof *w->features, &w->features, "features", err));
+    const uint64_t n = w->offsets[w->n_places];
+    THR_TRY(thr_alloc(w->context, (size_t)n, sizeof *w->features, &w->features, "features", err));
     for (uint32_t i = 0; i < w->n_sources; i++)
-        fill_source(w, &w->sources[i]);
+        fill_source(w, &w->sources[i], n);
     for (uint64_t i = 0; i < n_added(w); i++) {
         const thr_item_features *more = &w->added->items;
         for (uint64_t e = more->offsets[i]; e < more->offsets[i + 1]; e++)
@@ -310,6 +312,7 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     THR_TRY_OUT(fill(w, added_numbers, err));
     THR_TRY_OUT(move_values(w, true, &w->multipliers, err));
     THR_TRY_OUT(move_values(w, false, &w->item_offsets, err));
+    THR_TRY_OUT(thr_hits_check_unchanged(w->hits, err));
     thr_hits_build_options how;
     thr_hits_build_options_init(&how);
     how.order = THR_HITS_ORDER_ROWS;
@@ -333,5 +336,5 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
     THR_RELEASE(w.context, w.to, w.added_to, w.items, w.sources[0].numbers, w.sources[1].numbers, w.offsets, w.features,
                 w.word_offsets, w.word_bytes, w.multipliers, w.item_offsets);
     thr_dictionary_free(w.context, &w.words);
-    return status;
+    return thr_hits_check_after(hits, status, err);
 }

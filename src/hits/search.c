@@ -187,7 +187,7 @@ static void put_found(void *arg, uint64_t q, const thr_hit_found *found) {
 }
 
 static thr_status search_device(search_state *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
-    const thr_hit_caller caller = {.arg = b, .answer = put_found};
+    const thr_hit_caller caller = {.arg = b, .hits = b->hits, .answer = put_found};
     return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
 }
 
@@ -247,5 +247,5 @@ thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint
     const thr_status status = search_all(hits, workspace, &set, queries, &complete, &answers, err);
     thr_hits_put_values(hits, &set);
     thr_idle_put(&hits->file->workspaces, workspace);
-    return status;
+    return thr_hits_check_after(hits, status, err);
 }

@@ -207,10 +207,12 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
         target->words[w] &= added[w - thr_hits_file_words(hits)];
     target->n_items = thr_bitmap_count(target->words, hits->view.contents.lists.n_items) +
                       thr_bitmap_count(target->words + thr_hits_file_words(hits), thr_hits_n_added(hits));
-    *out = target;
-    target = NULL;
 out:
-    thr_hits_target_free(target);
+    status = thr_hits_check_after(hits, status, err);
+    if (status == THR_OK)
+        *out = target;
+    else
+        thr_hits_target_free(target);
     return status;
 }
 

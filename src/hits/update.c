@@ -90,15 +90,18 @@ thr_status thr_hits_make_update(thr_hits *hits, const thr_hits_changes *changes,
     THR_TRY_OUT(thr_hit_delta_make(hits, index, &change, stamps, &delta, err));
     THR_TRY_OUT(take_values(hits, &change, &values, err));
     THR_TRY_OUT(thr_alloc(hits->context, 1, sizeof *made, &made, "posting lists", err));
-    fill(hits, delta, values, made);
-    if (changes->n_missing != NULL)
-        *changes->n_missing = change.n_missing;
-    *updated = made;
-    delta = NULL;
-    values = NULL;
 out:
-    thr_hit_delta_free(hits->context, delta);
-    thr_hit_values_free(hits->context, values);
+    status = thr_hits_check_after(hits, status, err);
+    if (made != NULL && status == THR_OK) {
+        fill(hits, delta, values, made);
+        if (changes->n_missing != NULL)
+            *changes->n_missing = change.n_missing;
+        *updated = made;
+    } else {
+        thr_release(hits->context, made);
+        thr_hit_delta_free(hits->context, delta);
+        thr_hit_values_free(hits->context, values);
+    }
     thr_hit_change_free(hits->context, &change);
     thr_hits_read_changes_free(&read);
     return status;

@@ -90,6 +90,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
                         hits->info.n_rows);
     THR_TRY(check(multipliers, n, "multiplier", err));
     THR_TRY(check(offsets, n, "offset", err));
+    THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY_OUT(thr_hit_values_make(hits->context, (size_t)thr_hits_n_values(hits), multipliers != NULL,
                                     offsets != NULL, &set.of_file, err));
     if (hits->delta != NULL)
@@ -97,6 +98,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
                                         &set.of_added, err));
     place(hits, multipliers, set.of_file->multipliers, set.of_added == NULL ? NULL : set.of_added->multipliers);
     place(hits, offsets, set.of_file->offsets, set.of_added == NULL ? NULL : set.of_added->offsets);
+    THR_TRY_OUT(thr_hits_check_after(hits, THR_OK, err));
     (void)pthread_mutex_lock(&hits->file->mutex);
     const thr_hit_set before = {hits->file->values, hits->added};
     set.of_file->number = ++hits->file->n_values;

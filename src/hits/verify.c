@@ -80,6 +80,7 @@ thr_status thr_hits_verify(thr_hits *hits, thr_error *err) {
     THR_TRY_OUT(thr_progress_end(&sum.progress, hits->info.n_items, err));
 out:
     thr_file_sum_end(&sum);
+    status = thr_hits_check_after(hits, status, err);
     return status == THR_OK && hits->delta != NULL && hits->delta->from != NULL
                ? thr_hits_verify(hits->delta->from, err)
                : status;

@@ -683,7 +683,9 @@ thr_status thr_index_manifest_read(thr_context *context, const char *path, thr_m
     thr_map map;
     *manifest = (thr_manifest){0};
     THR_TRY(thr_map_open(path, &map, err));
+    thr_map_guard(&map);
     thr_status status = thr_index_manifest_parse(context, path, map.data, map.size, manifest, err);
+    status = thr_map_check_after(&map, path, status, err);
     if (status == THR_OK && checksum != NULL)
         *checksum = thr_checksum_of(map.data, map.size);
     if (status == THR_OK && file_bytes != NULL)

@@ -193,8 +193,11 @@ static thr_status read_manifest(thr_index *index, const char *dir, thr_error *er
                         "'thresher index build'",
                         dir);
     THR_TRY(status);
-    THR_TRY(
-        thr_index_manifest_parse(index->context, index->manifest_path, map->data, map->size, &index->manifest, err));
+    thr_map_guard(map);
+    THR_TRY(thr_map_check_after(
+        map, index->manifest_path,
+        thr_index_manifest_parse(index->context, index->manifest_path, map->data, map->size, &index->manifest, err),
+        err));
     index->manifest_checksum = thr_checksum_of(map->data, map->size);
     index->info = (thr_index_info){.file_bytes = map->size};
     return THR_OK;
@@ -211,7 +214,7 @@ static thr_status load(thr_index *index, const char *dir, thr_error *err) {
         THR_TRY(read_manifest(index, dir, err));
         if (i > 0 && index->manifest_checksum == before)
             break;
-        thr_status status = open_files(index, dir, &why);
+        const thr_status status = thr_index_check_after(index, open_files(index, dir, &why), &why);
         if (status == THR_OK)
             return THR_OK;
         if (status != THR_ENOTFOUND)

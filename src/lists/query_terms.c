@@ -72,12 +72,13 @@ static void sort_singles(thr_lists_query *query) {
 static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_lists_query *query, thr_error *err) {
     const thr_lists *lists = query->lists;
     const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_stretch(lists, entry);
+    const uint32_t end = thr_lists_first_stretch(lists, entry + 1);
     THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form] + 1,
                      sizeof *query->streams[form], "a query", err));
     query->streams[form][query->n[form]++] =
         (thr_lists_stream){.windows = lists->stretch_windows + first,
                            .sizes = lists->stretch_sizes + first,
-                           .n_stretches = thr_lists_first_stretch(lists, entry + 1) - first,
+                           .n_stretches = end > first ? end - first : 0, /* 0: the file was cut meanwhile */
                            .begin = lists->entry_begins[entry],
                            .weight = weight};
     return THR_OK;

@@ -56,6 +56,8 @@ out:
 
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     struct stat st;
+    if (map->fd < 0)
+        return THR_OK;
     if (fstat(map->fd, &st) != 0)
         return thr_fail_errno(err, errno, "stat", path);
     if ((uint64_t)st.st_size != map->size || time_ns(st.st_mtim) != map->mtime_ns)
@@ -76,6 +78,13 @@ bool thr_map_is_at(const thr_map *map, const char *path) {
 
 void thr_map_guard(thr_map *map) {
     map->guard = thr_guard_begin(map->data, map->size);
+}
+
+thr_status thr_map_check_after(const thr_map *map, const char *path, thr_status status, thr_error *err) {
+    thr_error why;
+    if (!thr_guard_fired() || thr_map_check(map, path, &why) == THR_OK)
+        return status;
+    return thr_pass_on(why.status, &why, err);
 }
 
 void thr_map_close(thr_map *map) {

@@ -21,7 +21,7 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err);
 
 /*
  * Return THR_ECHANGED if the file's size or modification time differs from that at thr_map_open, or a read of a guarded
- * map failed. Costs one fstat.
+ * map failed. THR_OK for a map that could not be opened. Costs one fstat.
  */
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err);
 
@@ -36,6 +36,9 @@ bool thr_map_is_at(const thr_map *map, const char *path);
  * thr_guard_fired, after every use.
  */
 void thr_map_guard(thr_map *map);
+
+/* The status of a call that read a guarded map: that of thr_map_check instead if a read of any map has failed. */
+thr_status thr_map_check_after(const thr_map *map, const char *path, thr_status status, thr_error *err);
 
 void thr_map_close(thr_map *map);
 

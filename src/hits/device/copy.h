@@ -41,6 +41,7 @@ void thr_hit_store_force(thr_hit_store *store, thr_hit_way way);
 /* The callbacks of a search. */
 typedef struct thr_hit_caller {
     void *arg;
+    const thr_hits *hits; /* checked after each batch was made from its lists: kernels rely on them. NULL: unchecked */
     /* Receive the items found for query q. Called in order of the queries, on the searching thread. */
     void (*answer)(void *arg, uint64_t q, const thr_hit_found *found);
     /*

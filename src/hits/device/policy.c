@@ -10,8 +10,12 @@ static thr_status copy_lists(void *object, const thr_devices *devices, void **co
     const thr_hits *hits = object;
     const thr_hits_contents *c = &hits->view.contents;
     thr_hit_store *store;
-    const thr_status status = thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &store, err);
-    *copy = store;
+    THR_TRY(thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &store, err));
+    const thr_status status = thr_hits_check_unchanged(hits, err);
+    if (status != THR_OK)
+        thr_hit_store_free(store);
+    else
+        *copy = store;
     return status;
 }
 

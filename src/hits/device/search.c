@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "device/keys.h"
 #include "hits/device/batch.h"
+#include "hits/impl.h"
 #include "select/bitmap.h"
 
 enum {
@@ -265,6 +266,8 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
     for (uint64_t first = 0; first < queries->n_queries; first += b->n) {
         thr_error why = {.status = THR_OK};
         const thr_status made = thr_hit_batch_make(b, queries, first, &why);
+        if (b->caller->hits != NULL)
+            THR_TRY(thr_hits_check_unchanged(b->caller->hits, err));
         if (b->n > 0) {
             THR_TRY(run_batch(b, &op, err));
             THR_TRY(pass_on(b, failed, err));

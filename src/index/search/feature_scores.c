@@ -167,7 +167,7 @@ static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, u
                                            .values_id = values == NULL ? 0 : values->number,
                                            .filter = workspace->allowed};
     device_batch batch = {workspace, screen, first};
-    const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
+    const thr_hit_caller caller = {.arg = &batch, .hits = workspace->hits, .answer = hand_over, .scan = scan_codes};
     thr_hits_queries queries = *workspace->queries;
     uint64_t failed;
     queries.offsets += first;
