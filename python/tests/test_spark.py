@@ -108,6 +108,13 @@ class OnSpark(Case):
                     found = [i.search(x[:10], K, exact=True, features=asked, value=value) for i in (one, many)]
                     np.testing.assert_array_equal(found[1][0], found[0][0])
                     np.testing.assert_array_equal(found[1][1], found[0][1])
+            rows = [(i, x[i].tolist(), own if i else None) for i, own in enumerate(asked)]
+            queries = self.session.createDataFrame(rows, f"id long, embedding array<float>, asked map<{kind},float>")
+            with thresher.Index(self.path("one")) as one:
+                wanted = one.search(x[:10], K, exact=True, features=[{}, *asked[1:]], value="sigmoid")
+            for by in ("queries", "shards"):
+                options = {"by": by, "exact": True, "features": "asked", "value": "sigmoid"}
+                self.check(spark.search(queries, self.path("many"), K, **options), *wanted, range(10))
         for error, message, options in (
             (TypeError, "partition 0, rows from 0: features of type .*double", {"features": "bid"}),
             (ValueError, "no column 'none'", {"features": "none"}),

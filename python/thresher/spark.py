@@ -22,6 +22,7 @@ import numpy as np
 
 from ._build import open_model
 from ._core import abi
+from ._core.notes import held_notes
 from ._rank.spark import RankSVM
 from ._spark_tasks import DataFrame, F, Spooled, T, Window, need_columns, pyarrow, run_tasks, spooled, vectors_of
 from .shards import Manifest, read, search_shard
@@ -140,6 +141,12 @@ def _rows_found(ids: Any, scores: Any) -> tuple[Any, Any, Any, Any]:
     return query, items.astype(np.int64), scores[query, rank], rank.astype(np.int32)
 
 
+def _features_asked(column: Any) -> list[Any]:
+    """The features of each query, of a column of maps or arrays."""
+    is_map = pyarrow.types.is_map(column.type)
+    return [dict(own or ()) if is_map else own or [] for own in column.to_pylist()]
+
+
 def _table(query_ids: Any, columns: list[Any], names: list[str]) -> pyarrow.RecordBatch:
     query = columns[0]
     arrays = [query_ids.take(pyarrow.array(query)), *(pyarrow.array(column) for column in columns[1:])]
@@ -156,6 +163,9 @@ def search(
     by: str = "queries",
     recall: float | None = None,
     exact: bool = False,
+    features: str | None = None,
+    value: str = "sum",
+    target: str | None = None,
 ) -> DataFrame:
     """
     Find the best k items of every query: a DataFrame of `query` (the column id of queries), `item` (long), `score`
@@ -165,19 +175,28 @@ def search(
     by        "queries": a task searches all shards for its partition of the queries, so its machine reads all of the
               collection. "shards": a task searches one shard for all queries, and Spark merges the answers: for few
               queries and collections larger than a machine's memory
-    recall, exact   as for thresher.shards.Shards.search
+    features  the column of the queries' features, in a collection with features: maps of words, or whole numbers, to
+              weights, or arrays of them, which weigh 1 each; null for none
+    recall, exact, value, target   as for thresher.shards.Shards.search
 
     Raises as thresher.shards.open. An executor that cannot open the collection fails the job.
     """
     place = os.path.abspath(os.fspath(path))
     manifest = read(place)
-    need_columns(queries, vector, id)
+    need_columns(queries, vector, id, features)
     if by not in ("queries", "shards"):
         raise ValueError(f'by is {by!r}: expected "queries" or "shards"')
-    given = queries.select(F.col(id).alias("query"), F.col(vector).alias("vector"))
+    taken = {"query": id, "vector": vector} | ({} if features is None else {"features": features})
+    given = queries.select(*(F.col(name).alias(key) for key, name in taken.items()))
     query = T.StructField("query", given.schema["query"].dataType)
     found = [T.StructField("item", T.LongType()), T.StructField("score", T.FloatType())]
-    options: dict[str, Any] = {"recall": recall, "exact": exact}
+    common: dict[str, Any] = {"recall": recall, "exact": exact}
+    if features is not None or target is not None:
+        common |= {"value": value, "target": target}
+
+    def options(batch: Any) -> dict[str, Any]:
+        return common if features is None else {**common, "features": _features_asked(batch.column(2))}
+
     rank = T.StructField("rank", T.IntegerType())
     if by == "queries":
 
@@ -186,7 +205,7 @@ def search(
                 for batch in batches:
                     if batch.num_rows == 0:
                         continue
-                    ids, scores = collection.search(vectors_of(batch.column(1), "queries"), k, **options)
+                    ids, scores = collection.search(vectors_of(batch.column(1), "queries"), k, **options(batch))
                     at, items, values, ranks = _rows_found(ids, scores)
                     yield _table(batch.column(0), [at, items, values, ranks + np.int32(1)], ["query", "item", "score", "rank"])
 
@@ -194,13 +213,14 @@ def search(
 
     def search_shards(batches: Iterator[Any]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:
-            numbers = batch.column(2).to_numpy()
+            numbers = batch.column(batch.num_columns - 1).to_numpy()
             for number in np.unique(numbers):
                 some = batch.filter(pyarrow.array(numbers == number))
                 shard = manifest.shards[number]
-                with open_shard(place, manifest, int(number), 1, None) as index:
+                # held: notes of features that this shard lacks, and others may have
+                with open_shard(place, manifest, int(number), 1, None) as index, held_notes():
                     ids, scores, _ = search_shard(
-                        index, manifest.first_id(shard), vectors_of(some.column(1), "queries"), k, **options
+                        index, manifest.first_id(shard), vectors_of(some.column(1), "queries"), k, **options(some)
                     )
                 at, items, values, ranks = _rows_found(ids, scores)
                 where = np.full(len(at), number, np.int32)
