@@ -40,12 +40,14 @@ static const char *check_names(const thr_strings *names) {
 
 /* Check that every feature has a word, and that words ascend. */
 static const char *check_words(const thr_hits_contents *c) {
-    const char *wrong = check_names(&c->words);
+    const char *wrong = check_names(&c->words), *before = NULL;
     for (uint32_t f = 0; f < c->lists.n_features && wrong == NULL; f++) {
+        const char *word = thr_strings_get(&c->words, f); /* NULL: the file was cut meanwhile */
         if (thr_lists_feature(&c->lists, f) != f)
             wrong = "a feature has no word";
-        else if (f > 0 && strcmp(thr_strings_get(&c->words, f - 1), thr_strings_get(&c->words, f)) >= 0)
+        else if (word == NULL || (before != NULL && strcmp(before, word) >= 0))
             wrong = "the words do not ascend";
+        before = word;
     }
     return wrong;
 }

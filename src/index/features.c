@@ -32,12 +32,14 @@ thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const 
 static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
     const uint64_t n = ids->n < c->lists.n_items ? ids->n : c->lists.n_items;
-    for (uint64_t row = 0; c->names.offsets != NULL && ids->offsets != NULL && row < n; row++)
-        if (strcmp(thr_strings_get(&c->names, row), ids->names + ids->offsets[row]) != 0)
+    for (uint64_t row = 0; c->names.offsets != NULL && ids->offsets != NULL && row < n; row++) {
+        const char *there = thr_strings_get(&c->names, row);
+        if (there == NULL || strcmp(there, ids->names + ids->offsets[row]) != 0)
             return thr_fail(err, THR_EMISMATCH,
                             "row %" PRIu64 " is '%.60s' in %s, but '%.60s' where its features are: give both in the "
                             "same order",
-                            row, ids->names + ids->offsets[row], ids->name, thr_strings_get(&c->names, row));
+                            row, ids->names + ids->offsets[row], ids->name, there == NULL ? "" : there);
+    }
     for (uint64_t row = 0; c->ids != NULL && ids->ids != NULL && row < n; row++)
         if (c->ids[row] != ids->ids[row])
             return thr_fail(err, THR_EMISMATCH,
