@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Indexes with wrong bytes and right checksums, as a faulty writer or an attacker makes them: whatever opens can be
+ * verified, searched and changed without harm. The sanitizers see every access.
+ */
+#include "index_hits_support.h"
+
+
+static thr_error error;
+static const char DIR_A[] = "index-mutants", DIR_B[] = "index-mutants-whole", TABLE[] = "index-mutants.tsv";
+enum { N = 400, N_MORE = 90, DIMS = 8, K = 9 };
+
+/* ------------------------------------------------------------------------------------------------ indexes */
+
+typedef enum kind { FEATURES, WORDS, CELLS, JOURNAL, N_KINDS } kind;
+
+static void write_table(uint64_t first, uint64_t n) {
+    FILE *file = fopen(TABLE, "w");
+    assert_non_null(file);
+    for (uint64_t i = first; i < first + n; i++)
+        (void)fprintf(file, "item%u\tall even=%u own%u\n", (unsigned)i, (unsigned)(i % 2), (unsigned)i);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void add_rows(thr_context *context, const thr_matrix *matrix, const thr_index_add_options *options) {
+    thr_reader *reader = NULL;
+    expect_ok(thr_reader_from_matrix(context, matrix, &reader, &error));
+    expect_ok(thr_index_add(context, DIR_B, reader, options, NULL, &error));
+    thr_reader_free(reader);
+}
+
+static void write_journal(thr_context *context, const float *rows) {
+    thr_index_writer *writer = NULL;
+    expect_ok(thr_index_writer_open(context, DIR_B, NULL, &writer, &error));
+    for (uint64_t i = 0; i < 20; i++) {
+        const thr_matrix one = thr_matrix_f32(rows + i * DIMS, 1, DIMS);
+        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    }
+    thr_index_writer_free(writer);
+}
+
+static void build_whole(thr_context *context, kind k) {
+    float *rows = random_rows(N + N_MORE, DIMS, 1);
+    catalogue items = draw_items(N, 2), more = draw_items(N_MORE, 3);
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 4);
+    thr_index_add_options added;
+    thr_index_add_options_init(&added);
+    test_remove_directory(DIR_B);
+    options.lead_bits = 2;
+    options.segment_rows = 192;
+    options.cells = k == CELLS ? 12 : 0;
+    options.features = k == FEATURES ? &items.items : NULL;
+    added.features = k == FEATURES ? &more.items : NULL;
+    if (k == WORDS) {
+        write_table(0, N);
+        options.features_path = options.ids_path = TABLE;
+    }
+    expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &error));
+    if (k == WORDS) {
+        write_table(N, N_MORE);
+        added.features_path = TABLE;
+    }
+    const thr_matrix matrix = thr_matrix_f32(rows + N * DIMS, N_MORE, DIMS);
+    add_rows(context, &matrix, &added);
+    expect_ok(thr_index_remove(context, DIR_B, (const uint64_t[]){3, 70, 200, 401}, 4, NULL, &error));
+    if (k == JOURNAL || k == CELLS)
+        write_journal(context, rows);
+    free_items(&items);
+    free_items(&more);
+    free(rows);
+}
+
+static void copy_whole(void) {
+    DIR *stream = opendir(DIR_B);
+    assert_non_null(stream);
+    test_remove_directory(DIR_A);
+    assert_int_equal(mkdir(DIR_A, 0777), 0);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char from[PATH_ROOM], to[PATH_ROOM];
+        size_t size;
+        if (entry->d_name[0] == '.')
+            continue;
+        join_path(from, DIR_B, entry->d_name);
+        join_path(to, DIR_A, entry->d_name);
+        uint8_t *bytes = test_read_file(from, &size);
+        test_write_file(to, bytes, size);
+        free(bytes);
+    }
+    (void)closedir(stream);
+}
+
+/* ------------------------------------------------------------------------------------------------ damage */
+
+/* A number that is likely to break a reader, in the place of another one. */
+static uint64_t wrong_number(uint64_t was, uint64_t *rng) {
+    static const uint64_t edges[] = {0,          1,          63,         64,         255,        256,
+                                     UINT16_MAX, INT32_MAX,  UINT32_MAX, UINT64_MAX, 0x7f800000, 0x7fc00000,
+                                     1u << 31,   1ull << 32, 1ull << 63, 1ull << 50};
+    const uint64_t way = thr_rng_below(rng, 6);
+    if (way == 0)
+        return was + 1;
+    if (way == 1)
+        return was - 1;
+    return way == 2 ? was ^ UINT64_C(1) << thr_rng_below(rng, 64) : edges[thr_rng_below(rng, sizeof edges / 8)];
+}
+
+static void put_wrong(uint8_t *bytes, size_t size, uint64_t *rng) {
+    const size_t width = (size_t)1 << thr_rng_below(rng, 4);
+    if (size < width)
+        return;
+    uint8_t *at = bytes + thr_rng_below(rng, size / width) * width;
+    uint64_t number = 0;
+    memcpy(&number, at, width);
+    number = wrong_number(number, rng);
+    memcpy(at, &number, width);
+}
+
+/* Change numbers of one or a few sections, or of the header, and seal the file. */
+static void damage_sections(const char *path, uint64_t *rng, uint64_t *checksum) {
+    size_t size;
+    uint8_t *bytes = test_read_file(path, &size);
+    for (uint64_t n = 1 + thr_rng_below(rng, 3); n > 0; n--) {
+        uint32_t n_sections;
+        uint64_t table;
+        thr_section section;
+        memcpy(&n_sections, bytes + THR_SECTIONS_COUNT_AT, sizeof n_sections);
+        memcpy(&table, bytes + THR_SECTIONS_TABLE_AT, sizeof table);
+        memcpy(&section, bytes + table + thr_rng_below(rng, n_sections) * sizeof section, sizeof section);
+        if (thr_rng_below(rng, 10) == 0)
+            put_wrong(bytes + THR_SECTIONS_VERSION_AT, THR_SECTIONS_COUNT_AT - THR_SECTIONS_VERSION_AT, rng);
+        else
+            put_wrong(bytes + section.offset, (size_t)section.size, rng);
+    }
+    (void)test_seal(bytes, size);
+    memcpy(checksum, bytes + THR_SECTIONS_CHECKSUM_AT, sizeof *checksum);
+    test_write_file(path, bytes, size);
+    free(bytes);
+}
+
+static void damage_live(const char *path, uint64_t *rng, thr_manifest *m) {
+    size_t size;
+    uint8_t *bytes = test_read_file(path, &size);
+    put_wrong(bytes, size, rng);
+    m->live.checksum = thr_checksum_of(bytes, size);
+    m->n_items = thr_bitmap_count((const uint64_t *)(const void *)bytes, m->n_rows);
+    test_write_file(path, bytes, size);
+    free(bytes);
+}
+
+/* Damage a file that the manifest names, and write the manifest so that it goes with it. */
+static void damage_index(thr_context *context, uint64_t *rng) {
+    char path[PATH_ROOM], name[THR_INDEX_FILE_NAME_SIZE + THR_SEGMENT_NAME_SIZE], *text;
+    thr_manifest m;
+    size_t size;
+    join_path(path, DIR_A, "MANIFEST");
+    expect_ok(thr_index_manifest_read(context, path, &m, NULL, NULL, &error));
+    const uint64_t which = thr_rng_below(rng, m.n_segments + 3);
+    if (which < m.n_segments) {
+        thr_index_segment_name_print(m.segments[which].number, m.segments[which].build, name);
+        join_path(path, DIR_A, name);
+        damage_sections(path, rng, &m.segments[which].header_checksum);
+    } else if (which == m.n_segments && m.live.there) {
+        thr_index_file_name_print(THR_INDEX_FILE_LIVE, m.live.build, name);
+        join_path(path, DIR_A, name);
+        damage_live(path, rng, &m);
+    } else if (m.hits.there) {
+        const bool second = which == m.n_segments + 1 && m.added.there;
+        thr_manifest_hits *hits = second ? &m.added : &m.hits;
+        thr_index_file_name_print(second ? THR_INDEX_FILE_ADDED : THR_INDEX_FILE_HITS, hits->build, name);
+        join_path(path, DIR_A, name);
+        damage_sections(path, rng, &hits->header_checksum);
+    }
+    join_path(path, DIR_A, "MANIFEST");
+    if (thr_index_manifest_print(context, &m, &text, &size, &error) == THR_OK) {
+        test_write_file(path, text, size);
+        thr_release(context, text);
+    }
+    thr_index_manifest_free(context, &m);
+}
+
+/* ------------------------------------------------------------------------------------------------ use */
+
+static void search(thr_index *index, const float *rows, uint64_t seed) {
+    uint64_t ids[N_QUERIES * K];
+    float scores[N_QUERIES * K];
+    thr_search_options options;
+    thr_hits_target *target = NULL;
+    thr_radius_result *found = NULL;
+    asked a;
+    ask(&a, seed);
+    const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
+    for (int way = 0; way < 4; way++) {
+        thr_search_options_init(&options);
+        options.exact = way == 1;
+        options.recall = way == 2 ? 1 : 0.95f;
+        options.n_candidates = way == 3 ? 20 : 0;
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+        options.features = &a.queries;
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+    }
+    if (thr_index_hits(index) != NULL &&
+        thr_hits_target_create(thr_index_hits(index), "all OR NOT own7 AND even=1", &target, &error) == THR_OK) {
+        options.target = target;
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+        thr_hits_target_free(target);
+    }
+    if (thr_index_search_radius(index, &queries, 0.3f, NULL, &found, &error) == THR_OK)
+        thr_radius_result_free(found);
+}
+
+static void look_up(thr_index *index) {
+    const uint64_t n = thr_index_n_rows(index);
+    uint64_t *ids = test_array(n + 1, sizeof *ids), id;
+    const char **names = test_array(n + 1, sizeof *names);
+    float vector[DIMS];
+    (void)thr_index_row_ids(index, 0, n, ids, &error);
+    (void)thr_index_row_names(index, 0, n, names, &error);
+    for (uint64_t i = 0; i < n; i++) {
+        (void)thr_index_vector(index, ids[i], vector, &error);
+        if (names[i] != NULL)
+            (void)thr_index_find(index, names[i], &id, &error);
+    }
+    (void)thr_index_get_cells(index);
+    free(ids);
+    free(names);
+}
+
+static void change(thr_context *context, const float *rows, uint64_t seed) {
+    catalogue more = draw_items(10, seed);
+    thr_index_add_options added;
+    thr_reader *reader = NULL;
+    const thr_matrix matrix = thr_matrix_f32(rows, 10, DIMS);
+    thr_index_add_options_init(&added);
+    added.features = &more.items;
+    for (int with_features = 0; with_features < 2; with_features++) {
+        expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
+        (void)thr_index_add(context, DIR_A, reader, with_features == 1 ? &added : NULL, NULL, &error);
+        thr_reader_free(reader);
+    }
+    (void)thr_index_remove(context, DIR_A, (const uint64_t[]){5, 6, 250, 410}, 4, NULL, &error);
+    (void)(seed % 2 == 0 ? thr_index_compact : thr_index_recode)(context, DIR_A, NULL, &error);
+    free_items(&more);
+}
+
+static void mutants_do_no_harm(void **state) {
+    thr_context *context = *state;
+    const char *rounds = getenv("THR_TEST_ROUNDS");
+    const uint64_t n = rounds == NULL ? 60 : strtoull(rounds, NULL, 10);
+    uint64_t rng = test_seed(), n_opened = 0;
+    float *rows = random_rows(20, DIMS, 5);
+    for (kind k = 0; k < N_KINDS; k++) {
+        build_whole(context, k);
+        for (uint64_t round = 0; round < n; round++) {
+            thr_index *index = NULL;
+            copy_whole();
+            damage_index(context, &rng);
+            if (thr_index_open(context, DIR_A, &index, &error) == THR_OK) {
+                n_opened++;
+                (void)thr_index_verify(index, &error);
+                search(index, rows, round);
+                look_up(index);
+                thr_index_free(index);
+            }
+            change(context, rows, round);
+        }
+    }
+    assert_true(n_opened > n / 2);
+    free(rows);
+    test_remove_directory(DIR_A);
+    test_remove_directory(DIR_B);
+    (void)unlink(TABLE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mutants_do_no_harm),
+    };
+    return test_run_with_context(tests);
+}
