@@ -39,7 +39,8 @@ typedef struct thr_index_add_options {
     /*
      * Features of the new items, in the order of rows, and their values, as for thr_index_build_options: required by an
      * index with features, and by no other. If features are words, they come from a table, whose first column has the
-     * ids or names unless those are given. The commit then writes the posting lists of all items again.
+     * ids or names unless those are given. The commit writes the posting lists of added items, and those of all items
+     * if many were added since these were written.
      */
     const char *features_path;
     const thr_item_features *features;

@@ -5,7 +5,6 @@
  */
 #include "index_hits_support.h"
 
-
 static thr_error error;
 static const char DIR_A[] = "index-mutants", DIR_B[] = "index-mutants-whole", TABLE[] = "index-mutants.tsv";
 enum { N = 400, N_MORE = 90, DIMS = 8, K = 9 };

@@ -315,7 +315,7 @@ static void scores_do_not_change_when_the_journal_ends(void **state) {
 }
 
 static void names_and_filters_see_the_tail(void **state) {
-    const char *names[] = {"one", "two", "three"}, *shown[256];
+    const char *names[] = {"one", "two", "three"}, *wrong[] = {"four", "a\nb", "four"}, *shown[256];
     float *rows = random_rows(6, DIMS, 1);
     uint64_t id, row, words[8] = {0}, answer[4];
     thr_index *index = NULL;
@@ -325,6 +325,11 @@ static void names_and_filters_see_the_tail(void **state) {
     thr_index_writer *writer = open_writer(*state, 0);
     const thr_matrix three = thr_matrix_f32(rows, 3, DIMS), other = thr_matrix_f32(rows + (size_t)3 * DIMS, 1, DIMS);
     expect_status(thr_index_writer_add(writer, &three, NULL, NULL, NULL, &error), THR_EINVAL);
+    expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EINVAL);
+    assert_string_equal(error.text, "names: row 1: the name has a line break: leave it out");
+    wrong[1] = "five";
+    expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EDUPLICATE);
+    assert_non_null(strstr(error.text, "names: the name 'four' is repeated, in rows 0 and 2"));
     expect_ok(thr_index_writer_add(writer, &three, NULL, names, &change, &error));
     assert_int_equal(change.first_id, 0);
     expect_status(thr_index_writer_add(writer, &other, NULL, names + 1, NULL, &error), THR_EDUPLICATE);

@@ -143,6 +143,25 @@ class FeaturesCase(Case):
             with self.assertRaisesRegex(thresher.ArgumentError, "features are words"):
                 index.add(self.vectors[:1], names=["e"], features=[[1]])
 
+    def test_names_and_words_stay_as_they_are(self) -> None:
+        texts = ["\ufeffa", '"quoted"', '"', "\\t", "e\u0301", "\u00e9", "#"]
+        rows = self.vectors[: len(texts)]
+        for features in (None, [[text] for text in texts]):
+            path = self.path("texts.index")
+            given = {"features": features, "replace": True, "calibration_queries": 0}
+            with thresher.Index.build(path, rows, ids=texts, **given) as index:
+                self.assertEqual(index.names(index.ids()), texts)
+                index.add(rows, names=[f"\ufeff{text}" for text in texts], features=features)
+                with index.writer() as writer:
+                    writer.add(rows[:2], names=["\ufeffx", '"y'], features=features and features[:2])
+                index.refresh()
+                for text in (*texts, *(f"\ufeff{text}" for text in texts), "\ufeffx", '"y'):
+                    self.assertIn(text, index)
+                for text in texts if features else ():
+                    best = index.search(rows[0], 1, features={text: 100.0})[0][0]
+                    self.assertIn(index.names([best])[0], (text, f"\ufeff{text}", "\ufeffx", '"y'))
+                index.verify()
+
     def test_what_cannot_be_asked(self) -> None:
         index = thresher.Index.build(self.path("plain.index"), self.vectors, metric="ip")
         self.assertIsNone(index.hits)

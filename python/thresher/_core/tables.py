@@ -107,7 +107,8 @@ def _written(name: str, lines: list[str], what: str) -> Iterator[bytes]:
     """Write lines to a file while the with statement runs, and give its path; errors name what in place of the path."""
     with tempfile.TemporaryDirectory(prefix="thresher-") as directory:
         path = os.path.join(directory, name)
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        # With a byte order mark, which readers skip; without it they would skip one that the first text begins with.
+        with open(path, "w", encoding="utf-8-sig", newline="\n") as file:
             file.writelines(line + "\n" for line in lines)
         try:
             yield os.fsencode(path)

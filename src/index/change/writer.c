@@ -106,6 +106,7 @@ static thr_status copy_names(thr_context *context, const char *const *names, uin
     }
     THR_TRY(thr_alloc(context, (size_t)n + 1, sizeof *ids->offsets, &ids->offsets, "names", err));
     THR_TRY(thr_alloc(context, (size_t)size, 1, &ids->names, "names", err));
+    ids->name = "names"; /* for messages */
     ids->offsets[0] = 0;
     for (uint64_t i = 0; i < n; i++) {
         const size_t length = strlen(names[i]) + 1;
