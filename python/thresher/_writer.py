@@ -91,6 +91,13 @@ class IndexWriter:
             raise ValueError(f"{self.path}: the writer is closed, or was opened by the parent of this process")
         return handle
 
+    def _call(self, function: Any, *arguments: Any) -> None:
+        handle = self._pointer()
+        try:
+            _errors.call(function, handle.pointer, *arguments, files=True)
+        finally:
+            del handle  # an exception keeps this frame, and would keep the lock after close()
+
     def add(
         self,
         vectors: Any,
@@ -145,17 +152,9 @@ class IndexWriter:
         if given is None and are_words(features):
             raise ValueError("features: lists of words need the ids or names of their items")
         put_values(options, multipliers, offsets)
-        change, matrix, handle = abi.IndexChange(), arrays.matrix(rows), self._pointer()
+        change, matrix = abi.IndexChange(), arrays.matrix(rows)
         with with_features(options, features, given):
-            _errors.call(
-                lib.thr_index_writer_write,
-                handle.pointer,
-                byref(matrix),
-                pointers,
-                byref(options),
-                byref(change),
-                files=True,
-            )
+            self._call(lib.thr_index_writer_write, byref(matrix), pointers, byref(options), byref(change))
         return changed(change, chosen=given is None and not isinstance(features, (str, bytes, os.PathLike)))
 
     def remove(self, ids: Any = None, *, names: Sequence[str] | None = None) -> IndexChange:
@@ -165,24 +164,24 @@ class IndexWriter:
         """
         if (ids is None) == (names is None):
             raise ValueError("remove: give ids or names")
-        change, handle = abi.IndexChange(), self._pointer()
+        change = abi.IndexChange()
         if names is not None:
             pointers = _name_pointers(names)
             n, function, address = len(pointers), lib.thr_index_writer_remove_names, pointers
         else:
             numbers = np.atleast_1d(as_ids(ids, "ids")).reshape(-1)
             n, function, address = numbers.size, lib.thr_index_writer_remove, arrays.address(numbers)
-        _errors.call(function, handle.pointer, address, n, byref(change), files=True)
+        self._call(function, address, n, byref(change))
         return IndexChange(0, 0, change.n_removed, n - change.n_removed, None, change.n_items, change.n_commits)
 
     def flush(self) -> None:
         """Turn the journal into a segment, so that its items are searched by codes. The writer does so now and then."""
-        _errors.call(lib.thr_index_writer_flush, self._pointer().pointer, files=True)
+        self._call(lib.thr_index_writer_flush)
 
     def compact(self, *, recode: bool = False) -> IndexChange:
         """Write the index again without its removed items (Index.compact)."""
-        change, handle = abi.IndexChange(), self._pointer()
-        _errors.call(lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact, handle.pointer, byref(change), files=True)
+        change = abi.IndexChange()
+        self._call(lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact, byref(change))
         return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 from support import VectorCase, plain_search, random_vectors
-from thresher import BusyError, ExistsError, Index, IndexWriter
+from thresher import ArgumentError, BusyError, ExistsError, Index, IndexWriter
 
 N, DIMS = 600, 16
 
@@ -118,6 +118,19 @@ class Writers(VectorCase):
             for thread in threads:
                 thread.join()
         self.check(list(range(400)), self.vectors[:400])
+
+    def test_an_exception_that_is_kept_does_not_keep_the_lock(self) -> None:
+        for doing in (
+            lambda writer: writer.add(np.full(DIMS, np.nan, np.float32)),
+            lambda writer: writer.remove(names=["there are none"]),
+        ):
+            try:
+                with self.index.writer() as writer:
+                    doing(writer)
+            except ArgumentError:
+                self.index.add(self.vectors[:3])
+            else:
+                self.fail("the call is refused")
 
     def test_wrong_input(self) -> None:
         with self.index.writer() as writer:
