@@ -69,7 +69,7 @@ THR_API void thr_context_options_init(thr_context_options *options);
  *
  * Returns THR_OK, or
  *   THR_EINVAL        a wrong size field, half an allocator, more than 1,024 threads, an unknown device, or an unknown
- *                     value of THR_ISA or THR_KERNEL (plan.h)
+ *                     value of THR_ISA or THR_KERNEL (way.h)
  *   THR_EUNSUPPORTED  this CPU does not have the level
  *   THR_EDEVICE       "cuda", and no GPU can be used (err has the reason; device.h)
  *   THR_ENOMEM

@@ -24,12 +24,12 @@
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
 #include <thresher/output.h>
-#include <thresher/plan.h>
 #include <thresher/rank.h>
 #include <thresher/ranking.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>
 #include <thresher/translate.h>
+#include <thresher/way.h>
 #include <thresher/words.h>
 
 #endif

@@ -10,7 +10,7 @@ struct thr_kernels;
 struct thr_pool;
 struct thr_gpus;
 struct thr_context_users;
-struct thr_plans;
+struct thr_way_rates;
 
 /*
  * The context, from which every object is made. The rooms kernel, parallel and context define the tables it points
@@ -27,7 +27,7 @@ struct thr_context {
     void *progress_user;
     struct thr_gpus *gpus;           /* NULL: CPU only */
     struct thr_context_users *users; /* reference count of the context and its copies */
-    struct thr_plans *plans;
+    struct thr_way_rates *way_rates;
 };
 
 /* Compute a * b. Returns false on overflow. */

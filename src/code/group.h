@@ -9,7 +9,7 @@
 
 #include "code/query.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 /*
  * Recommended padding between the distances of consecutive queries. At strides that are multiples of 4 KiB, queries

@@ -2,12 +2,12 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/error.h"
 #include "base/memory.h"
-#include "context/plans.h"
+#include "context/way_rates.h"
 #include "device/gpus.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -120,7 +120,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     thr_context *context = &users->context;
     thr_status status = thr_parallel_pool_create(context, made.n_threads, &context->pool, err);
     if (status == THR_OK)
-        status = thr_context_plans_create(context, &context->plans, err);
+        status = thr_context_way_rates_create(context, &context->way_rates, err);
     if (status == THR_OK)
         status = thr_device_gpus_create(context, options->device, &context->gpus, err);
     if (status != THR_OK) {
@@ -144,7 +144,7 @@ void thr_context_free(thr_context *context) {
         return;
     thr_context last = users->context;
     thr_device_gpus_free(&users->context, last.gpus);
-    thr_context_plans_free(&users->context, last.plans);
+    thr_context_way_rates_free(&users->context, last.way_rates);
     thr_parallel_pool_free(&users->context, last.pool);
     thr_release(&last, users);
 }

@@ -3,7 +3,7 @@
 #include "kernel/kernel.h"
 #include "kernel/read_ahead.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 #include <pthread.h>
 #if THR_X86

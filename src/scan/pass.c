@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "parallel/pool.h"
 #include "scan/impl.h"
-#include "scan/plan.h"
+#include "scan/way.h"
 #include "select/sampled_threshold.h"
 
 #include <math.h>
@@ -45,18 +45,18 @@ typedef struct block_pass {
     thr_lane *lanes;
 } block_pass;
 
+/* Exact scores of several queries are computed a step of blocks at a time, while its vectors are in cache. */
 static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
-    const uint32_t n = group->n;
     if (!job->exact) {
         thr_scan_screen_blocks(group, lanes, blocks);
         return;
     }
-    const uint64_t step = thr_shared_blocks(job->corpus);
-    for (uint64_t first = blocks.first; first < blocks.end; first += n == 1 ? blocks.end : step) {
-        const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
-        for (uint32_t q = 0; q < n; q++)
+    const uint64_t most = group->n == 1 ? blocks.end - blocks.first : thr_shared_blocks(job->corpus);
+    for (thr_block_range step = blocks; step.first < blocks.end; step.first = step.end) {
+        step.end = blocks.end - step.first < most ? blocks.end : step.first + most;
+        for (uint32_t q = 0; q < group->n; q++)
             if (!group->queries[q].collected)
-                thr_scan_exact_blocks(&group->queries[q], &lanes[q], (thr_block_range){first, end});
+                thr_scan_exact_blocks(&group->queries[q], &lanes[q], step);
     }
 }
 
@@ -65,6 +65,14 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
     thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
     blocks.end = blocks.end < p->job->n_blocks ? blocks.end : p->job->n_blocks;
     pass_blocks(p->job, p->group, &p->lanes[worker], blocks);
+}
+
+static thr_status finish(thr_collector *collector, thr_error *err) {
+    thr_select_collector_finish(collector);
+    return collector->status == THR_OK
+               ? THR_OK
+               : thr_fail(err, collector->status,
+                          "no memory for all rows within extra of the k-th best estimate: lower extra");
 }
 
 /* Run a group of one query over all blocks; the merged and finished result is in the first lane's collector. */
@@ -80,11 +88,7 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
         pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 1; i < n_lanes; i++)
         thr_select_collector_merge(&lanes[0].collector, &lanes[i].collector);
-    thr_select_collector_finish(&lanes[0].collector);
-    if (lanes[0].collector.status != THR_OK)
-        return thr_fail(err, lanes[0].collector.status,
-                        "no memory for all rows within extra of the k-th best estimate: lower extra");
-    return THR_OK;
+    return finish(&lanes[0].collector, err);
 }
 
 /*
@@ -126,23 +130,40 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     for (uint32_t i = 0; i < n; i++)
         codes[i] = &queries[i].code;
     const thr_way way =
-        thr_scan_plan_choose(job->context, job->corpus->quantiser->n_dims, job->corpus->lead, job->query_bits, n);
+        thr_scan_way_choose(job->context, job->corpus->quantiser->n_dims, job->corpus->lead, job->query_bits, n);
     thr_code_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
     group.codes.codes = NULL; /* it pointed to this function's array; screen.c reads the codes from `queries` */
     return group;
 }
 
-/* Finish the collector of one query of a group. If its threshold was too high, repeat the pass for this query alone. */
-static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float extra, float threshold,
-                         thr_error *err) {
-    thr_select_collector_finish(&lane->collector);
-    if (lane->collector.status != THR_OK)
-        return thr_fail(err, lane->collector.status,
-                        "no memory for all rows within extra of the k-th best estimate: lower extra");
-    if (enough(&lane->collector, extra, threshold, lane->floor))
-        return THR_OK;
-    const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
-    return pass_one(job, &alone, lane, 1, extra, lane->floor, err);
+/* One query on all lanes; once more from the lane's floor if the sampled threshold was too high. */
+static thr_status collect_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
+                              float extra, float threshold, thr_error *err) {
+    THR_TRY(pass_one(job, group, lanes, n_lanes, extra, threshold, err));
+    return enough(&lanes->collector, extra, threshold, lanes->floor)
+               ? THR_OK
+               : pass_one(job, group, lanes, n_lanes, extra, lanes->floor, err);
+}
+
+/* Several queries, each with a lane. A query whose sampled threshold was too high passes once more, alone. */
+static thr_status collect_group(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *extras,
+                                const float *thresholds, thr_error *err) {
+    const thr_scan_query *queries = group->queries;
+    for (uint32_t i = 0; i < group->n; i++)
+        if (!queries[i].collected)
+            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extras[i],
+                                               thresholds[i], err));
+    pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
+    for (uint32_t i = 0; i < group->n; i++) {
+        if (queries[i].collected)
+            continue;
+        THR_TRY(finish(&lanes[i].collector, err));
+        if (enough(&lanes[i].collector, extras[i], thresholds[i], lanes[i].floor))
+            continue;
+        const thr_scan_group alone = thr_scan_group_make(job, &queries[i], 1, &lanes[i]);
+        THR_TRY(pass_one(job, &alone, &lanes[i], 1, extras[i], lanes[i].floor, err));
+    }
+    return THR_OK;
 }
 
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
@@ -164,19 +185,6 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
     const thr_scan_group group = thr_scan_group_make(job, queries, (uint32_t)n, lanes);
     if (!job->exact)
         first_thresholds(job, &group, lanes, extras, thresholds);
-    if (n == 1) {
-        THR_TRY(pass_one(job, &group, lanes, n_lanes, extras[0], thresholds[0], err));
-        if (enough(&lanes->collector, extras[0], thresholds[0], lanes->floor))
-            return THR_OK;
-        return pass_one(job, &group, lanes, n_lanes, extras[0], lanes->floor, err);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!queries[i].collected)
-            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extras[i],
-                                               thresholds[i], err));
-    pass_blocks(job, &group, lanes, (thr_block_range){0, job->n_blocks});
-    for (size_t i = 0; i < n; i++)
-        if (!queries[i].collected)
-            THR_TRY(finish(job, &queries[i], &lanes[i], extras[i], thresholds[i], err));
-    return THR_OK;
+    return n == 1 ? collect_one(job, &group, lanes, n_lanes, extras[0], thresholds[0], err)
+                  : collect_group(job, &group, lanes, extras, thresholds, err);
 }

@@ -137,15 +137,22 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
     }
 }
 
+enum { GROUP_STRIDE = THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP }; /* of byte products, by query */
+
 /*
- * Compute a tile's distances for query q and the queries looked up together with it, into their lanes. Return how many
- * queries that were.
+ * Compute a tile's distances for query q and the queries computed together with it: all queries by byte products, a few
+ * by look-ups, one by XOR. Return how many queries that were.
  */
 static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane *lanes, const uint8_t *codes,
                                size_t n) {
     const thr_query_code *code = &group->queries[q].code;
     const thr_kernels *kernels = group->queries->kernels;
     const bool table = group->codes.way == THR_WAY_TABLE;
+    if (group->codes.way == THR_WAY_TILE) {
+        thr_code_query_group_distances(&group->codes, kernels, codes, n, lanes->group_distances, GROUP_STRIDE,
+                                       lanes->more_distances);
+        return group->n;
+    }
     if (!table || code->n_parts > 1) {
         thr_code_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n,
                                  lanes[q].distances, lanes[q].more_distances);
@@ -162,24 +169,19 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
     return found;
 }
 
-/*
- * Screen a tile for all queries of a group while it is in cache: a few queries at a time by table or XOR, or all at
- * once by byte products.
- */
+/* Screen a tile for all queries of a group while it is in cache. */
 static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                          size_t n) {
     const thr_scan_query *queries = group->queries;
     const uint8_t *codes = segment->codes + first * thr_block_size(queries->code.n_dims, queries->code.item_bits);
-    const bool together = group->codes.way == THR_WAY_TILE;
-    const size_t stride = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP;
-    if (together)
-        thr_code_query_group_distances(&group->codes, queries->kernels, codes, n, lanes->group_distances, stride,
-                                       lanes->more_distances);
-    for (uint32_t q = 0, end; q < group->n; q = end)
-        for (end = q + (together ? group->n : find_distances(group, q, lanes, codes, n)); q < end; q++)
-            if (!queries[q].collected)
-                screen_tile(&queries[q], &lanes[q], together ? lanes->group_distances + q * stride : lanes[q].distances,
-                            segment, first, n);
+    for (uint32_t q = 0, n_computed = 0; q < group->n; q++) {
+        if (q == n_computed)
+            n_computed += find_distances(group, q, lanes, codes, n);
+        const uint32_t *distances =
+            group->codes.way == THR_WAY_TILE ? lanes->group_distances + q * (size_t)GROUP_STRIDE : lanes[q].distances;
+        if (!queries[q].collected)
+            screen_tile(&queries[q], &lanes[q], distances, segment, first, n);
+    }
 }
 
 /* Screen blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */

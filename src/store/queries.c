@@ -6,7 +6,7 @@
 #include "store/chunks.h"
 #include "store/workspace.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "naive.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "store/store.h"
 #include "support.h"
 
-#include <thresher/plan.h>
+#include <thresher/way.h>
 
 #include <stdlib.h>
 

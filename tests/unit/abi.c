@@ -130,7 +130,7 @@ PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
 PINNED(sizeof(thr_index_info), 80);
 PINNED(sizeof(thr_context_options), 64);
-PINNED(sizeof(thr_plan), 48);
+PINNED(sizeof(thr_way_choice), 48);
 PINNED(sizeof(thr_index_build_options), 144);
 PINNED(sizeof(thr_search_options), 136);
 PINNED(sizeof(thr_radius_result), 32);

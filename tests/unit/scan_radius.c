@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_radius.c - all rows within a radius, beside a loop that scores every row. */
 #include "naive.h"
-#include "scan/plan.h"
+#include "scan/way.h"
 #include "scan/radius.h"
 
 #include <math.h>

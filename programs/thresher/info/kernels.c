@@ -17,17 +17,17 @@ static const shape shapes[] = {
 
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static int make_plan(const program *run, size_t i, thr_plan *plan) {
+static int choose_way(const program *run, size_t i, thr_way_choice *choice) {
     thr_error err = {.status = THR_OK};
     const shape *s = &shapes[i];
 
-    if (thr_plan_make(run->context, s->n_dims, s->item_bits, s->query_bits, s->n_queries, plan, &err) != THR_OK)
+    if (thr_way_choose(run->context, s->n_dims, s->item_bits, s->query_bits, s->n_queries, choice, &err) != THR_OK)
         return prog_failed(&err);
     return PROG_DONE;
 }
 
 int prog_print_kernels(const program *run) {
-    thr_plan plan;
+    thr_way_choice choice;
 
     (void)printf("kernels     distances a second, in billions, of codes that the caches hold\n");
     (void)printf("            %4s %7s %11s %8s", "dims", "planes", "query bits", "queries");
@@ -35,40 +35,40 @@ int prog_print_kernels(const program *run) {
         (void)printf(" %7s", thr_way_name((thr_way)way));
     (void)printf("  taken\n");
     for (size_t i = 0; i < N_SHAPES; i++) {
-        int rc = make_plan(run, i, &plan);
+        int rc = choose_way(run, i, &choice);
 
         if (rc != PROG_DONE)
             return rc;
-        (void)printf("            %4" PRIu32 " %7" PRIu32 " %11" PRIu32 " %8" PRIu32, plan.n_dims, plan.item_bits,
-                     plan.query_bits, plan.n_queries);
+        (void)printf("            %4" PRIu32 " %7" PRIu32 " %11" PRIu32 " %8" PRIu32, choice.n_dims, choice.item_bits,
+                     choice.query_bits, choice.n_queries);
         for (int way = 0; way < THR_N_WAYS; way++)
-            (void)printf(" %7.3g", plan.rates[way] * 1e-9);
-        (void)printf("  %s%s\n", thr_way_name(plan.way), plan.forced ? " (THR_KERNEL)" : "");
+            (void)printf(" %7.3g", choice.rates[way] * 1e-9);
+        (void)printf("  %s%s\n", thr_way_name(choice.way), choice.forced ? " (THR_KERNEL)" : "");
     }
     return PROG_DONE;
 }
 
 int prog_json_kernels(const program *run, prog_json *json) {
-    thr_plan plan;
+    thr_way_choice choice;
 
     prog_json_open(json, '[');
     for (size_t i = 0; i < N_SHAPES; i++) {
-        int rc = make_plan(run, i, &plan);
+        int rc = choose_way(run, i, &choice);
 
         if (rc != PROG_DONE)
             return rc;
         prog_json_open(json, '{');
-        prog_json_key_count(json, "n_dims", plan.n_dims);
-        prog_json_key_count(json, "item_bits", plan.item_bits);
-        prog_json_key_count(json, "query_bits", plan.query_bits);
-        prog_json_key_count(json, "n_queries", plan.n_queries);
+        prog_json_key_count(json, "n_dims", choice.n_dims);
+        prog_json_key_count(json, "item_bits", choice.item_bits);
+        prog_json_key_count(json, "query_bits", choice.query_bits);
+        prog_json_key_count(json, "n_queries", choice.n_queries);
         prog_json_key(json, "distances_a_second");
         prog_json_open(json, '{');
         for (int way = 0; way < THR_N_WAYS; way++)
-            prog_json_key_real(json, thr_way_name((thr_way)way), plan.rates[way]);
+            prog_json_key_real(json, thr_way_name((thr_way)way), choice.rates[way]);
         prog_json_close(json, '}');
-        prog_json_key_text(json, "taken", thr_way_name(plan.way));
-        prog_json_key_bool(json, "forced", plan.forced);
+        prog_json_key_text(json, "taken", thr_way_name(choice.way));
+        prog_json_key_bool(json, "forced", choice.forced);
         prog_json_close(json, '}');
     }
     prog_json_close(json, ']');

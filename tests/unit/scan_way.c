@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_plan.c - the fastest measured kernel is chosen once, unless THR_KERNEL names another. */
-#include "scan/plan.h"
+/* scan_way.c - the fastest measured kernel is chosen once, unless THR_KERNEL names another. */
+#include "scan/way.h"
 
 #include "parallel/pool.h"
 #include "support.h"
@@ -21,19 +21,19 @@ static void the_way_with_the_highest_rate_is_taken(void **state) {
     static const uint32_t shapes[][4] = {{200, 3, 4, 1}, {200, 3, 4, 64}, {64, 1, 1, 2}, {1, 8, 8, 5}, {5000, 2, 5, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const uint32_t *s = shapes[i];
-        thr_plan plan;
+        thr_way_choice choice;
         thr_error err;
-        assert_ok(thr_plan_make(context, s[0], s[1], s[2], s[3], &plan, &err), &err);
-        assert_int_equal(plan.n_dims, s[0]);
-        assert_int_equal(plan.item_bits, s[1]);
-        assert_int_equal(plan.query_bits, s[2]);
-        assert_int_equal(plan.n_queries, s[3]);
-        assert_false(plan.forced);
+        assert_ok(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), &err);
+        assert_int_equal(choice.n_dims, s[0]);
+        assert_int_equal(choice.item_bits, s[1]);
+        assert_int_equal(choice.query_bits, s[2]);
+        assert_int_equal(choice.n_queries, s[3]);
+        assert_false(choice.forced);
         for (int way = 0; way < THR_N_WAYS; way++) {
-            assert_true(plan.rates[way] > 0);
-            assert_true(plan.rates[way] <= plan.rates[plan.way]);
+            assert_true(choice.rates[way] > 0);
+            assert_true(choice.rates[way] <= choice.rates[choice.way]);
         }
-        assert_int_equal(thr_scan_plan_choose(context, s[0], s[1], s[2], s[3]), plan.way);
+        assert_int_equal(thr_scan_way_choose(context, s[0], s[1], s[2], s[3]), choice.way);
     }
     thr_context_free(context);
 }
@@ -43,13 +43,13 @@ static void thr_kernel_takes_the_choice(void **state) {
     for (int way = 0; way < THR_N_WAYS; way++) {
         thr_context *context = context_with(thr_way_name((thr_way)way));
         for (uint32_t n = 1; n < 40; n += 13) {
-            assert_int_equal(thr_scan_plan_choose(context, 96, 3, 4, n), way);
-            thr_plan plan;
+            assert_int_equal(thr_scan_way_choose(context, 96, 3, 4, n), way);
+            thr_way_choice choice;
             thr_error err;
-            assert_ok(thr_plan_make(context, 96, 3, 4, n, &plan, &err), &err);
-            assert_int_equal(plan.way, way);
-            assert_true(plan.forced);
-            assert_true(plan.rates[THR_WAY_TILE] > 0);
+            assert_ok(thr_way_choose(context, 96, 3, 4, n, &choice, &err), &err);
+            assert_int_equal(choice.way, way);
+            assert_true(choice.forced);
+            assert_true(choice.rates[THR_WAY_TILE] > 0);
         }
         thr_context_free(context);
     }
@@ -57,18 +57,18 @@ static void thr_kernel_takes_the_choice(void **state) {
 
 static void a_context_measures_a_shape_once(void **state) {
     (void)state;
-    thr_plan first, again;
+    thr_way_choice first, again;
     thr_error err;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-    assert_ok(thr_plan_make(context, 77, 3, 4, 5, &first, &err), &err);
+    assert_ok(thr_way_choose(context, 77, 3, 4, 5, &first, &err), &err);
     const size_t calls = memory.calls;
-    assert_ok(thr_plan_make(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
-    assert_int_equal(thr_scan_plan_choose(context, 77, 3, 4, 5), again.way);
+    assert_ok(thr_way_choose(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
+    assert_int_equal(thr_scan_way_choose(context, 77, 3, 4, 5), again.way);
     assert_int_equal(memory.calls, calls);
     assert_memory_equal(first.rates, again.rates, sizeof first.rates);
     assert_int_equal(first.way, again.way);
-    (void)thr_scan_plan_choose(context, 78, 3, 4, 5);
+    (void)thr_scan_way_choose(context, 78, 3, 4, 5);
     assert_true(memory.calls > calls);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
@@ -80,15 +80,15 @@ static void shapes_may_be_more_than_are_kept(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
-        (void)thr_scan_plan_choose(context, n_dims, 1, 4, 1);
+        (void)thr_scan_way_choose(context, n_dims, 1, 4, 1);
     size_t calls = memory.calls;
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
-        (void)thr_scan_plan_choose(context, n_dims, 1, 4, 1);
+        (void)thr_scan_way_choose(context, n_dims, 1, 4, 1);
     assert_int_equal(memory.calls, calls);
-    (void)thr_scan_plan_choose(context, 364, 1, 4, 1);
-    (void)thr_scan_plan_choose(context, 301, 1, 4, 1);
+    (void)thr_scan_way_choose(context, 364, 1, 4, 1);
+    (void)thr_scan_way_choose(context, 301, 1, 4, 1);
     calls = memory.calls;
-    (void)thr_scan_plan_choose(context, 300, 1, 4, 1);
+    (void)thr_scan_way_choose(context, 300, 1, 4, 1);
     assert_true(memory.calls > calls);
     thr_context_free(context);
 }
@@ -99,14 +99,14 @@ static void without_memory_a_search_takes_the_table_and_measures_later(void **st
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     memory.fail_at = memory.calls + 1;
     memory.fail_on = true;
-    thr_plan plan;
+    thr_way_choice choice;
     thr_error err;
-    assert_int_equal(thr_scan_plan_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
-    assert_error(thr_plan_make(context, 501, 8, 8, 16, &plan, &err), THR_ENOMEM, &err, "probe");
+    assert_int_equal(thr_scan_way_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
+    assert_error(thr_way_choose(context, 501, 8, 8, 16, &choice, &err), THR_ENOMEM, &err, "probe");
     memory.fail_at = 0;
     memory.fail_on = false;
     const size_t calls = memory.calls;
-    assert_ok(thr_plan_make(context, 501, 8, 8, 16, &plan, &err), &err);
+    assert_ok(thr_way_choose(context, 501, 8, 8, 16, &choice, &err), &err);
     assert_true(memory.calls > calls);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
@@ -127,23 +127,24 @@ static void shapes_out_of_range_are_refused(void **state) {
     thr_context *context = context_with(NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const uint32_t *s = wrong[i].shape;
-        thr_plan plan;
+        thr_way_choice choice;
         thr_error err;
-        assert_error(thr_plan_make(context, s[0], s[1], s[2], s[3], &plan, &err), wrong[i].status, &err, wrong[i].part);
+        assert_error(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), wrong[i].status, &err,
+                     wrong[i].part);
     }
     thr_context_free(context);
 }
 
 typedef struct racers {
     thr_context *context;
-    thr_plan plans[16];
+    thr_way_choice choices[16];
 } racers;
 
 static void race(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     racers *r = arg;
-    if (thr_plan_make(r->context, 123, 3, 4, 9, &r->plans[piece], NULL) != THR_OK)
-        r->plans[piece].n_dims = 0;
+    if (thr_way_choose(r->context, 123, 3, 4, 9, &r->choices[piece], NULL) != THR_OK)
+        r->choices[piece].n_dims = 0;
 }
 
 static void threads_that_measure_at_once_agree(void **state) {
@@ -151,9 +152,9 @@ static void threads_that_measure_at_once_agree(void **state) {
     racers r = {.context = test_context(4, THR_ISA_BEST, NULL)};
     thr_parallel_for(r.context, 16, race, &r);
     for (size_t i = 0; i < 16; i++) {
-        assert_int_equal(r.plans[i].n_dims, 123);
-        assert_memory_equal(r.plans[i].rates, r.plans[0].rates, sizeof r.plans[0].rates);
-        assert_int_equal(r.plans[i].way, r.plans[0].way);
+        assert_int_equal(r.choices[i].n_dims, 123);
+        assert_memory_equal(r.choices[i].rates, r.choices[0].rates, sizeof r.choices[0].rates);
+        assert_int_equal(r.choices[i].way, r.choices[0].way);
     }
     thr_context_free(r.context);
 }

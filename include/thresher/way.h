@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - the methods that compute distances of codes, and the choice between them.
+ * way.h - the methods that compute distances of codes, and the choice between them.
  *
  * All methods give the same integers, so the choice affects the time of a search, never its answer. The fastest method
  * depends on the processor, the bits of items and queries, and the number of queries. A context measures them at the
@@ -9,8 +9,8 @@
  *
  * Threads: all functions may be called from several threads at once.
  */
-#ifndef THRESHER_PLAN_H
-#define THRESHER_PLAN_H
+#ifndef THRESHER_WAY_H
+#define THRESHER_WAY_H
 
 #include <thresher/context.h>
 
@@ -30,7 +30,7 @@ enum { THR_N_WAYS = 3 };
 THR_API const char *thr_way_name(thr_way way);
 
 /* A search shape, the measured rate of each method, and the method chosen. */
-typedef struct thr_plan {
+typedef struct thr_way_choice {
     uint32_t n_dims;
     uint32_t item_bits;  /* planes that are scanned, 1 to 8 */
     uint32_t query_bits; /* 1 to 8 */
@@ -38,17 +38,18 @@ typedef struct thr_plan {
     thr_way way;
     bool forced;              /* by THR_KERNEL */
     double rates[THR_N_WAYS]; /* distances a second, with codes in cache */
-} thr_plan;
+} thr_way_choice;
 
 /*
- * Return the plan of a shape; measures it if the context has not yet. A measurement takes some tenths of a millisecond,
- * more with thousands of dimensions or at the scalar level. Rates for more than 16 queries are those of 16.
+ * Choose the way of a shape; measures the rates if the context has not yet. A measurement takes some tenths of a
+ * millisecond, more with thousands of dimensions or at the scalar level. Rates for more than 16 queries are those of
+ * 16.
  *
  * Returns THR_OK; THR_EDIM for no dimensions or more than THR_MAX_DIMS; THR_EINVAL for bits outside 1..8 or no queries;
  * THR_ENOMEM.
  */
-THR_API thr_status thr_plan_make(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
-                                 uint32_t n_queries, thr_plan *plan, thr_error *err);
+THR_API thr_status thr_way_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
+                                  uint32_t n_queries, thr_way_choice *choice, thr_error *err);
 
 #ifdef __cplusplus
 }
