@@ -277,10 +277,10 @@ typedef struct thr_search_options {
      * only the time. A query of few effective dimensions, such as a unit vector, is scored against all vectors: its
      * errors on a few rows do not predict those of the best items. In a rotated index this is rare.
      *
-     * The recall depends on the numbers of survivors and candidates with features, without kept vectors, for flat
-     * cosine codes without a centre, and for codes of a model of vectors. The calibrated numbers reach it for queries
-     * like those of the calibration. If n_candidates, extra, extra_distance or n_survivors is given, recall only
-     * chooses the others.
+     * With features, without kept vectors, for flat cosine codes without a centre, and for codes of a model of vectors,
+     * the numbers of survivors and candidates determine the recall instead. The calibrated numbers reach it only for
+     * queries like those of the calibration. If n_candidates, extra, extra_distance or n_survivors is given, recall
+     * only chooses the others.
      */
     float recall;
     /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */
@@ -301,13 +301,13 @@ typedef struct thr_search_options {
     const thr_hits_queries *features;
     thr_hits_value value;
     const thr_hits_target *target; /* of thr_index_hits; needs no feature weights. Combined with filter by AND */
-    uint32_t *n_unknown;           /* NULL, or n_queries places: each query's features that no item has */
+    uint32_t *n_unknown;           /* NULL, or n_queries places: how many of a query's features no item has */
     uint64_t features_model;       /* fingerprint of the model of the weights (dual.h), which must equal that of the
                                       index's model, if it has one; 0: unchecked */
     /*
      * NULL, or n_queries scores: items that score less are left out of query q's answer, whose row is padded with
-     * THR_NO_ID. For answers that are merged with others: with the k-th best score of the others fewer items are read.
-     * -INFINITY: no limit. recall and certified then refer to the items that reach the score.
+     * THR_NO_ID. If the answer will be merged with others, pass the k-th best score of those: fewer items are then
+     * read. -INFINITY: no limit. recall and certified then refer to the items that reach the score.
      */
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */

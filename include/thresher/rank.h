@@ -59,9 +59,9 @@ typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
 
 typedef struct thr_rank_options {
     size_t size;         /* sizeof(thr_rank_options), set by _init */
-    double c;            /* C, above 0; 1 */
-    double epsilon;      /* between 0 and 1, both exclusive; 1e-5 */
-    uint32_t most_steps; /* most Newton steps; 200 */
+    double c;            /* C, above 0; default 1 */
+    double epsilon;      /* between 0 and 1, both exclusive; default 1e-5 */
+    uint32_t most_steps; /* most Newton steps; default 200 */
     thr_rank_method method;
     thr_rank_scale scale;
     const double *query_weights; /* n_queries weights, 0 or more; NULL: 1 */
@@ -176,14 +176,14 @@ THR_API void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs,
 THR_API void thr_rank_part_free(thr_rank_part *part);
 
 /*
- * The tasks of a part. The first request is EVALUATE, at the weights w.
+ * The tasks of a part. v is request->vector. The first request is EVALUATE; w are the weights of the latest one.
  *
  *   task      result                                        at        numbers
  *   EVALUATE  loss, gradient and, if wanted, the            v = w     a few sums, each over some of the part's chunks
  *             approximate diagonal of the Hessian
- *   PRODUCT   the Hessian of the loss times v               latest w  the same
+ *   PRODUCT   the Hessian of the loss times v               w         the same
  *   COUNT     the pairs in the wrong order                  v         one
- *   SCALES,   sums over a sample of rows, for the           latest w  running sums: they pass through the parts in
+ *   SCALES,   sums over a sample of rows, for the           w         running sums: they pass through the parts in
  *   MATRIX    preconditioner                                          order, and each part adds to them
  */
 typedef enum thr_rank_task {

@@ -53,7 +53,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
                       "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},                 \
     {                                                                                                                  \
         PROG_FLAG_OPTION("skip-missing", (at) + offsetof(prog_search_values, skip_missing),                            \
-                         "ids and names of --filter that no item has are counted (default: they are an error)")        \
+                         "skip ids and names of --filter that no item has, and count them (default: an error)")        \
     }
 
 #define PROG_WANTED_OPTIONS(at, where)                                                                                 \
@@ -70,8 +70,8 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
-                      "and up to 1; above 0.999 every stored vector is scored. With --radius the probability to find " \
-                      "an item just within it; better items are found more often, and with 1 all are"),                \
+                      "and up to 1; above 0.999 every stored vector is scored. With --radius the probability of "      \
+                      "finding an item just within it; better items are found more often, and with 1 all are"),        \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \
         {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
                            "items" of_one " that pass the screen and have their other planes read (default: "          \
@@ -98,10 +98,11 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
     }
 
 #define PROG_FUSED_OPTIONS(at, where)                                                                                  \
-    {PROG_FILE_OPTION("features", (at) + offsetof(prog_search_values, features),                                       \
-                      "a line a query, as 'category=12:1.5 brand=7': features with a weight after the last "           \
-                      "colon, or 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "          \
-                      "its features")},                                                                                \
+    {PROG_FILE_OPTION(                                                                                                 \
+        "features", (at) + offsetof(prog_search_values, features),                                                     \
+        "one line per query, as 'category=12:1.5 brand=7': features, each with a weight after "                        \
+        "its last colon, else 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "             \
+        "its features")},                                                                                              \
         PROG_FEATURES_OPTIONS((at) + offsetof(prog_search_values, with)),                                              \
         {PROG_TEXT_OPTION("rank", "MODEL", (at) + offsetof(prog_search_values, rerank.model),                          \
                           "sort the items found by a model of thresher rank train, and show its scores"),              \

@@ -134,8 +134,8 @@ static const prog_option options[] = {
     FLAG("no-ipnn", no_ipnn, "dual: no products of pairs of fields (IPNN)"),
     FLAG("no-hits", no_hits, "dual: no hits of users' histories (HitMatch)"),
     {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
-                        "dual: weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product and "
-                        "sum, that times or plus the change of value"),
+                        "dual: weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product, "
+                        "that times the change of value; sum, that plus the change of value"),
      .fallback = "ndcg"},
     {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
                         "dual: change of value of a swap: difference, of the two values; swap, that times the "
@@ -443,8 +443,9 @@ const prog_command prog_tower_train = {
             "--seed give the same model, to the bit, with any number of threads. Long trainings run "
             "on a GPU if there is one (--device), with other rounding. A training that is stopped "
             "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
-            "codes of vectors that any other model made, on the CPU: of pairs of QUERIES and ITEMS, row by row "
-            "or by id (--pairs), or of ITEMS alone. With items alone the codes' cosines learn to rank as the "
+            "codes of vectors that any other model made, from pairs of QUERIES and ITEMS, row by row "
+            "or by id (--pairs), or from ITEMS alone. It runs on the CPU. With items alone the codes' cosines learn to "
+            "rank as the "
             "vectors' own do, and each epoch prints recall@10 among items that are not trained on. "
             "Lengths of vectors are ignored. thresher index build ITEMS --model MODEL makes an "
             "index of their codes.\n\n--model dual "
