@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_subset.h - a scan corpus made of some blocks of another, with rows numbered without gaps.
- *
- * So every kind of scan works on the visited cells as on a whole index: sampled thresholds, margins, second passes.
+ * block_subset.h - a scan corpus made of some blocks of another, with rows numbered without gaps. Every kind of scan
+ * (sampled thresholds, margins, second passes) works on it as on a whole index.
  */
 #pragma once
 

@@ -71,12 +71,12 @@ thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run,
                       .square_deviation = variance > 0 ? (float)sqrt(variance) : 0};
 }
 
-static bool is_end(const thr_cell_end_item *end) {
+static bool is_valid_end(const thr_cell_end_item *end) {
     return isfinite(end->along) && isfinite(end->across) && end->across >= 0;
 }
 
-static bool are_ends(const thr_cell_ends *ends) {
-    return isfinite(ends->length) && ends->length >= 0 && is_end(&ends->low) && is_end(&ends->high) &&
+static bool are_valid_ends(const thr_cell_ends *ends) {
+    return isfinite(ends->length) && ends->length >= 0 && is_valid_end(&ends->low) && is_valid_end(&ends->high) &&
            ends->low.along <= ends->high.along;
 }
 
@@ -87,7 +87,7 @@ bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong) {
         *wrong = i;
         if (!placed || cell->first >= table->n_items || !isfinite(cell->radius) || !isfinite(cell->mean_square) ||
             !isfinite(cell->square_deviation) || cell->radius < 0 || cell->mean_square < 0 ||
-            cell->square_deviation < 0 || (table->ends != NULL && !are_ends(&table->ends[i])))
+            cell->square_deviation < 0 || (table->ends != NULL && !are_valid_ends(&table->ends[i])))
             return false;
     }
     return true;
@@ -96,17 +96,17 @@ bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong) {
 /* ------------------------------------------------------------------------------------------------ all cells */
 
 /* starts[g] = the first place of group g; starts[n_groups] = n. Sorts by counting. */
-static void sort_items(const uint32_t *numbers, uint32_t n, uint32_t n_groups, uint32_t *starts, uint32_t *items) {
+static void sort_items(const uint32_t *groups, uint32_t n, uint32_t n_groups, uint32_t *starts, uint32_t *items) {
     memset(starts, 0, ((size_t)n_groups + 1) * sizeof *starts);
     for (uint32_t i = 0; i < n; i++)
-        starts[numbers[i]]++;
+        starts[groups[i]]++;
     for (uint32_t g = 0, at = 0; g <= n_groups; g++) {
         const uint32_t size = starts[g];
         starts[g] = at;
         at += size;
     }
     for (uint32_t i = 0; i < n; i++)
-        items[starts[numbers[i]]++] = i;
+        items[starts[groups[i]]++] = i;
     memmove(starts + 1, starts, n_groups * sizeof *starts);
     starts[0] = 0;
 }
@@ -167,14 +167,14 @@ out:
     return status;
 }
 
-thr_status thr_cells_order_make(thr_context *context, const thr_cell_items *items, const uint32_t *numbers,
+thr_status thr_cells_order_make(thr_context *context, const thr_cell_items *items, const uint32_t *groups,
                                 uint32_t n_groups, thr_cell_order *order, thr_error *err) {
     uint32_t *starts = NULL;
     thr_status status = THR_OK;
     *order = (thr_cell_order){.context = context};
     THR_TRY_OUT(thr_alloc(context, (size_t)n_groups + 1, sizeof *starts, &starts, "cells", err));
     THR_TRY_OUT(thr_alloc(context, items->n, sizeof *order->items, &order->items, "cells", err));
-    sort_items(numbers, items->n, n_groups, starts, order->items);
+    sort_items(groups, items->n, n_groups, starts, order->items);
     const double mean = mean_size(starts, n_groups);
     const uint32_t n = count_cells(starts, n_groups, mean);
     THR_TRY_OUT(thr_alloc(context, n, sizeof *order->cells, &order->cells, "cells", err));

@@ -38,21 +38,21 @@ typedef struct cell_place {
 
 /* The memory of one thread. */
 typedef struct visitor {
-    float *vector;                /* n_dims: the query */
-    float *centroid_scores;       /* as the kernel computes them */
-    thr_cell_score_model *models; /* of all cells */
-    uint32_t *seen;               /* visited cells */
-    thr_cell_visited *counts;     /* of them; in any order */
-    double *found_in;             /* by cell: rows found */
-    double *keys;                 /* by cell: the heap's order */
-    uint32_t *heap;               /* cells that were not visited; the largest key is first */
-    uint64_t *pending, *visited;  /* blocks, as bitmaps: to visit next; visited before */
+    float *vector;                             /* n_dims: the query */
+    float *centroid_scores;                    /* as the kernel computes them */
+    thr_cell_score_model *models;              /* of all cells */
+    uint32_t *visited_cells;                   /* by number */
+    thr_cell_visited *counts;                  /* of them; in any order */
+    double *found_in;                          /* by cell: rows found */
+    double *keys;                              /* by cell: the heap's order */
+    uint32_t *heap;                            /* cells that were not visited; the largest key is first */
+    uint64_t *pending_blocks, *visited_blocks; /* blocks, as bitmaps: to visit next; visited before */
     thr_cells_subset part;
     uint64_t *ids; /* answer of one pass, with its scores */
     float *scores;
     thr_found found; /* rows of all passes */
     uint64_t n_blocks;
-    size_t n_heap, n_seen;
+    size_t n_heap, n_visited;
 } visitor;
 
 struct thr_cells_workspace {
@@ -102,13 +102,13 @@ static void free_visitor(thr_context *context, visitor *v) {
     thr_release(context, v->vector);
     thr_release(context, v->centroid_scores);
     thr_release(context, v->models);
-    thr_release(context, v->seen);
+    thr_release(context, v->visited_cells);
     thr_release(context, v->counts);
     thr_release(context, v->found_in);
     thr_release(context, v->keys);
     thr_release(context, v->heap);
-    thr_release(context, v->pending);
-    thr_release(context, v->visited);
+    thr_release(context, v->pending_blocks);
+    thr_release(context, v->visited_blocks);
     thr_release(context, v->ids);
     thr_release(context, v->scores);
     thr_cells_subset_free(context, &v->part);
@@ -136,13 +136,13 @@ static thr_status make_visitor(const thr_cells_workspace *w, size_t n_segments, 
     THR_TRY(thr_alloc(context, w->n_dims, sizeof(float), &v->vector, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof(float), &v->centroid_scores, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->models, &v->models, what, err));
-    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->seen, &v->seen, what, err));
+    THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->visited_cells, &v->visited_cells, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->counts, &v->counts, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->found_in, &v->found_in, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->keys, &v->keys, what, err));
     THR_TRY(thr_alloc(context, w->n_cells, sizeof *v->heap, &v->heap, what, err));
-    THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->pending, what, err));
-    THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->visited, what, err));
+    THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->pending_blocks, what, err));
+    THR_TRY(thr_alloc(context, thr_bitmap_words(w->n_blocks), sizeof(uint64_t), &v->visited_blocks, what, err));
     THR_TRY(thr_alloc(context, (size_t)w->k, sizeof(uint64_t), &v->ids, what, err));
     THR_TRY(thr_cells_subset_reserve(context, w->n_cells + n_segments, w->n_blocks, &v->part, err));
     THR_TRY(thr_scan_found_reserve(context, &v->found, 2 * (size_t)w->k + 2 * (size_t)THR_RADIUS_ROWS, err));
@@ -275,7 +275,7 @@ static void score_cells(const visit *s) {
     const double spread = FIRST_DEVIATIONS / sqrt((double)n_dims);
     visitor *v = s->v;
     const thr_rows_kernel score = job->corpus->scan->metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
-    v->n_heap = v->n_seen = 0;
+    v->n_heap = v->n_visited = 0;
     for (size_t t = 0, at = 0; t < job->corpus->n_tables; at += job->corpus->tables[t++].n)
         score(v->centroid_scores + at, v->vector, job->corpus->tables[t].centroids, n_dims * sizeof(float),
               job->corpus->tables[t].n, n_dims);
@@ -292,14 +292,14 @@ static void score_cells(const visit *s) {
 
 static void add_blocks(visitor *v, uint64_t first, uint64_t end) {
     for (uint64_t b = first; b < end; b++)
-        if ((v->visited[b / THR_WORD_BITS] >> b % THR_WORD_BITS & 1) == 0)
-            thr_bitmap_set(v->pending, b);
+        if ((v->visited_blocks[b / THR_WORD_BITS] >> b % THR_WORD_BITS & 1) == 0)
+            thr_bitmap_set(v->pending_blocks, b);
 }
 
 /* Add a cell to the pending blocks, which the next pass visits. */
 static void add_cell(const visit *s, uint32_t cell) {
     const cell_place *place = &s->job->workspace->places[cell];
-    s->v->seen[s->v->n_seen++] = cell;
+    s->v->visited_cells[s->v->n_visited++] = cell;
     add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
 }
 
@@ -367,11 +367,11 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
     const cells_job *job = s->job;
     const size_t n_words = thr_bitmap_words(job->n_blocks);
     thr_search_options options = job->options;
-    THR_TRY(thr_cells_subset_make(job->workspace->context, job->corpus->scan, v->pending, job->n_blocks, options.filter,
-                                  &v->part, err));
+    THR_TRY(thr_cells_subset_make(job->workspace->context, job->corpus->scan, v->pending_blocks, job->n_blocks,
+                                  options.filter, &v->part, err));
     for (size_t i = 0; i < n_words; i++) {
-        v->visited[i] |= v->pending[i];
-        v->pending[i] = 0;
+        v->visited_blocks[i] |= v->pending_blocks[i];
+        v->pending_blocks[i] = 0;
     }
     v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
     if (v->part.n_segments == 0)
@@ -422,9 +422,9 @@ static double fit_spread(const visit *s) {
         if (cell < s->job->n_cells)
             v->found_in[cell]++;
     }
-    for (size_t i = 0; i < v->n_seen; i++)
-        v->counts[i] = (thr_cell_visited){v->models[v->seen[i]], v->found_in[v->seen[i]]};
-    return thr_cells_fit_spread(v->counts, v->n_seen, worst, (double)s->query.n_dims);
+    for (size_t i = 0; i < v->n_visited; i++)
+        v->counts[i] = (thr_cell_visited){v->models[v->visited_cells[i]], v->found_in[v->visited_cells[i]]};
+    return thr_cells_fit_spread(v->counts, v->n_visited, worst, (double)s->query.n_dims);
 }
 
 /*
@@ -482,8 +482,8 @@ static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error
     s.query.data = (const char *)job->queries->data + row * job->queries->stride;
     s.query.n_rows = 1;
     v->found.n = 0;
-    memset(v->pending, 0, n_words * sizeof *v->pending);
-    memset(v->visited, 0, n_words * sizeof *v->visited);
+    memset(v->pending_blocks, 0, n_words * sizeof *v->pending_blocks);
+    memset(v->visited_blocks, 0, n_words * sizeof *v->visited_blocks);
     read_query(&s);
     if (s.length > 0 || job->corpus->scan->metric == THR_METRIC_L2) {
         THR_TRY(visit_cells(&s, err));

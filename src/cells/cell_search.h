@@ -3,8 +3,8 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
- * other cells (score_model.h), and visits the likeliest of them, until no more are expected there than half of the
- * misses that the recall allows. The margins of the screen may use the other half.
+ * other cells (score_model.h). If that exceeds half of the misses that the recall allows, it visits the likeliest of
+ * these cells, and estimates again. The margins of the screen may use the other half.
  *
  * Threads: one search at a time may use a workspace.
  */
@@ -13,7 +13,7 @@
 #include "cells/cells.h"
 #include "scan/scan.h"
 
-/* The data that a search goes over. Pointers are borrowed. */
+/* The data that a search reads. Pointers are borrowed. */
 typedef struct thr_cells_corpus {
     const thr_scan_corpus *scan;
     const thr_cell_table *tables; /* one for each of the first n_tables segments; the others are always visited */
@@ -26,8 +26,8 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 void thr_cells_workspace_free(thr_cells_workspace *workspace);
 
 /*
- * Whether a search with these options may skip cells: it has a recall above 0 and below 1 that margins keep
- * (scan/margins/margin.h), is not exact, and answers->certified is NULL.
+ * Whether a search with these options may skip cells: there are any, the recall is above 0 and below 1, margins keep it
+ * (scan/margins/margin.h), the search is not exact, and answers->certified is NULL.
  */
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers);

@@ -52,8 +52,8 @@ static inline uint32_t thr_cell_end(const thr_cell_table *table, uint32_t cell) 
 }
 
 /*
- * Validate cells from a file: the first begins at 0, the others ascend and begin below n_items, and all numbers are
- * finite and, but for products, not negative. If this returns false, *wrong is the first invalid cell. Does not read
- * centroids.
+ * Validate cells from a file: the first begins at 0, the others ascend and begin below n_items, all numbers are finite,
+ * only products may be negative, and no low end is above its high end. If this returns false, *wrong is the first
+ * invalid cell. Does not read centroids.
  */
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong);

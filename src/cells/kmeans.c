@@ -36,7 +36,7 @@ typedef struct assignment {
     const thr_kmeans *kmeans;
     const float *rows;
     size_t n_rows;
-    uint32_t *numbers;
+    uint32_t *nearest;
     float *products; /* STRIP_ROWS x n for every thread */
 } assignment;
 
@@ -60,13 +60,13 @@ static void assign_strip(void *arg, size_t strip, uint32_t worker) {
                                  .n_inner = kmeans->n_dims};
     kmeans->context->kernels->matmul(&product);
     for (size_t i = 0; i < n_rows; i++)
-        a->numbers[first + i] = largest_of(products + i * kmeans->n, kmeans->n);
+        a->nearest[first + i] = largest_of(products + i * kmeans->n, kmeans->n);
 }
 
-thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *numbers,
+thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *nearest,
                                    thr_error *err) {
     thr_context *context = kmeans->context;
-    assignment a = {kmeans, rows, n_rows, numbers, NULL};
+    assignment a = {kmeans, rows, n_rows, nearest, NULL};
     THR_TRY(thr_alloc(context, (size_t)context->n_threads * STRIP_ROWS * kmeans->n, sizeof *a.products, &a.products,
                       "distances from centroids", err));
     thr_parallel_for(context, (n_rows + STRIP_ROWS - 1) / STRIP_ROWS, assign_strip, &a);

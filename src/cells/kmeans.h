@@ -26,6 +26,6 @@ typedef struct thr_kmeans {
 thr_status thr_cells_kmeans_train(thr_kmeans *kmeans, const float *rows, size_t n_rows, uint64_t seed, thr_error *err);
 void thr_cells_kmeans_free(thr_kmeans *kmeans);
 
-/* numbers[i] = the nearest centroid of row i. THR_ENOMEM. */
-thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *numbers,
+/* nearest[i] = the nearest centroid of row i. THR_ENOMEM. */
+thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, size_t n_rows, uint32_t *nearest,
                                    thr_error *err);

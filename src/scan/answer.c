@@ -14,7 +14,7 @@ void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
-/* Keep the candidates: the best `wanted` by all planes; with options.extra all rows within it of the k-th best. */
+/* Keep the best `wanted` items by all planes, or, with options.extra, all within extra of the k-th best one. */
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
     if (n <= job->wanted)
         return n;
@@ -50,7 +50,7 @@ void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query 
             items[i].score = thr_scan_estimate_score(query, items[i].score);
 }
 
-/* Of n <= k sorted items: rows left out must not reach this score. */
+/* The score that every row left out must be below, for an answer of n <= k sorted items to be exact. */
 static float score_to_prove(const thr_answers *answers, uint64_t q, const thr_candidate *items, size_t n) {
     const float least = thr_select_answers_least(answers, q);
     if (n < answers->k && least > -INFINITY)

@@ -92,7 +92,7 @@ typedef struct thr_scan_query {
     float over;                  /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
     thr_query_geometry geometry; /* where job->measures_queries */
     float unit;                  /* with hits: the unit of sums */
-    bool collected; /* no screen: its rows are collected already, or a radius search scores their vectors */
+    bool collected; /* skips the screen: its rows are collected already, or a radius search scores all vectors */
 } thr_scan_query;
 
 /* Queries that read every tile together; may be a single one. */
@@ -126,10 +126,10 @@ typedef struct thr_lane {
     size_t number;                        /* of the lane, within its search */
     const int32_t *sums;                  /* with hits: sums of the current window; NULL: none */
     uint32_t window;
-    thr_found part;        /* rows that a search by radius found on this lane so far */
+    thr_found accepted;    /* rows that a radius search has accepted on this lane so far */
     thr_found found;       /* rows of both passes (complete.c) */
     double left_out_bound; /* no row that the screen left out has a larger overestimate (complete.c) */
-    float floor;           /* rows that screen lower cannot be in the answer; -INFINITY: unknown */
+    float floor;           /* rows with a lower estimate in the screen cannot be in the answer; -INFINITY: unknown */
     uint64_t n_read;       /* rows scored by more than their leading planes, for the query in progress */
 } thr_lane;
 
@@ -178,7 +178,7 @@ static inline uint64_t thr_shared_blocks(const thr_scan_corpus *corpus) {
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers);
 
-/* Whether margins can keep a recall below 1 of such searches (margin.h). */
+/* Whether margins can keep the recall of a search with these options, if it is below 1 (margin.h). */
 bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options);
 
 /*

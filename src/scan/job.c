@@ -9,15 +9,16 @@ uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *f
 }
 
 /*
- * Margins need factors, the unit of an estimate's error, and vectors, to measure that error with. They hold for scores
- * of codes alone, without sums of posting lists.
+ * Margins need factors, because errors of estimates are proportional to them, and vectors, to measure the errors. They
+ * hold for scores of codes alone, without sums of posting lists.
  */
 bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options) {
     return thr_has_factors(corpus) && corpus->keep != THR_DTYPE_NONE && corpus->hits == NULL && !(options->extra >= 0);
 }
 
-static thr_job count_rows(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
-                          const thr_answers *answers) {
+/* The job without margins: the numbers of survivors and candidates, and whether to score vectors. */
+static thr_job make_without_margins(thr_context *context, const thr_scan_corpus *corpus,
+                                    const thr_search_options *options, const thr_answers *answers) {
     thr_job job = {.context = context, .corpus = corpus, .options = options, .answers = answers};
     const uint64_t k = answers->k;
     job.query_bits = options->query_bits != 0  ? options->query_bits
@@ -50,7 +51,7 @@ static void choose_measures(thr_job *job) {
 
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers) {
-    thr_job job = count_rows(context, corpus, options, answers);
+    thr_job job = make_without_margins(context, corpus, options, answers);
     if (thr_answer_refines(&job) && options->recall > 0 && options->recall < 1 &&
         thr_scan_has_margins(corpus, options)) {
         const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
@@ -63,7 +64,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, c
 
 thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus, const thr_search_options *options,
                              const thr_answers *answers) {
-    thr_job job = count_rows(whole->context, corpus, options, answers);
+    thr_job job = make_without_margins(whole->context, corpus, options, answers);
     job.screen_z = thr_answer_refines(&job) ? whole->screen_z : 0;
     job.rescore_z = thr_answer_refines(&job) ? whole->rescore_z : 0;
     choose_measures(&job);

@@ -24,32 +24,32 @@ static coded_part remove_centre(const thr_scan_corpus *corpus, const thr_kernels
     const uint32_t n_dims = corpus->quantiser->n_dims;
     const bool l2 = corpus->metric == THR_METRIC_L2;
     const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));
-    double shared = 0;
+    double product = 0;
     for (uint32_t d = 0; d < n_dims; d++)
-        shared += (double)centre[d] * (double)vector[d];
-    const double along = l2 ? 1 : shared / centre_length / centre_length;
+        product += (double)centre[d] * (double)vector[d];
+    const double along = l2 ? 1 : product / centre_length / centre_length;
     for (uint32_t d = 0; d < n_dims; d++)
         residual[d] = (float)((double)vector[d] - along * (double)centre[d]);
     return (coded_part){.vector = residual,
                         .length = sqrt(kernels->sum_squares(residual, n_dims)),
-                        .weight = l2 ? 1 : shared / centre_length,
-                        .bias = shared};
+                        .weight = l2 ? 1 : product / centre_length,
+                        .bias = product};
 }
 
 static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kernels *kernels, double norm,
                                   thr_lane *lane) {
     const uint32_t n_dims = corpus->quantiser->n_dims;
-    float *room = lane->vector + n_dims;
+    float *scratch = lane->vector + n_dims;
     coded_part part = {lane->vector, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
     if (corpus->quantiser->centre != NULL)
-        part = remove_centre(corpus, kernels, lane->vector, room);
+        part = remove_centre(corpus, kernels, lane->vector, scratch);
     if (corpus->metric == THR_METRIC_L2)
         part.bias = -part.length * part.length;
     if (corpus->quantiser->rotation != NULL) {
-        if (part.vector != room)
-            memcpy(room, part.vector, n_dims * sizeof *room);
-        thr_code_rotation_apply(corpus->quantiser->rotation, room);
-        part.vector = room;
+        if (part.vector != scratch)
+            memcpy(scratch, part.vector, n_dims * sizeof *scratch);
+        thr_code_rotation_apply(corpus->quantiser->rotation, scratch);
+        part.vector = scratch;
     }
     return part;
 }

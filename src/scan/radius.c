@@ -34,7 +34,7 @@ typedef struct radius_group {
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
-static size_t keep_from(thr_candidate *items, size_t n, double least) {
+static size_t keep_at_least(thr_candidate *items, size_t n, double least) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
         if ((double)items[i].score >= least)
@@ -53,9 +53,9 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
     if (corpus->keep == THR_DTYPE_NONE)
         return n;
     if (s->radius.certain)
-        return keep_from(items, n,
-                         thr_scan_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
-                                                 thr_scan_largest_factor(corpus, items, n)));
+        return keep_at_least(items, n,
+                             thr_scan_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
+                                                     thr_scan_largest_factor(corpus, items, n)));
     for (size_t i = 0; i < n; i++)
         if ((double)items[i].score + plan->margin * thr_scan_record_factor(corpus, items[i].row) >= plan->rescored)
             items[kept++] = items[i];
@@ -77,11 +77,11 @@ static thr_status accept_survivors(const radius_search *s, const thr_radius_plan
         thr_scan_refine(&plan->rescoring, lane, items, n);
     for (size_t i = 0; !vectors && i < n; i++)
         items[i].score = thr_scan_estimate_score(&plan->rescoring, items[i].score);
-    thr_found *part = &lane->part;
-    THR_TRY(
-        thr_scan_found_append(s->job->context, part, items, keep_from(items, n, (double)s->radius.least_score), err));
-    if (s->radius.most > 0 && part->n > s->radius.most + THR_RADIUS_ROWS)
-        part->n = thr_select_candidates_keep(part->items, part->n, (size_t)s->radius.most);
+    thr_found *accepted = &lane->accepted;
+    THR_TRY(thr_scan_found_append(s->job->context, accepted, items,
+                                  keep_at_least(items, n, (double)s->radius.least_score), err));
+    if (s->radius.most > 0 && accepted->n > s->radius.most + THR_RADIUS_ROWS)
+        accepted->n = thr_select_candidates_keep(accepted->items, accepted->n, (size_t)s->radius.most);
     return THR_OK;
 }
 
@@ -91,7 +91,7 @@ static thr_status find_all_rows(const radius_search *s, thr_lane *lane, thr_erro
     for (uint64_t row = 0; row < s->job->corpus->n_rows && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
             const thr_candidate item = {.row = row};
-            THR_TRY(thr_scan_found_append(s->job->context, &lane->part, &item, 1, err));
+            THR_TRY(thr_scan_found_append(s->job->context, &lane->accepted, &item, 1, err));
         }
     return THR_OK;
 }
@@ -101,11 +101,11 @@ static thr_status finish(const radius_search *s, uint64_t q, thr_lane *lanes, si
     thr_found *found = &s->found[q];
     size_t n = 0;
     for (size_t i = 0; i < n_lanes; i++)
-        n += lanes[i].part.n;
+        n += lanes[i].accepted.n;
     THR_TRY(thr_scan_found_reserve(s->job->context, found, found->n + n, err));
     for (size_t i = 0; i < n_lanes; i++) {
-        THR_TRY(thr_scan_found_append(s->job->context, found, lanes[i].part.items, lanes[i].part.n, err));
-        lanes[i].part.n = 0;
+        THR_TRY(thr_scan_found_append(s->job->context, found, lanes[i].accepted.items, lanes[i].accepted.n, err));
+        lanes[i].accepted.n = 0;
     }
     thr_select_candidates_sort(found->items, found->n);
     return THR_OK;
@@ -243,7 +243,7 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
-        thr_scan_found_free(context, &scan->lanes[i].part);
+        thr_scan_found_free(context, &scan->lanes[i].accepted);
     return status;
 }
 

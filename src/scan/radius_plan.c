@@ -49,7 +49,7 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
 }
 
-/* Use a query, prepared for another part of the index, with this job. */
+/* Make a query that was prepared for another corpus search this job's. */
 static void use_job(const thr_job *job, thr_scan_query *query) {
     query->corpus = job->corpus;
     query->filter = job->options->filter;
@@ -84,8 +84,8 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
  * Plan for an index of codes only. Rows are accepted by their estimates: from the screen for flat codes, from the
  * rescoring for nested codes.
  */
-static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
-                           thr_radius_plan *plan) {
+static void plan_codes_only(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
+                            thr_radius_plan *plan) {
     if (!thr_is_nested(job->corpus))
         plan->screened = round_down(thr_scan_margin_threshold(query, radius->least_score));
     else if (!radius->certain)
@@ -99,7 +99,7 @@ thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *
     const bool vectors = job->corpus->keep != THR_DTYPE_NONE, all_or_none = isinf(radius->least_score);
     if (!vectors) {
         if (!all_or_none)
-            plan_estimates(job, radius, query, lane, &plan);
+            plan_codes_only(job, radius, query, lane, &plan);
         return plan;
     }
     if (plan.exact || all_or_none) {

@@ -25,7 +25,7 @@ typedef struct thr_code_errors {
 enum { THR_QUERY_BITS = 4 };
 
 /*
- * The data that a search goes over. Pointers are borrowed. A fixed quantiser requires cosine, flat codes and no kept
+ * The data that a search reads. Pointers are borrowed. A fixed quantiser requires cosine, flat codes and no kept
  * vectors.
  */
 typedef struct thr_scan_corpus {
@@ -52,8 +52,8 @@ void thr_scan_free(thr_scan *scan);
  * Find the best k rows of all queries (any dtype). The caller checks the queries' dimensions and the options:
  * query_bits in 0..8, k >= 1, a filter of n_rows bits, exact only with vectors.
  *
- * n_survivors rows pass the screen and n_candidates are refined, at least k each. If 0 < recall < 1, the corpus has
- * vectors and factors but no hits, and there is no extra, margins keep the recall (margin.h), and these numbers affect
+ * n_survivors rows pass the screen and n_candidates are refined, at least k each. Margins keep the recall (margin.h) if
+ * 0 < recall < 1, the corpus has vectors and factors but no hits, and extra is not used. The two numbers then affect
  * only the time.
  *
  * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.

@@ -160,13 +160,13 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
     }
     const thr_query_part *parts[LOOKED_UP];
     uint32_t *to[LOOKED_UP];
-    const uint32_t found = group->n - q < LOOKED_UP ? group->n - q : LOOKED_UP;
-    for (uint32_t i = 0; i < found; i++) {
+    const uint32_t n_queries = group->n - q < LOOKED_UP ? group->n - q : LOOKED_UP;
+    for (uint32_t i = 0; i < n_queries; i++) {
         parts[i] = &group->queries[q + i].code.parts[0];
         to[i] = lanes[q + i].distances;
     }
-    kernels->distance_tables(to, codes, n, parts, found);
-    return found;
+    kernels->distance_tables(to, codes, n, parts, n_queries);
+    return n_queries;
 }
 
 /* Screen a tile for all queries of a group while it is in cache. */

@@ -11,7 +11,7 @@
 uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                                   float *scores);
 
-/* The gain of score = gain * estimate + bias, for an estimate in the collector's units (worker.h). */
+/* The gain of score = gain * estimate + bias, for an estimate in the collector's units (impl.h). */
 static inline float thr_values_gain(const thr_scan_query *query) {
     return thr_has_factors(query->corpus) ? 1 : query->norm > 0 ? query->code.gain : 0;
 }

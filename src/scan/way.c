@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * choice.c - the probe that finds the fastest way to compute distances on this processor.
+ * way.c - the probe that finds the fastest way to compute distances on this processor.
  *
  * Each method computes the distances between a few random blocks and a few random queries, often enough for its time to
  * be measurable. Its rate is that of its fastest round. Methods alternate within a round, so that a disturbance affects
@@ -129,7 +129,7 @@ static thr_status measure(thr_context *context, thr_way_choice *choice, thr_erro
 /* -------------------------------------------------------------------------------------------- the choice */
 
 /* Measure the rates of a valid shape and choose the way. */
-static thr_status make(thr_context *context, thr_way_choice *choice, thr_error *err) {
+static thr_status choose(thr_context *context, thr_way_choice *choice, thr_error *err) {
     thr_way_choice probed = *choice;
     probed.n_queries = probed_queries(choice->n_queries);
     if (!thr_context_way_rates_find(context->way_rates, &probed)) {
@@ -151,7 +151,7 @@ thr_way thr_scan_way_choose(thr_context *context, uint32_t n_dims, uint32_t item
         return (thr_way)context->forced_way;
     thr_way_choice choice = {
         .n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};
-    return make(context, &choice, NULL) == THR_OK ? choice.way : THR_WAY_TABLE;
+    return choose(context, &choice, NULL) == THR_OK ? choice.way : THR_WAY_TABLE;
 }
 
 thr_status thr_way_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
@@ -165,5 +165,5 @@ thr_status thr_way_choose(thr_context *context, uint32_t n_dims, uint32_t item_b
         return thr_fail(err, THR_EINVAL, "0 queries: a choice needs at least one query");
     *choice =
         (thr_way_choice){.n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};
-    return make(context, choice, err);
+    return choose(context, choice, err);
 }

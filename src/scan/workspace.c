@@ -29,7 +29,7 @@ static void free_lane(thr_context *context, thr_lane *lane) {
     thr_release(context, lane->sample);
     thr_release(context, lane->group_memory);
     thr_release(context, lane->group_distances);
-    thr_scan_found_free(context, &lane->part);
+    thr_scan_found_free(context, &lane->accepted);
     thr_scan_found_free(context, &lane->found);
     *lane = (thr_lane){.collector = lane->collector, .number = lane->number};
 }

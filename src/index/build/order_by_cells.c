@@ -50,7 +50,7 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
 }
 
 /* Find every item's centroid, a chunk at a time. */
-static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, uint32_t *numbers, thr_error *err) {
+static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, uint32_t *groups, thr_error *err) {
     thr_context *context = kmeans->context;
     thr_progress progress = thr_progress_start(context, WHAT, items->n);
     thr_status status = THR_OK;
@@ -60,7 +60,7 @@ static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, 
         n = items->n - first < CHUNK_ROWS ? items->n - first : CHUNK_ROWS;
         for (uint32_t i = 0; i < n; i++)
             items->read(items->object, first + i, chunk + (size_t)i * items->n_dims);
-        THR_TRY_OUT(thr_cells_kmeans_assign(kmeans, chunk, n, numbers + first, err));
+        THR_TRY_OUT(thr_cells_kmeans_assign(kmeans, chunk, n, groups + first, err));
         THR_TRY_OUT(thr_progress_step(&progress, first + n, err));
     }
     status = thr_progress_end(&progress, items->n, err);
@@ -75,20 +75,20 @@ thr_status thr_index_order_by_cells(const thr_index *index, uint64_t *rows, uint
     const thr_index_cell_rows of = {index, rows, 0};
     const thr_cell_items items = thr_index_cell_items(&of, n_rows);
     thr_kmeans kmeans = {.context = NULL};
-    uint32_t *numbers = NULL;
+    uint32_t *groups = NULL;
     uint64_t *sorted = NULL;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *numbers, &numbers, WHAT, err));
+    THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *groups, &groups, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *sorted, &sorted, WHAT, err));
     THR_TRY_OUT(train(context, &items, n_cells < n_rows ? n_cells : n_rows, &kmeans, err));
-    THR_TRY_OUT(assign(&kmeans, &items, numbers, err));
-    THR_TRY_OUT(thr_cells_order_make(context, &items, numbers, kmeans.n, order, err));
+    THR_TRY_OUT(assign(&kmeans, &items, groups, err));
+    THR_TRY_OUT(thr_cells_order_make(context, &items, groups, kmeans.n, order, err));
     for (uint32_t i = 0; i < n_rows; i++)
         sorted[i] = rows[order->items[i]];
     memcpy(rows, sorted, n_rows * sizeof *rows);
 out:
     thr_cells_kmeans_free(&kmeans);
-    thr_release(context, numbers);
+    thr_release(context, groups);
     thr_release(context, sorted);
     return status;
 }

@@ -48,11 +48,11 @@ thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vect
                              "thr_index_add_options", err));
     thr_hits_changes features;
     THR_TRY_OUT(thr_index_add_features(context, &complete, false, &features, &names_path, err));
-    const thr_index_build_options named = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};
+    const thr_index_build_options given = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};
     const thr_addition addition = {&source, &ids, &features, complete.replace};
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &source, err));
     if (source.shape.n_rows > 0 || complete.n_ids > 0 || complete.ids_path != NULL)
-        THR_TRY_OUT(thr_index_ids_open(context, &named, true, &ids, err));
+        THR_TRY_OUT(thr_index_ids_open(context, &given, true, &ids, err));
     THR_TRY_OUT(thr_index_commit_add(context, dir, NULL, &addition, change != NULL ? change : &unused, err));
 out:
     thr_index_row_source_close(&source);

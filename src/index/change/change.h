@@ -20,7 +20,7 @@ typedef struct thr_commit {
     thr_index *index;      /* before */
     thr_manifest manifest; /* after; owns its segments */
     uint64_t *live;        /* a bit a row: of the index with its tail until the fold, then of the manifest */
-    bool learned;          /* the manifest's quantiser is the commit's own */
+    bool learned;          /* the commit has learned manifest.quantiser, and owns it */
     bool folded;
     bool keeps_journal;          /* changes segments only, and the journal stays */
     uint64_t n_carried, n_calls; /* items and calls of the journal that new_journal wrote */
@@ -33,7 +33,7 @@ typedef struct thr_commit {
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *commit,
                                   thr_error *err);
 
-/* Make room for the live rows of n_rows rows. Those that there are stay as they are; new ones are not live. */
+/* Change the number of rows to n_rows. The bits of existing rows are kept; new rows are not live. */
 thr_status thr_index_commit_resize_live(thr_commit *commit, uint64_t n_rows, thr_error *err);
 
 /* Append segments, whose rows are all live. THR_ENOMEM. */
@@ -65,7 +65,7 @@ uint64_t thr_index_commit_tail_items(const thr_commit *commit);
  */
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err);
 
-/* In fold.c: the same for an index without a quantiser; the new journal also has the items of a call. */
+/* In fold.c: in an index without a quantiser, copy the tail's live items and those of *more to a new journal. */
 thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err);
 
 /*
@@ -77,8 +77,8 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
 
 /*
  * In flush.c: fold in a commit of its own, with a new journal if journal is true. Does nothing if the journal has no
- * changes, or if it would only be carried over. If held is NULL, segments that are due are merged afterwards; a caller
- * that holds the lock does that itself. So it is with held in all functions below.
+ * changes, or if its items would only be copied to a new journal. If held is NULL, segments that are due are merged
+ * afterwards; a caller that holds the lock does that itself. This applies to `held` in all functions below.
  */
 thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
                            thr_error *err);
@@ -124,7 +124,7 @@ thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t
 thr_status thr_index_commit_recode(thr_commit *commit, thr_error *err);
 
 /*
- * In recalibrate.c: calibrate with the segments' own items, if each of their rows has one and there are enough.
+ * In recalibrate.c: calibrate with the segments' own items, if there are enough and no padding rows between segments.
  * THR_ENOMEM; THR_ECANCELED.
  */
 thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err);

@@ -40,7 +40,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
 /* ------------------------------------------------------------------------------------------------ replaced items */
 
 /* Row `row` of the index has the id or name of item `item` of the call: remove it, or fail unless replacing. */
-static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {
+static thr_status remove_replaced(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     adder *a = arg;
     if (!a->replace && a->ids->offsets != NULL)
         return thr_fail(err, THR_EDUPLICATE,
@@ -61,17 +61,17 @@ static thr_status find_replaced(adder *a, thr_error *err) {
     uint64_t row;
     const thr_name_list names = {.offsets = a->ids->offsets, .bytes = a->ids->names, .n = (size_t)a->ids->n};
     if (names.offsets != NULL)
-        return thr_index_find_names(a->commit.index, &names, found, a, err);
+        return thr_index_find_names(a->commit.index, &names, remove_replaced, a, err);
     for (uint64_t i = 0; i < a->ids->n; i++)
         if (thr_index_row(a->commit.index, a->ids->ids[i], &row))
-            THR_TRY(found(a, i, row, err));
+            THR_TRY(remove_replaced(a, i, row, err));
     return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ commit */
 
 /* Raise next_id above the largest given id. */
-static void note_ids(adder *a) {
+static void raise_next_id(adder *a) {
     uint64_t *next = &a->commit.manifest.next_id;
     for (uint64_t i = 0; a->ids->offsets == NULL && i < a->ids->n; i++)
         *next = a->ids->ids[i] >= *next ? a->ids->ids[i] + 1 : *next;
@@ -134,7 +134,7 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
         THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
     THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows,
                                             &a->added_features, err));
-    note_ids(a);
+    raise_next_id(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
     *change = (thr_index_change){.n_added = added.n, .n_removed = a->n_replaced, .first_id = added.first_id};
     thr_index_commit_report(&a->commit, change);

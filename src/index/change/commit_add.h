@@ -24,9 +24,11 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const str
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);
 
 /*
- * The features of options, as views. Items without ids take theirs, or their names, from the table of their features:
- * options->ids_path, owned by *path. named: they have names already. THR_EINVAL for a file and numbers; THR_EDIM for
- * values of other items; THR_ENOMEM.
+ * Fill in *features with views of the features in options. If options gives neither ids nor names (named: the caller
+ * has names), those of the table of features are used: options->ids_path is set to a path that *path owns.
+ *
+ * THR_EINVAL if features are given both as a file and as numbers; THR_EDIM for another number of values than of items;
+ * THR_ENOMEM.
  */
 thr_status thr_index_add_features(thr_context *context, thr_index_add_options *options, bool named,
                                   thr_hits_changes *features, char **path, thr_error *err);

@@ -32,12 +32,12 @@ static bool can_gain(const thr_commit *commit) {
     return m->n_items > 0 && (can_shrink(commit) || m->n_segments > (m->n_items + most - 1) / most);
 }
 
-/* Whether the items are so unlike those that the quantiser was learned from that new codes pay. */
-static thr_status have_moved(const thr_index *index, bool *moved, thr_error *err) {
+/* Whether the codes' errors have grown so much since the quantiser was learned that a new one pays. */
+static thr_status recode_pays(const thr_index *index, bool *pays, thr_error *err) {
     float now = 0, learned = 0;
     if (index->manifest.n_items >= LEAST_ITEMS_TO_RECODE)
         THR_TRY(thr_index_code_error(index, &now, &learned, err));
-    *moved = learned > 0 && (double)now > THR_RECODE_PAYS * (double)learned;
+    *pays = learned > 0 && (double)now > THR_RECODE_PAYS * (double)learned;
     return THR_OK;
 }
 
@@ -45,7 +45,7 @@ static thr_status rewrite_all(thr_commit *c, thr_compaction kind, bool *done, th
     bool recode = kind == THR_COMPACT_RECODE;
     *done = false;
     if (kind == THR_COMPACT)
-        THR_TRY(have_moved(c->index, &recode, err));
+        THR_TRY(recode_pays(c->index, &recode, err));
     if (recode)
         THR_TRY(thr_index_commit_recode(c, err));
     else if (!thr_index_snapshot_has_changes(c->index) &&

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-static const float NO_ERROR = 0x1p-126F; /* the least that a manifest holds; joined with those of the first codes */
+static const float NO_ERROR = 0x1p-126F; /* the least that a manifest can hold; raised to that of the first codes */
 
 void thr_index_create_options_init(thr_index_create_options *options) {
     *options = (thr_index_create_options){

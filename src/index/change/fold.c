@@ -15,7 +15,7 @@
 typedef struct folding {
     thr_commit *commit;
     float *vectors;
-    thr_ids ids; /* owned: of all; ids: NULL if they are consecutive; names */
+    thr_ids ids; /* `owned` has every id; `ids` is NULL if they are consecutive */
     size_t names_capacity;
     uint64_t names_used;
     uint32_t row; /* of the tail, to be read next */
@@ -32,7 +32,7 @@ static thr_status take_name(folding *f, const char *name, thr_error *err) {
     return THR_OK;
 }
 
-/* Take the added items of a call that are live. The journal may have more calls than the tail, which come later. */
+/* Take the live items that a call added. The journal may end with calls that the tail does not have; skip those. */
 static thr_status take_call(void *arg, const thr_journal_call *call, thr_error *err) {
     folding *f = arg;
     const thr_index *index = f->commit->index;
@@ -67,10 +67,10 @@ static thr_status collect(folding *f, size_t n, thr_error *err) {
     thr_index_journal_close(&journal);
     if (status == THR_OK && f->ids.n != n)
         return thr_fail(err, THR_ECORRUPT, "%s: has lost items", index->tail->journal.path);
-    bool in_order = true;
+    bool consecutive = true;
     for (size_t i = 0; i < n; i++)
-        in_order = in_order && f->ids.owned[i] == f->ids.owned[0] + i;
-    f->ids.ids = in_order ? NULL : f->ids.owned;
+        consecutive = consecutive && f->ids.owned[i] == f->ids.owned[0] + i;
+    f->ids.ids = consecutive ? NULL : f->ids.owned;
     return status;
 }
 

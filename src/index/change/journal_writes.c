@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal_writes.c - does the writes that wait: one frame of the journal for many, or a commit for each. */
+/* journal_writes.c - does the waiting writes: small ones share a frame of the journal, others are a commit each. */
 #include "base/error.h"
 #include "base/radix.h"
 #include "index/change/commit_add.h"
@@ -48,8 +48,8 @@ static thr_status open_journal(thr_index_writer *w, thr_error *err) {
     return thr_index_journal_trim(&w->journal, err);
 }
 
-/* Open the index and its journal, which begins if there is none. */
-static thr_status be_ready(thr_index_writer *w, thr_error *err) {
+/* Open the index and its journal, unless they are open. Begin a journal if there is none. */
+static thr_status open_index(thr_index_writer *w, thr_error *err) {
     if (w->index != NULL)
         return THR_OK;
     THR_TRY(thr_index_build_dir_check(&w->lock, err));
@@ -82,7 +82,7 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
     }
     thr_index_frame_begin(&w->frame);
     if (status != THR_OK)
-        thr_index_writer_close_index(w); /* it shows changes that were not written */
+        thr_index_writer_close_index(w); /* it shows changes that the journal does not have */
 }
 
 /* ------------------------------------------------------------------------------------------------ one write */
@@ -93,8 +93,8 @@ typedef struct resolving {
     uint32_t n_removed;
 } resolving;
 
-/* Item `item` of a write is in the index already. */
-static thr_status found(void *arg, uint64_t item, uint64_t row, thr_error *err) {
+/* Row `row` of the index has the id or name of item `item` of the write: note it for removal, or fail. */
+static thr_status note_replaced(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     resolving *r = arg;
     const thr_ids *ids = &r->write->ids;
     if (!r->write->replace && ids->offsets != NULL)
@@ -116,19 +116,19 @@ static thr_status resolve_added(resolving *r, thr_error *err) {
     THR_TRY(thr_grow(w->context, &w->ids, &w->ids_capacity, (size_t)write->n, sizeof *w->ids, "ids", err));
     THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)write->n, sizeof *w->removed, "ids", err));
     if (write->ids.offsets != NULL)
-        THR_TRY(thr_index_find_names(w->index, &names, found, r, err));
+        THR_TRY(thr_index_find_names(w->index, &names, note_replaced, r, err));
     if (write->ids.ids == NULL && write->n > THR_NO_ID - next)
         return thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", w->dir);
     for (uint64_t i = 0; i < write->n; i++) {
         w->ids[i] = write->ids.ids != NULL ? write->ids.ids[i] : next + i;
         if (write->ids.ids != NULL && thr_index_row(w->index, w->ids[i], &row))
-            THR_TRY(found(r, i, row, err));
+            THR_TRY(note_replaced(r, i, row, err));
     }
     return THR_OK;
 }
 
-/* Leave each id once. */
-static thr_status leave_distinct(thr_context *context, uint64_t *ids, uint32_t *n, thr_error *err) {
+/* Sort ids, and keep one of each. */
+static thr_status keep_distinct(thr_context *context, uint64_t *ids, uint32_t *n, thr_error *err) {
     thr_keyed *pairs = NULL;
     uint32_t kept = 0;
     if (*n < 2)
@@ -165,11 +165,11 @@ static thr_status resolve_removed(resolving *r, thr_error *err) {
     for (uint64_t i = 0; write->removed != NULL && i < write->n_removed; i++)
         if (thr_index_row(w->index, write->removed[i], &row))
             w->removed[r->n_removed++] = write->removed[i];
-    return leave_distinct(w->context, w->removed, &r->n_removed, err);
+    return keep_distinct(w->context, w->removed, &r->n_removed, err);
 }
 
 /* Put a write into the frame, and apply it, so that the next ones see it. */
-static thr_status put(thr_index_writer *w, thr_write *write, thr_error *err) {
+static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_error *err) {
     resolving r = {w, write, 0};
     const size_t size = w->frame.size;
     if (write->kind == THR_WRITE_ADD)
@@ -280,17 +280,17 @@ static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *wr
         commit_frame(w, first);
         return write_directly(w, write, err);
     }
-    THR_TRY(be_ready(w, err));
+    THR_TRY(open_index(w, err));
     if (!fits(w, write)) {
         commit_frame(w, first);
         thr_index_writer_close_index(w);
         THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
         thr_index_writer_committed(w);
-        THR_TRY(be_ready(w, err));
+        THR_TRY(open_index(w, err));
     }
     if (!fits(w, write))
         return write_directly(w, write, err);
-    return put(w, write, err);
+    return put_into_frame(w, write, err);
 }
 
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first) {

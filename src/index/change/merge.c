@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------------------------------------ begin */
 
-/* *any: whether there is a run to merge. */
-static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bool *has_run, thr_error *err) {
+/* *has_run: whether there is a run to merge, segments *first to *end - 1. */
+static thr_status choose_run(const thr_commit *c, uint32_t *first, uint32_t *end, bool *has_run, thr_error *err) {
     const thr_manifest *m = &c->manifest;
     thr_segment_size *sizes = NULL;
     const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
@@ -32,7 +32,7 @@ static thr_status choose(const thr_commit *c, uint32_t *first, uint32_t *end, bo
 bool thr_index_merge_is_due(const thr_commit *commit) {
     uint32_t first, end;
     bool has_run;
-    return choose(commit, &first, &end, &has_run, NULL) != THR_OK || has_run;
+    return choose_run(commit, &first, &end, &has_run, NULL) != THR_OK || has_run;
 }
 
 thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
@@ -42,7 +42,7 @@ thr_status thr_index_merge_begin(thr_context *context, const char *dir, const th
     if (status == THR_OK)
         status = thr_index_commit_keep_journal(&merge->commit, err);
     if (status == THR_OK)
-        status = choose(&merge->commit, &merge->first, &merge->end, &merge->active, err);
+        status = choose_run(&merge->commit, &merge->first, &merge->end, &merge->active, err);
     if (!merge->active)
         thr_index_commit_end(&merge->commit);
     return status;

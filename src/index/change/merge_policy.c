@@ -12,7 +12,7 @@ static uint64_t level_end(uint32_t n_items) {
     return end;
 }
 
-/* Whether the segments before `end` up to the last one's level are eight or more, and half as many when merged. */
+/* Whether the segments before `end`, back to the nearest one of a higher level, are a run that rule 1 merges. */
 static bool is_run(const thr_segment_size *segments, uint64_t most_items, uint32_t end, uint32_t *first) {
     const uint64_t level = level_end(segments[end - 1].n_items);
     uint64_t n_live = 0;

@@ -2,10 +2,10 @@
 /*
  * merge_policy.h - decides which segments are written again.
  *
- * 1. A run of eight or more neighbouring segments, each smaller than the end of the last one's level. Levels end at
- *    512, 8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
- *    segments. Later runs are chosen first. A run stays if merging would not halve its number of segments, because
- *    they are nearly full.
+ * 1. A run of eight or more neighbouring segments, none of them in a higher level than the last one. Levels end at 512,
+ *    8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
+ *    segments. The last run is chosen first. A run whose segments are nearly full, so that a merge would not
+ *    halve their number, is left alone.
  * 2. If there is no run: a segment of which more than a sixth of the items are removed. So an index takes at most 1.2
  *    times the space of its items.
  */
@@ -19,8 +19,8 @@ typedef struct thr_segment_size {
 } thr_segment_size;
 
 /*
- * Find a run of segments [*first, *end) of n >= 1 to write again; false if there is none. Segments without a live item
- * are a run, unless no segment has one. A segment has at most most_items.
+ * Find a run of segments [*first, *end) of n >= 1 to write again; false if there is none, or if no segment has a live
+ * item. A new segment has at most most_items.
  */
 bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64_t most_items, uint32_t *first,
                             uint32_t *end);

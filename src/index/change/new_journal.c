@@ -22,7 +22,7 @@ out:
     return status;
 }
 
-static void note_carried(thr_commit *commit, const thr_journal_call *call) {
+static void count_carried(thr_commit *commit, const thr_journal_call *call) {
     if (call == NULL)
         return;
     commit->n_carried += call->n_added;
@@ -40,8 +40,8 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ca
     if (first != NULL || second != NULL)
         THR_TRY_OUT(write_calls(commit, path, &kind, first, second, err));
     m->journal = (thr_manifest_journal){true, commit->dir.build};
-    note_carried(commit, first);
-    note_carried(commit, second);
+    count_carried(commit, first);
+    count_carried(commit, second);
 out:
     thr_release(commit->context, path);
     return status;

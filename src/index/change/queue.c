@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - the queue of a writer's calls, and the thread at work, which does all that wait. */
+/* queue.c - the queue of a writer's calls. One thread at a time, the thread at work, does all waiting calls. */
 #include "index/change/writer.h"
 
 #include "base/error.h"

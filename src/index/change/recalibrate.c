@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recalibrate.c - a commit that has learned a quantiser calibrates its segments, which no manifest names yet. */
+/* recalibrate.c - calibrates the segments of a commit that has learned a quantiser, before they are published. */
 #include "base/error.h"
 #include "index/calibration/calibrate.h"
 #include "index/change/change.h"

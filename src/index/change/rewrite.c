@@ -43,7 +43,7 @@ static thr_status start(rewriter *w, thr_error *err) {
                                        err);
 }
 
-/* The new segments have the numbers of the first old ones; they are at most as many. */
+/* New segments take over the numbers of the old ones, in order. There are at most as many. */
 static thr_status write_run(rewriter *w, uint32_t first, thr_error *err) {
     THR_TRY(start(w, err));
     for (uint32_t i = first;; i++) {

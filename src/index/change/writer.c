@@ -15,7 +15,7 @@ void thr_index_writer_options_init(thr_index_writer_options *options) {
 
 /* ------------------------------------------------------------------------------------------------ open */
 
-static thr_status look_at_index(thr_index_writer *w, uint32_t journal_rows, thr_error *err) {
+static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_error *err) {
     thr_index *index = NULL;
     THR_TRY(thr_index_open(w->context, w->dir, &index, err));
     const thr_manifest *m = &index->manifest;
@@ -55,7 +55,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     memcpy(w->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_index_build_dir_change(context, w->dir, &w->lock, err));
     w->lock.committed = true; /* it writes no files itself, so closing it deletes none */
-    THR_TRY_OUT(look_at_index(w, complete.journal_rows, err));
+    THR_TRY_OUT(read_settings(w, complete.journal_rows, err));
     THR_TRY_OUT(thr_grow(context, &w->frame.bytes, &w->frame.capacity, THR_FRAME_HEADER, 1, "the journal", err));
     thr_index_frame_begin(&w->frame);
     thr_index_writer_start_merger(w);

@@ -15,8 +15,8 @@
  *   <r, p> - (<x1, p~> + <x2, p^>) = <r - x, p> + <x1, p - p~> + <x2, p - p^>
  *                                 <= |x - r| |p| sine + |x1| |p - p~| + |x2| |p - p^|
  *
- * Of B planes l lead and m' do not: b = 2^m' b1 + b2, with integers |b1| <= 2^l - 1 and |b2| <= 2^m' - 1 in every
- * dimension, so |x2| <= factor (2^m' - 1) sqrt(n) and |x1| <= factor 2^m' (2^l - 1) sqrt(n); also |x1| <= |x| + |x2|.
+ * Of B planes l lead and j do not: b = 2^j b1 + b2, with integers |b1| <= 2^l - 1 and |b2| <= 2^j - 1 in every
+ * dimension, so |x2| <= factor (2^j - 1) sqrt(n) and |x1| <= factor 2^j (2^l - 1) sqrt(n); also |x1| <= |x| + |x2|.
  *
  * The sine. For L2, an item within d of the query has |r - p| <= d, so the angle between r and p has a sine of at most
  * d / |p|. For the other metrics, an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|,
@@ -89,15 +89,15 @@ static double largest_inverse_norm(const thr_scan_corpus *corpus) {
  */
 double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
     const double root = sqrt(dims(corpus));
-    const bool unit = corpus->metric == THR_METRIC_COSINE;
-    const double longest = unit ? 1 : centre_length(corpus, kernels) + thr_scan_longest_residual(corpus);
+    const bool cosine = corpus->metric == THR_METRIC_COSINE;
+    const double longest = cosine ? 1 : centre_length(corpus, kernels) + thr_scan_longest_residual(corpus);
     switch (corpus->keep) {
     case THR_DTYPE_F32:
         return 0;
     case THR_DTYPE_I8:
-        return (unit ? 2 : 1) * (root / 254 * 1.001 * longest + SHORTEST);
+        return (cosine ? 2 : 1) * (root / 254 * 1.001 * longest + SHORTEST);
     case THR_DTYPE_F16: {
-        if (!unit)
+        if (!cosine)
             return 0x1p-11 * longest + root * 0x1p-25;
         const double lost = root * 0x1p-25 * largest_inverse_norm(corpus);
         return lost < 0.25 ? 2 * (0x1p-11 + 1.5 * lost) : (double)INFINITY;

@@ -48,7 +48,10 @@ static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, ui
     return reach;
 }
 
-/* Note the largest overestimate that a row left out can have: less than the floor, if that alone left rows out. */
+/*
+ * Record the largest overestimate that a row left out by the screen can have. With fewer survivors than the collector
+ * holds, only rows below the floor were left out.
+ */
 static void note_most_left_out(const thr_job *job, thr_lane *lane) {
     const size_t n = lane->collector.n;
     lane->left_out_bound = n == job->n_allowed                             ? (double)-INFINITY
@@ -145,7 +148,7 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
- * is less than lane->left_out_bound. Now that the k-th best is known, less margin is needed; *radius gets the screen's.
+ * is at most lane->left_out_bound. Now that the k-th best is known, a smaller margin is enough; it is put into *radius.
  */
 static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_reach *reach,
                      thr_radius *radius) {

@@ -49,7 +49,7 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
  */
 double thr_scan_margin_noise(const thr_margin *margin, double sine);
 
-/* The scores that count: at least `least`. The best n rows so far, sorted, have such scores. */
+/* The least score that a row of the answer can have, as known so far. The best n rows, sorted, reach it. */
 typedef struct thr_reach {
     float least;
     size_t n;
@@ -80,7 +80,8 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 
 /*
  * The least score, in the collector's units, of a screened row that can be in the answer of query number q, whose
- * margins are begun; -INFINITY: unknown. Certificates need the rows below it, so it is unknown with them.
+ * margins thr_scan_margin_begin has measured; -INFINITY: unknown. With certificates, which also need the rows below it,
+ * it is -INFINITY unless the job is exact.
  */
 float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, const thr_margin *margin, uint64_t q);
 
