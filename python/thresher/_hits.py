@@ -379,7 +379,12 @@ class Hits(Opened):
             else:
                 number = whole(feature, "feature", 0, UNKNOWN)
                 numbers[i] = UNKNOWN if self.info.has_words else number
-        return numbers, np.fromiter((weight for _, weight in pairs), np.float32, len(pairs))
+        weights = np.fromiter((weight for _, weight in pairs), np.float32, len(pairs))
+        wrong = np.flatnonzero(~np.isfinite(weights))
+        if wrong.size:
+            feature, weight = pairs[wrong[0]]
+            raise _errors.ArgumentError(f"feature {feature!r} of a query weighs {weight:g}", "ERANGE")
+        return numbers, weights
 
     def __len__(self) -> int:
         return self.info.n_items

@@ -302,8 +302,9 @@ class Index(Opened):
         extra_distance   extra in the unit of the XFBQ paper, the integer distance of codes; cosine only
         query_bits    bits a dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
         features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
-                      Hits.search, or a list of them, one a query. Items are ranked by value. With a Dual model, queries
-                      as texts bring the weights of their histories
+                      Hits.search, or a list of them, one a query. Items are ranked by value: the multipliers and offsets
+                      count only with features, of an empty query too ({}). With a Dual model, queries as texts bring
+                      the weights of their histories
         value         "sum": multiplier x s + offset, or "sigmoid": multiplier / (1 + exp(-s)) + offset, where s is the
                       item's score plus the weights of its features
         target        items that may be returned, by their features, such as "category=12 AND NOT brand=7"
@@ -341,6 +342,8 @@ class Index(Opened):
             if options is None:
                 options = search_options(handle.n_rows, None, None, None, None, False, None, None)
             self._ask_for_features(handle, options, features, value, target, by_model)
+        if features is None and value != "sum":
+            raise ValueError(f"value: {value!r} was given without features: give features=, if need be of empty queries")
         if options is not None:
             options.kept_least, options.kept_read = least_scores, n_read_out
         return search(handle, queries, k, options, certified, ids_out, scores_out)

@@ -106,7 +106,7 @@ def add(
     put_values(options, *values[1:])
     known_by = _known_by(ids, names)
     if known_by is None and are_words(features):
-        raise ValueError("features: lists of words need the ids or names of their items")
+        raise ValueError("features: lists of words need the ids or names of their items: give ids= or names=")
     by_table = known_by is None and features is not None and isinstance(features, (str, bytes, os.PathLike))
     encoder = _Encoder(handle)
     change = abi.IndexChange()
@@ -129,6 +129,10 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
     known = as_names(items)
     if known is None and names is not None and len(names) > 0:
         raise TypeError("names: expected a sequence of str")
+    if known is not None and names is None:
+        raise TypeError("ids: names were given: expected integers, or names=")
+    if known is not None and not handle.info().has_names:
+        raise ValueError(f"{path}: has no names: give ids")
     numbers = as_ids(items, "ids").reshape(-1) if known is None else find_names(handle, known)
     unknown = np.flatnonzero(find_rows(handle, numbers) == abi.NO_ID)
     if strict and unknown.size:

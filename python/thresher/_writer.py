@@ -150,7 +150,7 @@ class IndexWriter:
             raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
         features = checked_features(features)
         if given is None and are_words(features):
-            raise ValueError("features: lists of words need the ids or names of their items")
+            raise ValueError("features: lists of words need the ids or names of their items: give ids= or names=")
         put_values(options, multipliers, offsets)
         change, matrix = abi.IndexChange(), arrays.matrix(rows)
         with with_features(options, features, given):

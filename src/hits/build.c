@@ -69,8 +69,8 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
         return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists hold 1 to %" PRIu64, items->n_items,
                         THR_HITS_MAX_ITEMS);
     if ((options->multipliers != NULL || options->offsets != NULL) && options->n_values != items->n_items)
-        return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, options->n_values,
-                        items->n_items);
+        return thr_fail(err, THR_EDIM, "multipliers or offsets of %" PRIu64 " items, but there are %" PRIu64,
+                        options->n_values, items->n_items);
     THR_TRY(check_values(options->multipliers, items->n_items, "multiplier", err));
     THR_TRY(check_values(options->offsets, items->n_items, "offset", err));
     thr_progress progress = thr_progress_start(context, "build", items->n_items);

@@ -80,8 +80,8 @@ thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *opt
     added->multipliers = options->multipliers;
     added->offsets = options->item_offsets;
     if ((added->multipliers != NULL || added->offsets != NULL) && options->n_added != added->items.n_items)
-        return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, options->n_added,
-                        added->items.n_items);
+        return thr_fail(err, THR_EDIM, "multipliers or offsets of %" PRIu64 " items, but there are %" PRIu64,
+                        options->n_added, added->items.n_items);
     THR_TRY(check_values(added->multipliers, options->n_added, "multiplier", err));
     return check_values(added->offsets, options->n_added, "offset", err);
 }

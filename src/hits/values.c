@@ -86,8 +86,8 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     if (hits == NULL)
         return thr_fail(err, THR_EINVAL, "hits is NULL: nothing to set values of");
     if (n != hits->info.n_rows)
-        return thr_fail(err, THR_EDIM, "%s: values of %" PRIu64 " items, but it has %" PRIu64 " rows", hits->path, n,
-                        hits->info.n_rows);
+        return thr_fail(err, THR_EDIM, "%s: multipliers or offsets of %" PRIu64 " items, but it has %" PRIu64 " rows",
+                        hits->path, n, hits->info.n_rows);
     THR_TRY(check(multipliers, n, "multiplier", err));
     THR_TRY(check(offsets, n, "offset", err));
     THR_TRY(thr_hits_check_unchanged(hits, err));

@@ -164,7 +164,7 @@ printf 'lamp\nrug\nnobody\n' >gone.txt
 works "$THRESHER" hits build anew.tsv -o anew.hits -q
 for order in features rows; do
     works "$THRESHER" hits search $order.hits queries.txt -k 9 --with new.tsv --without gone.txt -o changed.trec
-    matches '^thresher: 1 of the items to remove do not exist$' err
+    matches '^thresher: 1 item to remove did not exist$' err
     works "$THRESHER" hits search anew.hits queries.txt -k 9 -o anew.trec
     same changed.trec anew.trec
 done

@@ -83,7 +83,7 @@ matches 'removed 0 items from a.index (2 were not there)' err
 printf '5\n5060\n' >some_there.txt
 fails 1 'the index has no item "5"' "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt
 works "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt --skip-missing
-matches 'the index does not have 1 item of it' err
+matches 'skipped 1 item that the index does not have' err
 fails 2 'skip-missing needs --filter' "$THRESHER" index search a.index base.fvecs -k 3 --skip-missing
 
 works "$THRESHER" index info a.index

@@ -64,7 +64,7 @@ for how in "cosine rows" "ip ids" "l2 names"; do
         "$THRESHER" shards search many queries.npy --filter more.txt
     works "$THRESHER" shards search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
     mv out expected
-    matches 'the collection does not have 1 item of it' err
+    matches 'skipped 1 item that the collection does not have' err
     works "$THRESHER" shards search many queries.npy --exact --filter allowed.txt -o -.trec
     same out expected
     fails 1 'many: holds no item .*"99999"' "$THRESHER" shards search many --like 99999

@@ -88,7 +88,7 @@ static int change(hits_search *s) {
     prog_detail("%s added, %s of the lists' own replaced or left out", prog_counted(info.n_added, "item").text,
                 prog_exact(info.n_removed).text);
     if (n_missing > 0)
-        prog_note("%s of the items to remove do not exist", prog_exact(n_missing).text);
+        prog_note("%s to remove did not exist", prog_counted(n_missing, "item").text);
     return PROG_DONE;
 }
 

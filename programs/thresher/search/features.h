@@ -20,7 +20,8 @@ extern const char *const prog_value_forms[];
 #define PROG_FEATURES_OPTIONS(at)                                                                                      \
     {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, (at) + offsetof(prog_features_values, value),        \
                         "the value that ranks items: sum, s x multiplier + offset; sigmoid, multiplier / (1 + "        \
-                        "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index"),           \
+                        "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index. "           \
+                        "Without --features bids do not count"),                                                       \
      .fallback = "sum"},                                                                                               \
         {PROG_FILE_OPTION("multipliers", (at) + offsetof(prog_features_values, multipliers),                           \
                           "a bid an item: .tsv of items and numbers, 1 for items not listed; or a column of "          \

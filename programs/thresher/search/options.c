@@ -87,8 +87,8 @@ int prog_search_values_filter(const prog_search_values *values, program *run, co
     options->filter = filter->words;
     options->filter_bits = filter->n_bits;
     if (filter->n_missing > 0)
-        prog_note("%s: the %s does not have %s of it", values->filter, items->what,
-                  prog_counted(filter->n_missing, "item").text);
+        prog_note("%s: skipped %s that the %s does not have", values->filter,
+                  prog_counted(filter->n_missing, "item").text, items->what);
     return rc;
 }
 

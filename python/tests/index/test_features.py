@@ -162,6 +162,19 @@ class FeaturesCase(Case):
                     self.assertIn(index.names([best])[0], (text, f"\ufeff{text}", "\ufeffx", '"y'))
                 index.verify()
 
+    def test_a_value_needs_features(self) -> None:
+        with thresher.Index.build(self.path("bids.index"), self.vectors, features=self.rows) as index:
+            for options in ({}, {"recall": 0.9}, {"target": "1"}):
+                with self.assertRaisesRegex(ValueError, "value: 'sigmoid' was given without features"):
+                    index.search(self.queries, 3, value="sigmoid", **options)
+
+    def test_names_are_removed_only_where_items_have_names(self) -> None:
+        with thresher.Index.build(self.path("rows.index"), self.vectors) as index:
+            with self.assertRaisesRegex(ValueError, "has no names"):
+                index.remove(names=["x"])
+            with self.assertRaisesRegex(TypeError, "names="):
+                index.remove(["x"])
+
     def test_what_cannot_be_asked(self) -> None:
         index = thresher.Index.build(self.path("plain.index"), self.vectors, metric="ip")
         self.assertIsNone(index.hits)

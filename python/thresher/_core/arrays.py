@@ -102,7 +102,8 @@ def integers(thing: Any, what: str) -> AnyArray:
         if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):
             array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{what}: values of type {array.dtype} were given: expected integers")
+        kind = "texts" if array.dtype.kind in "SU" else f"values of type {array.dtype}"
+        raise TypeError(f"{what}: {kind} were given: expected integers")
     return array
 
 

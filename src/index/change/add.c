@@ -24,8 +24,8 @@ thr_status thr_index_add_features(thr_context *context, thr_index_add_options *o
     features->multipliers = o->multipliers;
     features->item_offsets = o->offsets;
     if (o->features != NULL && (o->multipliers != NULL || o->offsets != NULL) && o->n_values != o->features->n_items)
-        return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, o->n_values,
-                        o->features->n_items);
+        return thr_fail(err, THR_EDIM, "multipliers or offsets of %" PRIu64 " items, but there are %" PRIu64,
+                        o->n_values, o->features->n_items);
     if (named || o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
         return THR_OK;
     THR_TRY(thr_index_names_path(context, o->features_path, path, err));
