@@ -138,8 +138,8 @@ static const prog_option options[] = {
                         "that times the change of value; sum, that plus the change of value"),
      .fallback = "ndcg"},
     {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
-                        "dual: change of value of a swap: difference, of the two values; swap, that times the "
-                        "difference of their positions' discounts"),
+                        "dual: how much value a swap changes: difference, the difference of the two values; swap, "
+                        "that times the difference of their positions' discounts"),
      .fallback = "swap"},
     COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a feature's embedding"),
     COUNT("hidden", hidden, 1, 4096, "128", "dual: units of a tower's first layer"),
