@@ -3,9 +3,9 @@
  * cells.h - cells: groups of neighbouring items that a segment stores together, so that a search can skip them.
  *
  * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
- * the centroid. Lengths vary more than a cell's size suggests, so its two ends are stored: the items whose products
- * with the direction of the centroid are least and greatest. Vectors are those that are scored: as kept, and for cosine
- * scaled to length 1.
+ * the centroid. The lengths of items vary much along the centroid, so a cell's two ends are stored: the items whose
+ * products with the direction of the centroid are least and greatest. Vectors are those that are scored: as kept, and
+ * for cosine scaled to length 1.
  */
 #pragma once
 

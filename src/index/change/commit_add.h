@@ -11,7 +11,7 @@ struct thr_build_dir;
 
 typedef struct thr_addition {
     thr_row_source *source;
-    thr_ids *ids;                     /* read from a text, they become names if items have names */
+    thr_ids *ids;                     /* ids read from a text become names in an index with names */
     const thr_hits_changes *features; /* of thr_index_commit_read_features, or NULL */
     bool replace;
 } thr_addition;

@@ -58,9 +58,9 @@ thr_status thr_index_commit_read_features(const thr_commit *c, const thr_hits_ch
 }
 
 /*
- * Whether the second file has grown so much that all rows go to one file. With b items a commit, d items in the second
- * file were written again d / 2b times on average, d^2 / 2b items together. When these are as many as the first file's
- * n, all are written, once: so a commit writes about sqrt(2 b n) items on average.
+ * Whether the second file has grown so much that all rows go to one file. If each commit adds b items, the d items of
+ * the second file have been written d / 2b times on average, d^2 / 2b writes in all. Once these are as many as the n
+ * items of the first file, one file of all is cheaper: a commit then writes about sqrt(2 b n) items on average.
  */
 static bool is_large(uint64_t n, uint64_t d, uint64_t b) {
     return b > 0 && (double)d * (double)d >= 2 * (double)b * (double)n;

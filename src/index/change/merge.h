@@ -3,7 +3,7 @@
  * merge.h - writes a run of segments again in three steps, so that other commits can be made during the second, which
  * takes long: begin chooses the run, write makes the new segments, install publishes them in a commit of its own.
  *
- * A journal stays as it is: its calls name items by ids, which do not change. Items whose removal was committed
+ * The journal is not changed: its calls name items by ids, which stay the same. Items whose removal was committed
  * meanwhile are removed from the new segments, too.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - an open writer, and the calls that wait for it.
+ * writer.h - an open writer, and the calls that wait for it; a thr_write is one such call.
  *
  * One thread at a time is *at work*: it takes all waiting calls, puts those that are small into one frame of the
  * journal, and flushes it. So calls that come during a flush share the next one. It waits a moment for as many calls as
@@ -80,7 +80,7 @@ void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
 /* In merge_calls.c: after a commit, wake the merger; without one, merge here. */
 void thr_index_writer_committed(thr_index_writer *writer);
 
-/* Begin or end a merge, as the thread at work; to end one, with the index closed. */
+/* In merge_calls.c, called by the thread at work: begin a merge; end one, which needs the index closed. */
 void thr_index_writer_begin_merge(thr_index_writer *writer);
 void thr_index_writer_end_merge(thr_index_writer *writer);
 

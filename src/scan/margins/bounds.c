@@ -290,9 +290,9 @@ double thr_scan_least_rescored(const thr_scan_query *query, float score, double 
     const thr_scan_corpus *corpus = query->corpus;
     const thr_code_errors *errors = &corpus->errors;
     const uint32_t n_rest = corpus->quantiser->item_bits - corpus->lead;
-    const double unit = largest_factor * sqrt(dims(corpus)), top = (double)(1u << n_rest);
-    const double length = STORED * (double)errors->full_length, rest = unit * (top - 1);
-    const double lead = fmin(unit * top * (double)((1u << corpus->lead) - 1), length + rest);
+    const double plane_length = largest_factor * sqrt(dims(corpus)), top = (double)(1u << n_rest);
+    const double length = STORED * (double)errors->full_length, rest = plane_length * (top - 1);
+    const double lead = fmin(plane_length * top * (double)((1u << corpus->lead) - 1), length + rest);
     return least_estimate(query, thr_scan_true_score(query, (double)score, kept_error), length,
                           (double)errors->full_error, lead + rest,
                           lead * query->geometry.lead_distance + rest * query->geometry.rest_distance,

@@ -13,7 +13,7 @@
 
 struct thr_radius;
 
-/* What a query's margins are computed from. The margin of an item is z x noise x the item's factor. */
+/* The measurements that a query's margins come from. The margin of an item is z x noise x the item's factor. */
 typedef struct thr_margin {
     thr_noise noise;                  /* of its estimates; noise.known: false if there are no margins */
     thr_scan_query screen, rescoring; /* the query with unbiased gains */
