@@ -146,6 +146,8 @@ def train(arguments, train_name, sets, data, model, seed):
 
 def wanted_sets(arguments, sets, model):
     """Which of them some table needs the model on."""
+    if model.split(" ")[-1] in set(ESTIMATORS) - set(arguments.estimators):
+        return []
     tables = [name for name in arguments.tables if model in OF_TABLE[name]]
     return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
 
@@ -258,8 +260,8 @@ def trend_tables(arguments, means, sets):
         )  # fmt: skip
     if "5" in arguments.tables:
         parts += wide_table(
-            "Table 5: how gradients pass signs, AUC", bits[:1], BITS, sets, ESTIMATORS,
-            lambda model, data: [means.cell(m, data) for m in (model, f"{model} straight", f"{model} tanh")],
+            "Table 5: how gradients pass signs, AUC", bits[:1], BITS, sets, arguments.estimators,
+            lambda model, data: [means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in arguments.estimators],
         )  # fmt: skip
     if "6" in arguments.tables:
         parts += wide_table(
@@ -276,6 +278,7 @@ def trend_tables(arguments, means, sets):
         for name, more, less, paper in TRENDS
         if name in arguments.tables
     ]
+    rows = [row for row in rows if set(row[4:]) != {"-"}]
     if rows:
         parts.append("### Trends of the paper: differences of AUC, above 0 where ours has the trend\n")
         parts.append(table(["table", "model", "less that of", "paper", *(data.name for data in sets)], rows))

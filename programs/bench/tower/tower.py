@@ -223,6 +223,8 @@ def parse():
     add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
     tables = tower_tables.TABLES
     add("--tables", type=names_of(tables, "table"), default=list(tables), metavar="N,...", help=", ".join(tables))
+    estimators = {"type": names_of(tower_tables.ESTIMATORS, "estimator"), "default": list(tower_tables.ESTIMATORS)}
+    add("--estimators", **estimators, metavar="NAME,...", help=f"in table 5: {', '.join(tower_tables.ESTIMATORS)}")
     add("--seed", type=int, default=1, metavar="N", help="the first one")
     add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
     add("--epochs", type=int, metavar="N", help="at most; what suits a set")
