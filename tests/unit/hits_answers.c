@@ -190,7 +190,7 @@ static void wrong_inputs_are_refused(void **state) {
     options.filter = w->filter;
     options.filter_bits = N - 1;
     assert_error(thr_hits_search(hits, &queries, K, &options, ids, NULL, &err), THR_EINVAL, &err, "4999 bits");
-    assert_error(thr_hits_set_values(hits, w->multipliers, NULL, N + 1, &err), THR_EDIM, &err, "values of 5001 items");
+    assert_error(thr_hits_set_values(hits, w->multipliers, NULL, N + 1, &err), THR_EDIM, &err, "offsets of 5001 items");
     w->offsets[7] = NAN;
     assert_error(thr_hits_set_values(hits, NULL, w->offsets, N, &err), THR_ERANGE, &err, "offset of row 7");
     static const char *const wrong[] = {"",    "0 AND",    "0 3",      "(0 OR 3", "0)",           "AND 0",
