@@ -267,8 +267,12 @@ class OnSpark(Case):
 
         self.killed("builds", lambda: spark.build(items, id="id", path=many, replace=True), check_build)
         for by in ("queries", "shards"):
-            search = spark.search(queries, many, K, by=by, exact=True).collect
-            self.killed(f"searches by {by}", search, lambda rows: self.check(rows, ids, scores, range(50)))
+            # A new search each time: Spark does not compute the finished stages of an old one again.
+            self.killed(
+                f"searches by {by}",
+                lambda by=by: spark.search(queries, many, K, by=by, exact=True).collect(),
+                lambda rows: self.check(rows, ids, scores, range(50)),
+            )
 
     def test_a_process_killed_in_a_training(self) -> None:
         x, y, qid, _, rows = self.ranking(600)

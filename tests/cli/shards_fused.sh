@@ -5,12 +5,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-: "${THRESHER_LIBRARY:=$(dirname "$THRESHER")/libthresher.so}"
-export THRESHER_LIBRARY
-python() {
-    "${source_dir:?}/tools/with-python" "$@"
-}
-python -c "import thresher" 2>/dev/null || exit 77
+need_python
 
 cat >make.py <<'END_OF_PYTHON'
 import sys

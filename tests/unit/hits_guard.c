@@ -201,7 +201,7 @@ static thr_status verify(opened *o, thr_error *err) {
     return o->index == NULL ? thr_hits_verify(o->hits, err) : thr_index_verify(o->index, err);
 }
 
-/* Look-ups have no status: what is not found stands for THR_ECHANGED. */
+/* Look-ups return no status. If they find nothing, this returns THR_ECHANGED. */
 static thr_status look_up(opened *o, thr_error *err) {
     uint32_t feature;
     uint64_t id, row;

@@ -3,9 +3,8 @@
  * Writers and their journals: random sequences of changes against a map of ids to vectors, snapshots, names, filters,
  * and empty indexes.
  */
-#include "index_support.h"
+#include "index_writer_support.h"
 
-#include "index/journal/frame.h"
 #include "index/journal/tail.h"
 
 #include <dirent.h>
@@ -18,9 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-writer";
-enum { DIMS = 12, MOST = 8000, QUERIES = 4, K = 12, JOURNAL = 64 };
+enum { MOST = 8000, QUERIES = 4, K = 12 };
 
 /* ------------------------------------------------------------------------------------------------ the model */
 
@@ -139,26 +137,6 @@ static void expect_directory(thr_context *context, const model *m, uint64_t seed
 
 /* ------------------------------------------------------------------------------------------------ random changes */
 
-static void create(thr_context *context, thr_metric metric, thr_dtype keep, bool names) {
-    thr_index_create_options options;
-    thr_index_create_options_init(&options);
-    options.n_dims = DIMS;
-    options.metric = metric;
-    options.keep = keep;
-    options.names = names;
-    test_remove_directory(DIR_A);
-    expect_ok(thr_index_create(context, DIR_A, &options, &error));
-}
-
-static thr_index_writer *open_writer(thr_context *context, uint32_t journal_rows) {
-    thr_index_writer_options options;
-    thr_index_writer *writer = NULL;
-    thr_index_writer_options_init(&options);
-    options.journal_rows = journal_rows;
-    expect_ok(thr_index_writer_open(context, DIR_A, &options, &writer, &error));
-    return writer;
-}
-
 static void change_items(thr_index_writer *writer, model *m, uint64_t *rng) {
     enum { BIG = 300 };
     const uint64_t n = thr_rng_below(rng, 12) == 0 ? 1 + thr_rng_below(rng, BIG) : 1 + thr_rng_below(rng, 6);
@@ -213,7 +191,7 @@ static void expect_refreshed(const model *m, thr_index **index, uint64_t seed) {
 /* 500 items, unless empty, which the model holds, too. */
 static void begin_sequence(thr_context *context, model *m, thr_dtype keep, bool empty, uint64_t seed) {
     if (empty) {
-        create(context, m->metric, keep, false);
+        create_empty(context, DIR_A, m->metric, keep, false);
         return;
     }
     const thr_index_build_options options = build_options(m->metric, keep, 3);
@@ -237,7 +215,7 @@ static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep
                   (unsigned long long)seed);
     begin_sequence(context, m, keep, empty, seed);
     expect_ok(thr_index_open(context, DIR_A, &reader, &error));
-    thr_index_writer *writer = open_writer(context, JOURNAL);
+    thr_index_writer *writer = open_writer(context, DIR_A, JOURNAL);
     for (int step = 0; step < STEPS; step++) {
         const uint64_t what = thr_rng_below(&rng, 40);
         if (what == 0)
@@ -247,7 +225,7 @@ static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep
         else if (what == 2) {
             thr_index_writer_free(writer);
             expect_directory(context, m, rng);
-            writer = open_writer(context, JOURNAL);
+            writer = open_writer(context, DIR_A, JOURNAL);
         } else if (what < 6)
             expect_refreshed(m, &reader, rng);
         else
@@ -292,7 +270,7 @@ static void scores_do_not_change_when_the_journal_ends(void **state) {
             uint64_t ids[2][2 * N];
             test_remove_directory(DIR_A);
             expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
-            thr_index_writer *writer = open_writer(*state, 0);
+            thr_index_writer *writer = open_writer(*state, DIR_A, 0);
             const thr_matrix added = thr_matrix_f32(rows + (size_t)N * DIMS, N, DIMS);
             const thr_matrix query = thr_matrix_f32(rows + (size_t)2 * N * DIMS, 1, DIMS);
             expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &error));
@@ -321,8 +299,8 @@ static void names_and_filters_see_the_tail(void **state) {
     thr_index *index = NULL;
     thr_search_options search;
     thr_index_change change;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, true);
-    thr_index_writer *writer = open_writer(*state, 0);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, true);
+    thr_index_writer *writer = open_writer(*state, DIR_A, 0);
     const thr_matrix three = thr_matrix_f32(rows, 3, DIMS), other = thr_matrix_f32(rows + (size_t)3 * DIMS, 1, DIMS);
     expect_status(thr_index_writer_add(writer, &three, NULL, NULL, NULL, &error), THR_EINVAL);
     expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EINVAL);
@@ -364,7 +342,7 @@ static void an_empty_index_has_no_answers(void **state) {
     const thr_matrix bad = thr_matrix_f32(nan, 1, DIMS);
     assert_non_null(m);
     m->rounding = 1e-4;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     expect_directory(*state, m, 1);
     expect_ok(thr_index_open(*state, DIR_A, &index, &error));
     expect_status(thr_index_search(index, &bad, 2, NULL, answer, NULL, &error), THR_ERANGE);
@@ -403,7 +381,7 @@ static void wrong_writes_are_refused(void **state) {
     const uint64_t twice[] = {5, 5}, none[] = {THR_NO_ID};
     const char *names[] = {"a", "b"};
     thr_index *index = NULL;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
     expect_status(thr_index_writer_open(*state, DIR_A, NULL, &second, &error), THR_EBUSY);
     expect_status(thr_index_writer_open(*state, "no-such", NULL, &second, &error), THR_ENOTFOUND);
@@ -438,8 +416,8 @@ static void a_writer_releases_its_lock_though_a_child_lives(void **state) {
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
     thr_index_writer *next = NULL;
     int ended = -1;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
     expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
     const pid_t child = fork();
     if (child == 0) {
@@ -461,8 +439,8 @@ static void a_childs_writes_are_refused(void **state) {
     float vector[DIMS] = {1};
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
     int ended = -1;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
     const pid_t child = fork();
     if (child == 0)
         _exit(thr_index_writer_add(writer, &one, NULL, NULL, NULL, NULL) == THR_EINVAL ? 0 : 1);
@@ -479,12 +457,12 @@ static void a_writer_whose_directory_was_moved_leaves_another_one_alone(void **s
     const thr_matrix one = thr_matrix_f32(rows, 1, DIMS), many = thr_matrix_f32(rows, JOURNAL, DIMS);
     thr_index *index = NULL;
     test_remove_directory(moved);
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
     expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
     assert_int_equal(rename(DIR_A, moved), 0);
     expect_status(thr_index_writer_add(writer, &many, NULL, NULL, NULL, &error), THR_ENOTFOUND);
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     expect_status(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error), THR_ECHANGED);
     expect_status(thr_index_writer_add(writer, &many, NULL, NULL, NULL, &error), THR_ECHANGED);
     expect_status(thr_index_writer_compact(writer, NULL, &error), THR_ECHANGED);
@@ -498,144 +476,14 @@ static void a_writer_whose_directory_was_moved_leaves_another_one_alone(void **s
     test_remove_directory(moved);
 }
 
-static char *journal_of(const char *dir) {
-    static char path[512];
-    struct dirent *entry;
-    DIR *open_dir = opendir(dir);
-    assert_non_null(open_dir);
-    path[0] = '\0';
-    while ((entry = readdir(open_dir)) != NULL)
-        if (strncmp(entry->d_name, "journal-", 8) == 0)
-            (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-    (void)closedir(open_dir);
-    assert_true(path[0] != '\0');
-    return path;
-}
-
-static void create_with_one_item(thr_context *context) {
-    float vector[DIMS] = {1};
-    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
-    create(context, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(context, JOURNAL);
-    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
-    thr_index_writer_free(writer);
-}
-
-static void a_journal_of_another_index_or_a_pipe_is_refused(void **state) {
-    thr_index *index = NULL;
-    create_with_one_item(*state);
-    assert_int_equal(rename(journal_of(DIR_A), "other.log"), 0);
-    create_with_one_item(*state);
-    const char *path = journal_of(DIR_A);
-    assert_int_equal(rename("other.log", path), 0);
-    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
-}
-
-static void change_byte(const char *path, size_t at) {
-    size_t size;
-    uint8_t *bytes = test_read_file(path, &size);
-    assert_true(at < size);
-    bytes[at] ^= 0x5a;
-    test_write_file(path, bytes, size);
-    free(bytes);
-}
-
-/* With any of its bytes changed the items are there, a check finds it, and a compaction or a writer mends it. */
-static void a_journals_header_may_be_damaged(void **state) {
-    for (size_t at = 0; at < THR_JOURNAL_HEADER; at++)
-        for (int how = 0; how < 2; how++) {
-            thr_index *index = NULL;
-            thr_index_writer *writer = NULL;
-            const uint64_t n = how == 0 ? 0 : 1;
-            create_with_one_item(*state);
-            if (how == 0) {
-                const uint64_t id = 0; /* an empty index whose journal is carried over to a new one */
-                expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
-                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
-                expect_ok(thr_index_writer_remove(writer, &id, 1, NULL, &error));
-                thr_index_writer_free(writer);
-            }
-            change_byte(journal_of(DIR_A), at);
-            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-            assert_int_equal(thr_index_get_info(index).n_items, n);
-            expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
-            thr_index_free(index);
-            if (at % 2 == 0) {
-                expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
-            } else {
-                const uint64_t none = 77;
-                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
-                expect_ok(thr_index_writer_remove(writer, &none, 1, NULL, &error));
-                thr_index_writer_free(writer);
-            }
-            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-            assert_int_equal(thr_index_get_info(index).n_items, n);
-            expect_ok(thr_index_verify(index, &error));
-            thr_index_free(index);
-        }
-}
-
-/* What a writer with a mistake would have written, with the right checksum. */
-static void verify_finds_a_repeated_name_in_a_journal(void **state) {
-    const char *const names[] = {"aa", "bb"};
-    float vectors[2 * DIMS] = {1};
-    const thr_matrix two = thr_matrix_f32(vectors, 2, DIMS);
-    thr_frame_header h;
-    thr_index *index = NULL;
-    size_t size;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, true);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
-    expect_ok(thr_index_writer_add(writer, &two, NULL, names, NULL, &error));
-    thr_index_writer_free(writer);
-    const char *path = journal_of(DIR_A);
-    uint8_t *bytes = test_read_file(path, &size), *frame = bytes + THR_JOURNAL_HEADER;
-    memcpy(&h, frame, sizeof h);
-    assert_int_equal(size, THR_JOURNAL_HEADER + h.size);
-    assert_memory_equal(frame + h.size - 8, "aa\0bb\0\0", 8); /* names are last */
-    memcpy(frame + h.size - 8, "aa\0aa", 5);
-    h.checksum = thr_index_frame_checksum(&h, (const char *)frame + sizeof h);
-    memcpy(frame, &h, sizeof h);
-    test_write_file(path, bytes, size);
-    free(bytes);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
-    assert_non_null(strstr(error.text, "second item with the name 'aa'"));
-    thr_index_free(index);
-}
-
-/* Thousands of headers that all promise the rest of the file are not each summed to its end. */
-static void headers_without_frames_are_damage(void **state) {
-    enum { HEADERS = 1 << 17 };
-    thr_index *index = NULL;
-    size_t size;
-    create_with_one_item(*state);
-    const char *path = journal_of(DIR_A);
-    uint8_t *old = test_read_file(path, &size);
-    const size_t all = size + 8 + (size_t)HEADERS * THR_FRAME_HEADER;
-    uint8_t *bytes = calloc(all, 1);
-    assert_non_null(bytes);
-    memcpy(bytes, old, size);
-    for (size_t at = size + 8; at < all; at += THR_FRAME_HEADER) {
-        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_calls = 1};
-        memcpy(bytes + at, &h, sizeof h);
-    }
-    test_write_file(path, bytes, all);
-    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
-    free(bytes);
-    free(old);
-}
-
 static void items_are_removed_by_name(void **state) {
     float vectors[3 * DIMS] = {1};
     const char *const names[] = {"a", "b", "c"}, *const gone[] = {"c", "nobody", "a", "c"}, *const empty[] = {""};
     const thr_matrix all = thr_matrix_f32(vectors, 3, DIMS), one = thr_matrix_f32(vectors, 1, DIMS),
                      none = thr_matrix_f32(vectors, 0, DIMS);
     thr_index_change change;
-    create(*state, THR_METRIC_L2, THR_DTYPE_F32, true);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
+    create_empty(*state, DIR_A, THR_METRIC_L2, THR_DTYPE_F32, true);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
     expect_ok(thr_index_writer_add(writer, &all, NULL, names, NULL, &error));
     expect_ok(thr_index_writer_remove_names(writer, gone, 4, &change, &error));
     assert_int_equal(change.n_removed, 2);
@@ -648,55 +496,10 @@ static void items_are_removed_by_name(void **state) {
     assert_int_equal(change.n_commits, n_commits);
     assert_int_equal(change.n_items, 1);
     thr_index_writer_free(writer);
-    create(*state, THR_METRIC_L2, THR_DTYPE_F32, false);
-    writer = open_writer(*state, JOURNAL);
+    create_empty(*state, DIR_A, THR_METRIC_L2, THR_DTYPE_F32, false);
+    writer = open_writer(*state, DIR_A, JOURNAL);
     expect_status(thr_index_writer_remove_names(writer, gone, 4, &change, &error), THR_EINVAL);
     thr_index_writer_free(writer);
-}
-
-static size_t size_of_journal(void) {
-    struct stat st;
-    assert_int_equal(stat(journal_of(DIR_A), &st), 0);
-    return (size_t)st.st_size;
-}
-
-/* A writer keeps zeros after the last frame. Readers, and writers after one that was killed, do not mind them. */
-static void room_at_the_end_of_a_journal_is_ignored(void **state) {
-    float vector[DIMS] = {1};
-    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
-    thr_index *index = NULL, *newer = NULL;
-    size_t size;
-    create(*state, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, JOURNAL);
-    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
-    assert_true(size_of_journal() > 8 * sizeof vector + THR_JOURNAL_HEADER + THR_FRAME_HEADER);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
-    for (uint64_t n = 2; n < 40; n++) {
-        const size_t before = size_of_journal();
-        expect_ok(thr_index_refresh(index, &newer, &error));
-        assert_null(newer);
-        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
-        assert_int_equal(size_of_journal(), before);
-        expect_ok(thr_index_refresh(index, &newer, &error));
-        assert_non_null(newer);
-        thr_index_free(index);
-        index = newer;
-        assert_int_equal(thr_index_get_info(index).n_items, n);
-    }
-    thr_index_free(index);
-    uint8_t *with_room = test_read_file(journal_of(DIR_A), &size);
-    thr_index_writer_free(writer);
-    assert_true(size_of_journal() < size);
-    test_write_file(journal_of(DIR_A), with_room, size); /* as if the writer had been killed */
-    free(with_room);
-    writer = open_writer(*state, JOURNAL);
-    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
-    thr_index_writer_free(writer);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    assert_int_equal(thr_index_get_info(index).n_items, 40);
-    expect_ok(thr_index_verify(index, &error));
-    thr_index_free(index);
 }
 
 /* ------------------------------------------------------------------------------------------------ threads */
@@ -729,8 +532,8 @@ static void many_threads_write_while_one_reads(void **state) {
     thr_index *index = NULL;
     float *rows = random_rows(1, DIMS, 1);
     const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
-    create(*state, THR_METRIC_L2, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, 0);
+    create_empty(*state, DIR_A, THR_METRIC_L2, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, DIR_A, 0);
     expect_ok(thr_index_open(*state, DIR_A, &index, &error));
     for (uint64_t i = 0; i < THREADS; i++) {
         adders[i] = (adder){.writer = writer, .first = i * EACH};
@@ -787,12 +590,7 @@ int main(void) {
         cmocka_unit_test(a_writer_releases_its_lock_though_a_child_lives),
         cmocka_unit_test(a_childs_writes_are_refused),
         cmocka_unit_test(a_writer_whose_directory_was_moved_leaves_another_one_alone),
-        cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
-        cmocka_unit_test(a_journals_header_may_be_damaged),
-        cmocka_unit_test(verify_finds_a_repeated_name_in_a_journal),
-        cmocka_unit_test(headers_without_frames_are_damage),
         cmocka_unit_test(items_are_removed_by_name),
-        cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),
         cmocka_unit_test(random_changes_of_an_empty_index),

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of journals: of another index, damaged, with impossible frames, and with room at their ends. */
+#include "index_writer_support.h"
+
+#include "index/journal/frame.h"
+#include "index/journal/tail.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char DIR_A[] = "index-writer-journal";
+
+static char *journal_of(const char *dir) {
+    static char path[512];
+    struct dirent *entry;
+    DIR *open_dir = opendir(dir);
+    assert_non_null(open_dir);
+    path[0] = '\0';
+    while ((entry = readdir(open_dir)) != NULL)
+        if (strncmp(entry->d_name, "journal-", 8) == 0)
+            (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+    (void)closedir(open_dir);
+    assert_true(path[0] != '\0');
+    return path;
+}
+
+static void create_with_one_item(thr_context *context) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    create_empty(context, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(context, DIR_A, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    thr_index_writer_free(writer);
+}
+
+static void a_journal_of_another_index_or_a_pipe_is_refused(void **state) {
+    thr_index *index = NULL;
+    create_with_one_item(*state);
+    assert_int_equal(rename(journal_of(DIR_A), "other.log"), 0);
+    create_with_one_item(*state);
+    const char *path = journal_of(DIR_A);
+    assert_int_equal(rename("other.log", path), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+}
+
+static void change_byte(const char *path, size_t at) {
+    size_t size;
+    uint8_t *bytes = test_read_file(path, &size);
+    assert_true(at < size);
+    bytes[at] ^= 0x5a;
+    test_write_file(path, bytes, size);
+    free(bytes);
+}
+
+/* With any of its bytes changed the items are there, a check finds it, and a compaction or a writer mends it. */
+static void a_journals_header_may_be_damaged(void **state) {
+    for (size_t at = 0; at < THR_JOURNAL_HEADER; at++)
+        for (int how = 0; how < 2; how++) {
+            thr_index *index = NULL;
+            thr_index_writer *writer = NULL;
+            const uint64_t n = how == 0 ? 0 : 1;
+            create_with_one_item(*state);
+            if (how == 0) {
+                const uint64_t id = 0; /* an empty index whose journal is carried over to a new one */
+                expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+                expect_ok(thr_index_writer_remove(writer, &id, 1, NULL, &error));
+                thr_index_writer_free(writer);
+            }
+            change_byte(journal_of(DIR_A), at);
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            assert_int_equal(thr_index_get_info(index).n_items, n);
+            expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+            thr_index_free(index);
+            if (at % 2 == 0) {
+                expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+            } else {
+                const uint64_t none = 77;
+                expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+                expect_ok(thr_index_writer_remove(writer, &none, 1, NULL, &error));
+                thr_index_writer_free(writer);
+            }
+            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            assert_int_equal(thr_index_get_info(index).n_items, n);
+            expect_ok(thr_index_verify(index, &error));
+            thr_index_free(index);
+        }
+}
+
+/* What a writer with a mistake would have written, with the right checksum. */
+static void verify_finds_a_repeated_name_in_a_journal(void **state) {
+    const char *const names[] = {"aa", "bb"};
+    float vectors[2 * DIMS] = {1};
+    const thr_matrix two = thr_matrix_f32(vectors, 2, DIMS);
+    thr_frame_header h;
+    thr_index *index = NULL;
+    size_t size;
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, true);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &two, NULL, names, NULL, &error));
+    thr_index_writer_free(writer);
+    const char *path = journal_of(DIR_A);
+    uint8_t *bytes = test_read_file(path, &size), *frame = bytes + THR_JOURNAL_HEADER;
+    memcpy(&h, frame, sizeof h);
+    assert_int_equal(size, THR_JOURNAL_HEADER + h.size);
+    assert_memory_equal(frame + h.size - 8, "aa\0bb\0\0", 8); /* names are last */
+    memcpy(frame + h.size - 8, "aa\0aa", 5);
+    h.checksum = thr_index_frame_checksum(&h, (const char *)frame + sizeof h);
+    memcpy(frame, &h, sizeof h);
+    test_write_file(path, bytes, size);
+    free(bytes);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, "second item with the name 'aa'"));
+    thr_index_free(index);
+}
+
+/* Thousands of headers that all promise the rest of the file are not each summed to its end. */
+static void headers_without_frames_are_damage(void **state) {
+    enum { HEADERS = 1 << 17 };
+    thr_index *index = NULL;
+    size_t size;
+    create_with_one_item(*state);
+    const char *path = journal_of(DIR_A);
+    uint8_t *old = test_read_file(path, &size);
+    const size_t all = size + 8 + (size_t)HEADERS * THR_FRAME_HEADER;
+    uint8_t *bytes = calloc(all, 1);
+    assert_non_null(bytes);
+    memcpy(bytes, old, size);
+    for (size_t at = size + 8; at < all; at += THR_FRAME_HEADER) {
+        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_calls = 1};
+        memcpy(bytes + at, &h, sizeof h);
+    }
+    test_write_file(path, bytes, all);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    free(bytes);
+    free(old);
+}
+
+static size_t size_of_journal(void) {
+    struct stat st;
+    assert_int_equal(stat(journal_of(DIR_A), &st), 0);
+    return (size_t)st.st_size;
+}
+
+/* A writer keeps zeros after the last frame. Readers, and writers after one that was killed, do not mind them. */
+static void room_at_the_end_of_a_journal_is_ignored(void **state) {
+    float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    thr_index *index = NULL, *newer = NULL;
+    size_t size;
+    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    assert_true(size_of_journal() > 8 * sizeof vector + THR_JOURNAL_HEADER + THR_FRAME_HEADER);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    for (uint64_t n = 2; n < 40; n++) {
+        const size_t before = size_of_journal();
+        expect_ok(thr_index_refresh(index, &newer, &error));
+        assert_null(newer);
+        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+        assert_int_equal(size_of_journal(), before);
+        expect_ok(thr_index_refresh(index, &newer, &error));
+        assert_non_null(newer);
+        thr_index_free(index);
+        index = newer;
+        assert_int_equal(thr_index_get_info(index).n_items, n);
+    }
+    thr_index_free(index);
+    uint8_t *with_room = test_read_file(journal_of(DIR_A), &size);
+    thr_index_writer_free(writer);
+    assert_true(size_of_journal() < size);
+    test_write_file(journal_of(DIR_A), with_room, size); /* as if the writer had been killed */
+    free(with_room);
+    writer = open_writer(*state, DIR_A, JOURNAL);
+    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+    thr_index_writer_free(writer);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    assert_int_equal(thr_index_get_info(index).n_items, 40);
+    expect_ok(thr_index_verify(index, &error));
+    thr_index_free(index);
+}
+
+static int setup(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    test_remove_directory(DIR_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_journal_of_another_index_or_a_pipe_is_refused),
+        cmocka_unit_test(a_journals_header_may_be_damaged),
+        cmocka_unit_test(verify_finds_a_repeated_name_in_a_journal),
+        cmocka_unit_test(headers_without_frames_are_damage),
+        cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
