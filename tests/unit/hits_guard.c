@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* AT_EMPTY_PATH */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -38,14 +39,14 @@ static thr_error error;
 static struct {
     const char *path; /* NULL: cut nothing */
     off_t size;
-    int after; /* calls of fstat on the file until it is cut */
+    atomic_int after; /* calls of fstat on the file until it is cut, from any thread */
 } knife;
 
 int fstat(int fd, struct stat *st) {
     struct stat there;
     const int result = fstatat(fd, "", st, AT_EMPTY_PATH);
     if (result == 0 && knife.path != NULL && stat(knife.path, &there) == 0 && there.st_ino == st->st_ino &&
-        --knife.after == 0)
+        atomic_fetch_sub(&knife.after, 1) == 1)
         (void)truncate(knife.path, knife.size);
     return result;
 }
