@@ -2,7 +2,8 @@
 /*
  * Posting lists that another program cuts while they are used, in a process that has called thr_guard_files: each call
  * gives its answer, or THR_ECHANGED with the file's name. The fstat below replaces the C library's; it cuts the file
- * after a call of the library has found it unchanged.
+ * after a call of the library has found it unchanged. Not run under ThreadSanitizer, to which a page that the guard
+ * replaces is a write beside reads.
  */
 #define _GNU_SOURCE /* AT_EMPTY_PATH */
 #include <fcntl.h>
