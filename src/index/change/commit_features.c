@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commit_features.c - the posting lists of a commit. They are a file of the first rows, and one of those after them. A
- * commit that adds or moves rows writes the second file again, which is small, or one file of all rows.
+ * commit that adds or moves rows rewrites the second file, which is small, or writes one file of all rows.
  */
 #include "index/change/commit_features.h"
 
@@ -66,28 +66,37 @@ static bool is_large(uint64_t n, uint64_t d, uint64_t b) {
     return b > 0 && (double)d * (double)d >= 2 * (double)b * (double)n;
 }
 
-thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, uint64_t first_moved,
-                                           const thr_hits_added *added, thr_error *err) {
+/* Whether the file of the first n rows stays as it is, and a second file has the rows after them. */
+static bool is_first_kept(const thr_commit *c, uint64_t n, uint64_t first_moved, const thr_hits_added *added) {
+    return first_moved >= n && !is_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
+}
+
+/* Write the posting lists that `moves` describes to a file of this kind. *line receives its line of the manifest. */
+static thr_status write_lists(const thr_commit *c, thr_index_file kind, const thr_hits_moves *moves,
+                              const thr_hits_added *added, thr_manifest_hits *line, thr_error *err) {
     thr_hits *written = NULL;
     char *path = NULL;
     thr_status status = THR_OK;
-    thr_hits_moves moves = {kept, c->live, c->manifest.n_rows, 0};
-    if (c->index->hits == NULL)
-        return THR_OK;
-    const uint64_t n = c->index->hits->view.contents.lists.n_items;
-    const bool apart =
-        first_moved >= n && !is_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
-    const thr_index_file file = apart ? THR_INDEX_FILE_ADDED : THR_INDEX_FILE_HITS;
-    c->manifest.added.there = false;
-    if (apart && c->manifest.n_rows == n)
-        return THR_OK;
-    moves.first = apart ? n : 0;
-    THR_TRY_OUT(thr_index_build_dir_file_path(&c->dir, file, &path, err));
-    THR_TRY_OUT(thr_hits_rewrite(c->index->hits, &moves, added, path, err));
+    THR_TRY_OUT(thr_index_build_dir_file_path(&c->dir, kind, &path, err));
+    THR_TRY_OUT(thr_hits_rewrite(c->index->hits, moves, added, path, err));
     THR_TRY_OUT(thr_hits_open(c->context, path, &written, err));
-    *(apart ? &c->manifest.added : &c->manifest.hits) = thr_index_hits_line(&c->dir, written);
+    *line = thr_index_hits_line(&c->dir, written);
 out:
     thr_hits_free(written);
     thr_release(c->context, path);
     return status;
+}
+
+thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, uint64_t first_moved,
+                                           const thr_hits_added *added, thr_error *err) {
+    thr_hits_moves moves = {kept, c->live, c->manifest.n_rows, 0};
+    thr_manifest *m = &c->manifest;
+    if (c->index->hits == NULL)
+        return THR_OK;
+    const uint64_t n = c->index->hits->view.contents.lists.n_items;
+    m->added.there = false;
+    if (!is_first_kept(c, n, first_moved, added))
+        return write_lists(c, THR_INDEX_FILE_HITS, &moves, added, &m->hits, err);
+    moves.first = n;
+    return m->n_rows == n ? THR_OK : write_lists(c, THR_INDEX_FILE_ADDED, &moves, added, &m->added, err);
 }

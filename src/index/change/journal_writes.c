@@ -85,7 +85,7 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
         thr_index_writer_close_index(w); /* it shows changes that the journal does not have */
 }
 
-/* ------------------------------------------------------------------------------------------------ one write */
+/* ------------------------------------------------------------------------------------------------ into the frame */
 
 typedef struct resolving {
     thr_index_writer *writer;
@@ -203,6 +203,8 @@ static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_erro
     return THR_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------ a commit each */
+
 static thr_status add_segment(thr_index_writer *w, thr_write *write, thr_error *err) {
     const thr_matrix rows = thr_matrix_f32(write->vectors, write->n, w->n_dims);
     thr_reader *reader = NULL;
@@ -245,12 +247,21 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
     }
 }
 
-/* A write that is a commit of its own. */
 static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
     thr_index_writer_close_index(w);
     THR_TRY(commit_alone(w, write, err));
     thr_index_writer_committed(w);
     return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ all writes */
+
+/* Whether a write goes into the journal if there is room. */
+static bool is_for_journal(const thr_index_writer *w, const thr_write *write) {
+    if (!w->has_journal || write->features != NULL)
+        return false;
+    return (write->kind == THR_WRITE_ADD && write->n <= w->most_rows / LARGE_WRITE_DIVISOR) ||
+           (write->kind == THR_WRITE_REMOVE && write->n_removed <= MOST_REMOVED);
 }
 
 /* Whether a write fits into the journal. */
@@ -261,36 +272,37 @@ static bool fits(const thr_index_writer *w, const thr_write *write) {
     return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= JOURNAL_BYTES;
 }
 
-static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *write) {
-    thr_error *err = &write->error;
-    const bool small = write->kind == THR_WRITE_ADD      ? write->n <= w->most_rows / LARGE_WRITE_DIVISOR
-                       : write->kind == THR_WRITE_REMOVE ? write->n_removed <= MOST_REMOVED
-                                                         : false;
-    if (write->kind == THR_WRITE_MERGE_BEGIN || write->kind == THR_WRITE_MERGE_END) {
-        commit_frame(w, first);
-        if (write->kind == THR_WRITE_MERGE_BEGIN) {
-            thr_index_writer_begin_merge(w);
-        } else {
-            thr_index_writer_close_index(w);
-            thr_index_writer_end_merge(w);
-        }
-        return THR_OK;
-    }
-    if (!w->has_journal || write->features != NULL || !small) {
-        commit_frame(w, first);
-        return write_directly(w, write, err);
-    }
+/* Commit the frame, fold the journal into a segment, and open the index with its new journal. */
+static thr_status empty_journal(thr_index_writer *w, thr_write *first, thr_error *err) {
+    commit_frame(w, first);
+    thr_index_writer_close_index(w);
+    THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
+    thr_index_writer_committed(w);
+    return open_index(w, err);
+}
+
+static thr_status write_to_journal(thr_index_writer *w, thr_write *first, thr_write *write, thr_error *err) {
     THR_TRY(open_index(w, err));
-    if (!fits(w, write)) {
-        commit_frame(w, first);
-        thr_index_writer_close_index(w);
-        THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
-        thr_index_writer_committed(w);
-        THR_TRY(open_index(w, err));
-    }
     if (!fits(w, write))
-        return write_directly(w, write, err);
-    return put_into_frame(w, write, err);
+        THR_TRY(empty_journal(w, first, err));
+    return fits(w, write) ? put_into_frame(w, write, err) : write_directly(w, write, err);
+}
+
+static thr_status write_one(thr_index_writer *w, thr_write *first, thr_write *write) {
+    if (is_for_journal(w, write))
+        return write_to_journal(w, first, write, &write->error);
+    commit_frame(w, first);
+    switch (write->kind) {
+    case THR_WRITE_MERGE_BEGIN:
+        thr_index_writer_begin_merge(w);
+        return THR_OK;
+    case THR_WRITE_MERGE_END:
+        thr_index_writer_close_index(w);
+        thr_index_writer_end_merge(w);
+        return THR_OK;
+    default:
+        return write_directly(w, write, &write->error);
+    }
 }
 
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first) {
