@@ -188,6 +188,15 @@ typedef struct thr_index_cells {
 
 THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
+/* The journal: the newest small changes, whose items have no codes yet and are scored exactly. */
+typedef struct thr_index_journal {
+    uint64_t n_items; /* in the journal, without removed ones */
+    uint64_t n_rows;  /* with removed ones */
+    uint64_t n_bytes; /* of its file, up to its last frame; 0: there is no journal */
+} thr_index_journal;
+
+THR_API thr_index_journal thr_index_get_journal(const thr_index *index);
+
 /* Commits since the build: changes, merges of segments, and new journals. */
 THR_API uint64_t thr_index_n_commits(const thr_index *index);
 

@@ -115,7 +115,7 @@ def _numbers(array: arrays.AnyArray, what: str) -> Words:
     return np.ascontiguousarray(array, np.uint64)
 
 
-def _refuse_mask(numbers: Words, n_items: int) -> None:
+def refuse_mask(numbers: Words, n_items: int) -> None:
     """Refuse integers that are all 0 or 1, with a repetition: almost certainly a mask."""
     if numbers.size > 1 and int(numbers.max()) <= 1 and len(np.unique(numbers)) < numbers.size:
         raise ValueError(
@@ -141,7 +141,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
         words.view(np.uint8)[: packed.size] = packed
         return words
     rows = _numbers(array, "row number")
-    _refuse_mask(rows, n_items)
+    refuse_mask(rows, n_items)
     if rows.size and int(rows.max()) >= n_items:
         raise ValueError(
             f"filter: row {int(rows.max())} does not exist: the index has {n_items} items "
@@ -151,18 +151,17 @@ def _bits(n_items: int, allowed: Any) -> Words:
     return words
 
 
-def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
-    """Make a Filter of the items with these ids (pointer: the thr_index): integers [m], or a Roaring bitmap."""
+def filter_of_rows(n_items: int, rows: Words) -> Filter:
+    """Make a Filter of these rows, which exist."""
     words = _no_words(n_items)
-    at = arrays.address(words)
-    roaring = roaring_bytes(ids)
-    if roaring is not None:
-        _errors.call(lib.thr_bitmap_from_roaring_ids, pointer, roaring, len(roaring), at)
-    else:
-        array = arrays.as_numpy(ids, "ids")
-        numbers = _numbers(arrays.integers(ids, "ids") if array.size else array, "id")
-        _refuse_mask(numbers, n_items)
-        _errors.call(lib.thr_bitmap_from_ids, pointer, arrays.address(numbers), numbers.size, at)
+    _errors.call(lib.thr_bitmap_from_rows, arrays.address(rows), rows.size, n_items, arrays.address(words))
+    return Filter.from_words(n_items, words)
+
+
+def filter_of_roaring_ids(pointer: int | None, n_items: int, roaring: bytes) -> Filter:
+    """Make a Filter of the items with the ids of a Roaring bitmap (pointer: the thr_index)."""
+    words = _no_words(n_items)
+    _errors.call(lib.thr_bitmap_from_roaring_ids, pointer, roaring, len(roaring), arrays.address(words))
     return Filter.from_words(n_items, words)
 
 

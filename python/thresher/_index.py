@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from ctypes import byref, c_uint64
 from typing import Any, Literal, overload
 
@@ -18,9 +19,8 @@ from ._core.checks import choice, encoded, whole
 from ._core.jobs import Job, Progress
 from ._core.library import lib
 from ._core.readers import Vectors
-from ._core.tables import as_names
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import Filter, as_filter, filter_of_ids, refuse_rows, roaring_bytes
+from ._filters import Filter, as_filter, filter_of_roaring_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_change import IndexChange
@@ -28,7 +28,7 @@ from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexHandle, IndexInfo
-from ._items import all_ids, as_ids, find_names, find_rows, ids_of, rows_of, vectors_of
+from ._items import all_ids, as_items, check_found, each_name, filter_of_items, find_items, missing, shaped, vectors_of
 from ._radius import search_radius
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
 from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
@@ -324,9 +324,19 @@ class Index(Opened):
             filter = self._allow(handle, filter)
         options: Any = None
         if not (
-            recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
-            and exact is certified is False
-            and least_scores is n_read_out is extra_distance is None
+            recall is None
+            and n_candidates is None
+            and n_survivors is None
+            and extra is None
+            and extra_distance is None
+            and query_bits is None
+            and filter is None
+            and features is None
+            and target is None
+            and least_scores is None
+            and n_read_out is None
+            and not exact
+            and not certified
         ):
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
             if extra_distance is not None:
@@ -507,20 +517,14 @@ class Index(Opened):
         return self._filter_of(self.handle(), ids, missing)
 
     def _filter_of(self, handle: IndexHandle, ids: Any, missing: str) -> Filter:
-        names = as_names(ids)
-        if names is not None:
-            numbers = find_names(handle, names) if missing == "ignore" else ids_of(handle, self.path, ids, "ids")
+        roaring = roaring_bytes(ids)
+        if roaring is not None:
+            made = filter_of_roaring_ids(handle.pointer, handle.n_rows, roaring)
         else:
-            numbers = ids
-        if missing == "ignore" and roaring_bytes(ids) is None:
-            numbers = as_ids(numbers, "ids").reshape(-1)
-            rows = find_rows(handle, numbers)
-            made = Filter(handle.n_rows, np.unique(rows[rows != abi.NO_ID]))
-        else:
-            made = filter_of_ids(handle.pointer, handle.n_rows, numbers)
+            items = as_items(ids)
+            made = filter_of_items(self.path, handle.n_rows, items, find_items(handle, items)[1], missing)
+            made.ids = items if isinstance(items, list) else items.copy()
         made.snapshot = handle
-        if roaring_bytes(ids) is None:
-            made.ids = names if names is not None else np.array(ids)
         return made
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
@@ -697,20 +701,26 @@ class Index(Opened):
         _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, abi.NO_ID), arrays.address(out))
         return out
 
-    def name(self, id: int) -> str | None:
-        """The name of the item with this id; None if there is no such item, or the index has no names."""
-        handle = self.handle()  # keeps it open during the call
-        found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, abi.NO_ID))
-        return None if found is None else str(found, "utf-8", "replace")
+    @overload
+    def name(self, id: int) -> str | None: ...
 
-    def names(self, ids: npt.ArrayLike) -> list[Any]:
-        """The names of ids [k] or [n, k], as (nested) lists of name(id)."""
+    @overload
+    def name(self, id: Sequence[Any] | npt.NDArray[Any]) -> list[Any]: ...
 
-        def named(values: Any) -> Any:
-            return [named(value) for value in values] if isinstance(values, list) else self.name(values)
+    def name(self, id: Any) -> Any:
+        """
+        The name of the item with this id; None if there is no such item, or the index has no names. Of ids [k] or
+        [n, k] the names, as (nested) lists.
+        """
+        handle = self.handle()  # keeps it open during the calls
 
-        listed: list[Any] = named(np.asarray(ids, object).tolist())
-        return listed
+        def name(one: Any) -> str | None:
+            found = lib.thr_index_name(handle.pointer, whole(one, "id", 0, abi.NO_ID))
+            return None if found is None else str(found, "utf-8", "replace")
+
+        return each_name(name, id)
+
+    names = name
 
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
@@ -723,12 +733,15 @@ class Index(Opened):
         """The row of the item with this id, for filters. Raises NotFoundError."""
         row = self._row(whole(id, "id", 0, abi.NO_ID))
         if row is None:
-            raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
+            raise missing(self.path, id)
         return row
 
     def rows(self, ids: Any) -> IdArray:
         """The rows of items by ids of any shape, or by names: uint64 of the same shape. Raises NotFoundError."""
-        return rows_of(self.handle(), self.path, ids)
+        items = as_items(ids)
+        _, rows = find_items(self.handle(), items)
+        check_found(self.path, items, rows)
+        return shaped(items, rows)
 
     def _row(self, id: int) -> int | None:
         row = c_uint64()

@@ -20,7 +20,7 @@ from ._core.tables import are_words, as_names
 from ._core.texts import VectorArray, encode_texts, in_lists
 from ._dual import dual_info
 from ._index_info import IndexHandle
-from ._items import as_ids, find_names, find_rows, missing
+from ._items import as_ids, check_found, find_items
 from ._tower import encode, encodes_vectors, tower_info
 
 
@@ -133,11 +133,11 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
         raise TypeError("ids: names were given: expected integers, or names=")
     if known is not None and not handle.info().has_names:
         raise ValueError(f"{path}: has no names: give ids")
-    numbers = as_ids(items, "ids").reshape(-1) if known is None else find_names(handle, known)
-    unknown = np.flatnonzero(find_rows(handle, numbers) == abi.NO_ID)
-    if strict and unknown.size:
-        first = int(unknown[0])
-        raise missing(path, int(numbers[first]) if known is None else known[first])
+    given = as_ids(items, "ids") if known is None else known
+    numbers, rows = find_items(handle, given)
+    if strict:
+        check_found(path, given, rows)
+    n_unknown = int(np.count_nonzero(rows == abi.NO_ID))
     change = abi.IndexChange()
     with Job() as job:
         status = lib.thr_index_remove(
@@ -149,7 +149,7 @@ def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: An
             byref(_errors.slot.error),
         )
         job.finish(status, files=True)
-    return IndexChange(0, 0, change.n_removed, unknown.size, None, change.n_items, change.n_commits)
+    return IndexChange(0, 0, change.n_removed, n_unknown, None, change.n_items, change.n_commits)
 
 
 def compact(handle: IndexHandle, directory: bytes, how: str, progress: Progress | None) -> IndexChange:

@@ -21,7 +21,8 @@ class IndexInfo(NamedTuple):
     The properties of an index; bytes are those of its files. lead_bits is the number of leading planes; rotated and
     centred are whether vectors were, before coding; tuned_queries is the number of queries of the last calibration.
     n_rows is the number of rows, which filters have a bit for: n_items, unless the index was changed; n_commits the
-    number of changes, and n_removed the number of removed items that still take room in the files.
+    number of changes, and n_removed the number of removed items that still take room in the files. n_cells is 0
+    without cells. The journal holds the newest small changes; journal_bytes is 0 without one.
     """
 
     n_items: int
@@ -44,6 +45,9 @@ class IndexInfo(NamedTuple):
     n_rows: int
     n_commits: int
     n_removed: int
+    n_cells: int
+    n_journal_items: int
+    journal_bytes: int
 
 
 def _free_in_thread(pointer: int) -> None:
@@ -56,7 +60,7 @@ def _free_in_thread(pointer: int) -> None:
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ("n_commits", "n_rows", "rows_in_order")
+    __slots__ = ("n_cells", "n_commits", "n_rows", "rows_in_order")
     opens, frees = "thr_index_open", "thr_index_free"
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
@@ -66,8 +70,9 @@ class IndexHandle(Handle):
     def _measure(self) -> None:
         self.n_rows = int(lib.thr_index_n_rows(self.pointer))
         self.n_commits = int(lib.thr_index_n_commits(self.pointer))
+        self.n_cells = int(lib.thr_index_get_cells(self.pointer).n_cells)
         #: Whether rows are the places of items in the build's source.
-        self.rows_in_order = self.n_commits == 0 and lib.thr_index_get_cells(self.pointer).n_cells == 0
+        self.rows_in_order = self.n_commits == 0 and self.n_cells == 0
 
     @property
     def context(self) -> Context:
@@ -96,7 +101,7 @@ class IndexHandle(Handle):
         return now.value, learned.value
 
     def info(self) -> IndexInfo:
-        i = lib.thr_index_get_info(self.pointer)
+        i, journal = lib.thr_index_get_info(self.pointer), lib.thr_index_get_journal(self.pointer)
         return read(
             IndexInfo,
             i,
@@ -106,6 +111,9 @@ class IndexHandle(Handle):
             n_rows=self.n_rows,
             n_commits=self.n_commits,
             n_removed=int(lib.thr_index_n_removed(self.pointer)),
+            n_cells=self.n_cells,
+            n_journal_items=journal.n_items,
+            journal_bytes=journal.n_bytes,
         )
 
 

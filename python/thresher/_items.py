@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ctypes import c_char_p
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from ._core import abi, arrays
 from ._core.checks import encoded
 from ._core.library import lib
 from ._core.tables import as_names
+from ._filters import Filter, filter_of_rows, refuse_mask
 from ._index_info import IndexHandle
 
 IdArray = npt.NDArray[np.uint64]
@@ -41,40 +43,67 @@ def as_ids(items: Any, what: str) -> IdArray:
     array = np.asarray(items) if isinstance(items, list) and not items else arrays.integers(items, what)
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
-    return np.ascontiguousarray(array, np.uint64)
+    return np.asarray(array, np.uint64, order="C")
 
 
-def missing(path: str, item: object) -> _errors.Error:
+Items = Union[IdArray, "list[str]"]
+"""Ids of any shape, or names."""
+
+
+def as_items(items: Any) -> Items:
+    """Items as they were given: by ids, of any shape, or by names."""
+    names = as_names(items)
+    return as_ids(items, "ids") if names is None else names
+
+
+def find_items(handle: IndexHandle, items: Items, first_id: int = 0) -> tuple[IdArray, IdArray]:
+    """The ids and the rows of items [m], NO_ID where there is none. first_id is subtracted from ids that are given."""
+    ids = find_names(handle, items) if isinstance(items, list) else items.reshape(-1) - np.uint64(first_id)
+    return ids, find_rows(handle, ids)
+
+
+def missing(path: str, item: object, remedy: str = "") -> _errors.Error:
     """The exception for an id or name that no item has."""
     word = f"the name {item!r}" if isinstance(item, str) else f"the id {item}"
-    return _errors.NotFoundError(f"{path}: holds no item with {word}", "ENOTFOUND")
+    return _errors.NotFoundError(f"{path}: holds no item with {word}{remedy}", "ENOTFOUND")
 
 
-def ids_of(handle: IndexHandle, path: str, items: Any, what: str) -> IdArray:
-    """The ids of items that are given by ids, of any shape, or by names; raises NotFoundError for an unknown name."""
-    names = as_names(items)
-    if names is None:
-        return as_ids(items, what)
-    ids = find_names(handle, names)
-    unknown = np.flatnonzero(ids == abi.NO_ID)
+def check_found(path: str, items: Items, found: IdArray, remedy: str = "") -> None:
+    """Raise NotFoundError for the first item that find_items or find_names did not find."""
+    unknown = np.flatnonzero(found == abi.NO_ID)
     if unknown.size:
-        raise missing(path, names[int(unknown[0])])
-    return ids
+        first = int(unknown[0])
+        raise missing(path, items[first] if isinstance(items, list) else int(items.reshape(-1)[first]), remedy)
 
 
-def rows_of(handle: IndexHandle, path: str, items: Any) -> IdArray:
-    """The rows of items that are given by ids, of any shape, or by names."""
-    ids = ids_of(handle, path, items, "ids")
-    rows = find_rows(handle, ids.reshape(-1))
-    unknown = np.flatnonzero(rows == abi.NO_ID)
-    if unknown.size:
-        raise missing(path, int(ids.reshape(-1)[unknown[0]]))
-    return rows.reshape(ids.shape)
+def shaped(items: Items, rows: IdArray) -> IdArray:
+    """Rows in the shape of the items."""
+    return rows if isinstance(items, list) else rows.reshape(items.shape)
+
+
+def filter_of_items(path: str, n_rows: int, items: Items, rows: IdArray, unknown: str) -> Filter:
+    """A Filter of the rows of items. unknown: what to do with items that were not found, "raise" or "ignore"."""
+    if not isinstance(items, list) and items.ndim != 1:
+        raise ValueError(f"ids: an array of shape {list(items.shape)} was given: expected [m]")
+    if unknown == "raise":
+        if not isinstance(items, list):
+            refuse_mask(items, n_rows)
+        check_found(path, items, rows, ': missing="ignore" leaves out such items')
+    return filter_of_rows(n_rows, rows[rows != abi.NO_ID])
+
+
+def each_name(name: Callable[[Any], str | None], ids: Any) -> Any:
+    """name(id) of one id, or (nested) lists of it of ids of any shape."""
+    return [each_name(name, one) for one in ids] if np.ndim(ids) else name(ids)
 
 
 def vectors_of(handle: IndexHandle, path: str, n_dims: int, items: Any) -> npt.NDArray[np.float32]:
     """The vectors of items that are given by ids, of any shape, or by names."""
-    ids = ids_of(handle, path, items, "ids")
+    items = as_items(items)
+    if isinstance(items, list):
+        check_found(path, items, ids := find_names(handle, items))
+    else:
+        ids = items
     out = np.empty((*ids.shape, n_dims), np.float32)
     _errors.call(lib.thr_index_vectors, handle.pointer, arrays.address(ids), ids.size, arrays.address(out))
     return out

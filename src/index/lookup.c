@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "code/fixed.h"
 #include "kernel/convert.h"
+#include "select/bitmap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,6 +44,16 @@ uint64_t thr_index_n_removed(const thr_index *index) {
     for (uint32_t i = 0; i < index->n_segments; i++)
         n += index->segments[i].n_items;
     return n - index->manifest.n_items;
+}
+
+thr_index_journal thr_index_get_journal(const thr_index *index) {
+    if (index->tail == NULL)
+        return (thr_index_journal){.n_items = 0};
+    const uint64_t first = index->tail->first_row, end = first + index->n_tail;
+    return (thr_index_journal){.n_items =
+                                   index->n_tail > 0 ? thr_select_bitmap_count_range(index->live.words, first, end) : 0,
+                               .n_rows = index->n_tail,
+                               .n_bytes = index->info.file_bytes - index->root->base_bytes};
 }
 
 const char *thr_index_name(const thr_index *index, uint64_t id) {

@@ -81,7 +81,7 @@ fails 1 'the index has no item "5"' "$THRESHER" index remove a.index --where-fil
 works "$THRESHER" index remove a.index --where-filter seven.txt
 matches 'removed 0 items from a.index (2 were not there)' err
 printf '5\n5060\n' >some_there.txt
-fails 1 'the index has no item "5"' "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt
+fails 1 'the index has no item "5"; --skip-missing leaves out such items' "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt
 works "$THRESHER" index search a.index base.fvecs -k 3 --filter some_there.txt --skip-missing
 matches 'skipped 1 item that the index does not have' err
 fails 2 'skip-missing needs --filter' "$THRESHER" index search a.index base.fvecs -k 3 --skip-missing
@@ -95,7 +95,7 @@ matches '^thresher: compacted a.index from [0-9.]* kB to [0-9.]* kB: 394 items n
 matches '"file_bytes_before":[0-9]*,"file_bytes":[0-9]*,"n_items":394,' out
 works "$THRESHER" index info a.index --json
 matches '"n_segments":1,' out
-matches '"n_removed":0,' out
+matches '"n_removed":0,"code_error".*"n_journal_items":0,"journal_bytes":0,' out
 commits=$(sed 's/.*"n_commits":\([0-9]*\),.*/\1/' out)
 works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 same out before
@@ -107,6 +107,7 @@ works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 same out before
 works "$THRESHER" index info a.index
 matches '^code error  *[0-9.]* of the items. spread, [0-9.]* when the codes were learned$' out
+! grep -q '^journal' out || die "a journal is shown where there is none"
 leaves_nothing a.index
 
 # ---------------------------------------------------------------------------------------------------------- names
@@ -264,6 +265,7 @@ matches '^thresher: created c.index: no items yet, 16 dimensions, cosine$' err
 matches '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
 works "$THRESHER" index add c.index three.fvecs
 works "$THRESHER" index info c.index
+matches '^journal  *3 items, 344 bytes: scored exactly until they become a segment$' out
 matches '^codes  *none yet, so scores are exact; later 3 bits a dimension' out
 matches '^kept vectors  *f32$' out
 works "$THRESHER" index create c.index --dims 16 --force -q

@@ -249,7 +249,9 @@ echo 1000 >beyond.txt
 fails 1 'beyond.txt: line 1: the index has no item "1000"' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.txt
 echo item1000 >beyond.txt
-fails 1 'no item "item1000"' "$THRESHER" index search named.index queries.fvecs -k 3 --filter beyond.txt
+fails 1 'no item "item1000": its items have no names' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.txt
+fails 1 'no item "item1000"; --skip-missing leaves out' "$THRESHER" index search named.index queries.fvecs -k 3 --filter beyond.txt
 echo 1000 | to_ivecs >beyond.ivecs
 fails 1 'no item with the id 1000' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.ivecs
 echo -1 | to_ivecs >negative.ivecs

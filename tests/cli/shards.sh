@@ -55,7 +55,7 @@ for how in "cosine rows" "ip ids" "l2 names"; do
         done
     done
     { cat allowed.txt && echo 99999; } >more.txt
-    fails 1 'more.txt: line 301: the collection has no item "99999"' \
+    fails 1 'more.txt: line 301: the collection has no item "99999"; --skip-missing leaves out such items' \
         "$THRESHER" shards search many queries.npy --filter more.txt
     works "$THRESHER" shards search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
     mv out expected

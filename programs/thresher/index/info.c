@@ -65,6 +65,8 @@ static void print_json(const char *dir, const thr_index *index, code_errors erro
     prog_json_key_bool(&json, "has_names", info.has_names);
     prog_json_key_count(&json, "code_bytes", info.code_bytes);
     prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
+    prog_json_key_count(&json, "n_journal_items", thr_index_get_journal(index).n_items);
+    prog_json_key_count(&json, "journal_bytes", thr_index_get_journal(index).n_bytes);
     prog_json_key_count(&json, "n_cells", thr_index_get_cells(index).n_cells);
     prog_json_key_count(&json, "format_version", info.format_version);
     if (thr_index_tower(index) != NULL) {
@@ -116,6 +118,7 @@ static void print_codes(const thr_index_info *info, code_errors errors) {
 static void print_text(const char *dir, thr_index *index, code_errors errors) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
     const thr_index_cells cells = thr_index_get_cells(index);
+    const thr_index_journal journal = thr_index_get_journal(index);
     const thr_tower *tower = thr_index_tower(index);
     const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
                         *hits = &lists;
@@ -155,6 +158,9 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
                      prog_bytes((double)hits->file_bytes).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
+    if (journal.n_bytes > 0)
+        (void)printf("journal         %s, %s: scored exactly until they become a segment\n",
+                     prog_counted(journal.n_items, "item").text, prog_bytes((double)journal.n_bytes).text);
     (void)printf("changes         %s, %s not yet compacted away\n",
                  prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);

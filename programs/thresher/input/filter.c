@@ -40,7 +40,8 @@ static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
     } else if (filter->skip_missing) {
         filter->n_missing++;
     } else {
-        prog_error("%s: the %s has no item with the id %" PRIu64, path, filter->items->what, id);
+        prog_error("%s: the %s has no item with the id %" PRIu64 "%s", path, filter->items->what, id,
+                   prog_filter_hint(filter));
         return PROG_FAILED;
     }
     return PROG_DONE;
@@ -162,7 +163,8 @@ static int read_rows(prog_filter *filter, thr_context *context, const char *path
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const prog_items *items) {
     int rc;
 
-    *filter = (prog_filter){.items = items, .n_bits = items->n_rows, .skip_missing = filter->skip_missing};
+    *filter = (prog_filter){
+        .items = items, .n_bits = items->n_rows, .skip_missing = filter->skip_missing, .hint = filter->hint};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();

@@ -19,12 +19,13 @@ typedef struct prog_filter {
     uint64_t n_bits;
     uint64_t n_allowed;
     bool skip_missing; /* ids and names that no item has are counted; else they are an error */
+    const char *hint;  /* the end of that error; NULL: none */
     uint64_t n_missing;
 } prog_filter;
 
 /*
- * Set skip_missing before; the other fields are filled. Ids of a Roaring bitmap must all be there. items is borrowed,
- * and needed by this call only. Returns PROG_DONE, or an exit code after printing an error.
+ * Set skip_missing and hint before; the other fields are filled. Ids of a Roaring bitmap must all be there. items is
+ * borrowed, and needed by this call only. Returns PROG_DONE, or an exit code after printing an error.
  */
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const prog_items *items);
 void prog_filter_free(prog_filter *filter);
@@ -32,6 +33,11 @@ void prog_filter_free(prog_filter *filter);
 /* Add a row. */
 static inline void prog_filter_allow(prog_filter *filter, uint64_t row) {
     filter->words[row / 64] |= UINT64_C(1) << (row % 64);
+}
+
+/* The end of the error for an item that is not there, which --skip-missing avoids. */
+static inline const char *prog_filter_hint(const prog_filter *filter) {
+    return filter->hint != NULL ? filter->hint : "";
 }
 
 /* filter_text.c: add the rows that the lines of a text name. path is for messages. */

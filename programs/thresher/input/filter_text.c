@@ -124,8 +124,8 @@ int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *p
         } else if (filter->skip_missing && (number || has_names)) {
             filter->n_missing++;
         } else {
-            prog_error("%s: line %" PRIu64 ": the %s has no item \"%.100s\"", path, l->number, filter->items->what,
-                       l->text);
+            prog_error("%s: line %" PRIu64 ": the %s has no item \"%.100s\"%s", path, l->number, filter->items->what,
+                       l->text, number || has_names ? prog_filter_hint(filter) : ": its items have no names");
             rc = PROG_FAILED;
         }
     }

@@ -83,6 +83,7 @@ int prog_search_values_filter(const prog_search_values *values, program *run, co
     if (values->filter == NULL)
         return PROG_DONE;
     filter->skip_missing = values->skip_missing;
+    filter->hint = "; --skip-missing leaves out such items";
     const int rc = prog_filter_read(filter, run->context, values->filter, items);
     options->filter = filter->words;
     options->filter_bits = filter->n_bits;

@@ -152,6 +152,7 @@ class Changes(VectorCase):
         with Index.build(self.path("cells"), self.vectors, cells=8, threads=2) as cells:
             with self.assertRaisesRegex(ValueError, "has cells"):
                 cells.search(self.queries, 3, filter=np.ones(N, bool))
+            self.assertEqual((cells.info.n_cells, cells.info.journal_bytes), (8, 0))
             self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
 
     def test_a_filter_of_an_index_that_was_replaced(self) -> None:

@@ -121,7 +121,7 @@ class Filters(VectorCase):
             for ids in ([int(given[0]), missing], roaring([missing])):
                 with self.assertRaisesRegex(KeyError, str(missing)):
                     index.filter_ids(ids)
-            with self.assertRaisesRegex(ValueError, "id -1 is negative"):
+            with self.assertRaisesRegex(ValueError, "-1 is negative"):
                 index.filter_ids([-1])
             with self.assertRaisesRegex(TypeError, "float64"):
                 index.filter_ids([0.5])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import unittest
 
@@ -31,6 +32,16 @@ class Writers(VectorCase):
         truth = np.array(ids, np.uint64)[plain_search(vectors, self.queries, 5).astype(int)]
         np.testing.assert_array_equal(self.index.search(self.queries, 5, exact=True)[0], truth)
 
+    def check_journal(self, n_items: int) -> None:
+        """The journal holds so many items, in a file of so many bytes."""
+        files = [name for name in os.listdir(self.path()) if name.startswith("journal-")]
+        at_most = sum(os.path.getsize(os.path.join(self.path(), name)) for name in files)
+        info = self.index.info
+        self.assertEqual(info.n_journal_items, n_items)
+        self.assertGreaterEqual(info.journal_bytes, n_items * DIMS * 4)
+        self.assertLessEqual(info.journal_bytes, at_most)
+        self.assertEqual(info.journal_bytes > 0, bool(files))
+
     def test_an_empty_index_finds_nothing(self) -> None:
         ids, scores = self.index.search(self.queries, 3)
         self.assertEqual((len(self.index), ids.shape), (0, (20, 3)))
@@ -42,9 +53,15 @@ class Writers(VectorCase):
             self.assertEqual((change.n_added, change.first_id, change.n_items), (1, 0, 1))
             writer.add(self.vectors[1:20])
             self.check(list(range(20)), self.vectors[:20])
+            self.check_journal(20)
+            writer.remove([19])
+            self.check(list(range(19)), self.vectors[:19])
+            self.check_journal(19)
+            writer.add(self.vectors[19], ids=[19])
             writer.add(self.vectors[20:])
             writer.flush()
             self.check(list(range(N)), self.vectors)
+            self.check_journal(0)
             change = writer.upsert(-self.vectors[:5], ids=[0, 1, 2, 3, N])
             self.assertEqual((change.n_added, change.n_replaced, change.first_id), (1, 4, None))
             change = writer.remove([4, 5, 99999])

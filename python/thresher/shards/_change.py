@@ -19,9 +19,10 @@ import numpy as np
 from .. import _errors
 from .._build import open_model
 from .._core import abi, arrays
+from .._core.checks import choice
 from .._core.tables import as_names
 from .._index import Index
-from .._items import find_names
+from .._items import check_found, find_names
 from ._build import is_binary
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
@@ -152,19 +153,18 @@ def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard
         return described(index, name, 0)
 
 
-def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") -> Manifest:
+def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "raise") -> Manifest:
     """
     Remove the items with these integer ids [m] from the collection in directory path; returns the new manifest. Shards
     that hold some of them are written again, a shard at a time; shards that hold no other items are left out.
 
-    missing   "error", or "ignore": ids that no item has
+    missing   "raise" for an id that no item has, or "ignore"
 
     Raises NotFoundError (an unknown id); UnsupportedError for a collection whose ids are row numbers; ArgumentError if
     no item would be left; FormatError or FileMissingError for no collection.
     """
     wanted = np.unique(arrays.ids(ids, "ids"))
-    if missing not in ("error", "ignore"):
-        raise ValueError(f'missing is {missing!r}: expected "error" or "ignore"')
+    choice(missing, "missing", {"raise": 0, "ignore": 1})
     with _changing(path) as (directory, manifest):
         if not manifest.has_ids or manifest.has_names:
             raise _errors.UnsupportedError(
@@ -180,8 +180,8 @@ def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "error") ->
                 kept.append(shard)
             elif len(here) < shard.n_items:
                 kept.append(_without(directory, manifest, number, here))
-        if len(unknown) and missing == "error":
-            raise _errors.NotFoundError(f"{directory}: holds no item with the id {unknown[0]}", "ENOTFOUND")
+        if missing == "raise":
+            check_found(directory, unknown, np.full(len(unknown), abi.NO_ID), ': missing="ignore" leaves out such items')
         if not kept:
             raise _errors.ArgumentError(f"{directory}: no item would be left: delete the directory", "EINVAL")
         return _publish(directory, kept) if tuple(kept) != manifest.shards else manifest
@@ -207,9 +207,9 @@ def _joined(directory: str, manifest: Manifest, run: Sequence[int], threads: int
             if index.hits is not None:
                 raise _errors.UnsupportedError(f"{index.path}: shards with features are not joined", "EUNSUPPORTED")
             own = ids_of(index)
-            vectors.append(np.stack([index.vector(int(item)) for item in own]))
+            vectors.append(index.vectors(own))
             ids.append(own)
-            names.extend([index.name(int(item)) for item in own] if manifest.has_names else [])
+            names.extend(index.name(own) if manifest.has_names else [])
     given: Any = names if manifest.has_names else np.concatenate(ids) if manifest.has_ids else None
     first_row = manifest.shards[run[0]].first_row
     rows = np.concatenate(vectors)

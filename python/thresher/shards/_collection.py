@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import whole
+from .._core.checks import choice, encoded, whole
 from .._filters import Filter
 from .._index import Index
-from ._ids import ids_of
+from .._items import IdArray, as_items, check_found, each_name, filter_of_items, find_items, shaped
 from ._manifest import Manifest, Shard, checksum_of, describe, read
 from ._shard import filter_shard, search_shard_radius, search_shards
 from ._searcher import Searcher
@@ -145,55 +145,87 @@ class Shards(Searcher):
         _, first = next(self.opened())
         return first._encoded(first.handle(), texts)
 
-    def filter_ids(self, ids: npt.ArrayLike) -> Filter:
+    def filter_ids(self, ids: Any, *, missing: str = "raise") -> Filter:
         """
-        Make a Filter of the items with these integer ids [m], for search(). In a collection built without ids, rows are
-        ids, and search() takes them directly.
+        Make a Filter of the items with these ids, integers [m], or names, for search(), as Index.filter_ids. In a
+        collection built without ids, rows are ids, and search() takes them directly.
 
-        Raises NotFoundError (an unknown id); ValueError or TypeError.
+        missing       "raise" for an id or name that no item has, or "ignore"
+
+        Raises NotFoundError (an unknown id or name); ValueError or TypeError.
         """
-        wanted = np.unique(arrays.ids(ids, "ids"))
-        mask, unknown = np.zeros(self.info.n_items, np.bool_), wanted
-        for shard, index in self.opened():
-            ids_here = ids_of(index, self.info.first_id(shard))
-            mask[shard.first_row : shard.first_row + shard.n_items] = np.isin(ids_here, wanted)
-            unknown = np.setdiff1d(unknown, ids_here)
-        if len(unknown):
-            raise _errors.NotFoundError(f"{self.path}: holds no item with the id {unknown[0]}", "ENOTFOUND")
-        return Filter(self.info.n_items, mask)
+        choice(missing, "missing", {"raise": 0, "ignore": 1})
+        items = as_items(ids)
+        return filter_of_items(self.path, self.info.n_items, items, self._find(items)[1], missing)
 
     # ------------------------------------------------------------------------------------------- items
 
-    def _of_id(self, id: int) -> tuple[Shard, Index, int]:
-        """The shard that has the item with this id, and the item's id there."""
-        id = whole(id, "id", 0, abi.NO_ID)
+    def _find(self, items: Any) -> tuple[IdArray, IdArray]:
+        """find_items() in all shards: ids in the items' shards, and rows of the collection."""
+        ids = np.full(len(items) if isinstance(items, list) else items.size, abi.NO_ID, np.uint64)
+        rows = ids.copy()
         for shard, index in self.opened():
-            if shard.least_id <= id <= shard.greatest_id:
-                own = id if self.info.has_ids else id - shard.first_row
-                if own in index:
-                    return shard, index, own
-        raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
+            own, here = find_items(index.handle(), items, self.info.first_id(shard))
+            there = here != abi.NO_ID
+            ids[there], rows[there] = own[there], here[there] + np.uint64(shard.first_row)
+        return ids, rows
+
+    def rows(self, ids: Any) -> IdArray:
+        """The rows of items by ids of any shape, or by names, in the collection. Raises NotFoundError."""
+        items = as_items(ids)
+        _, rows = self._find(items)
+        check_found(self.path, items, rows)
+        return shaped(items, rows)
+
+    def vectors(self, ids: Any) -> npt.NDArray[np.float32]:
+        """The stored vectors of items by ids of any shape, or by names: float32 [..., n_dims], as Index.vectors."""
+        items = as_items(ids)
+        own, rows = self._find(items)
+        check_found(self.path, items, rows)
+        out = np.empty((rows.size, self.info.n_dims), np.float32)
+        for shard, index in self.opened():
+            at = np.flatnonzero((rows >= shard.first_row) & (rows < shard.first_row + shard.n_items))
+            out[at] = index.vectors(own[at])
+        return out.reshape(*shaped(items, rows).shape, self.info.n_dims)
 
     def vector(self, id: int) -> npt.NDArray[np.float32]:
         """The stored vector of the item with this id, as Index.vector."""
-        _, index, own = self._of_id(id)
-        return index.vector(own)
+        vector: npt.NDArray[np.float32] = self.vectors(np.uint64(whole(id, "id", 0, abi.NO_ID)))
+        return vector
 
-    def name(self, id: int) -> str | None:
-        """The name of the item with this id; None if there is no such item, or the collection has no names."""
-        try:
-            _, index, own = self._of_id(id)
-        except _errors.NotFoundError:
+    def name(self, id: Any) -> Any:
+        """
+        The name of the item with this id; None if there is no such item, or the collection has no names. Of ids [k] or
+        [n, k] the names, as (nested) lists.
+        """
+
+        def name(one: Any) -> str | None:
+            number = whole(one, "id", 0, abi.NO_ID)
+            for shard, index in self.opened():
+                if shard.least_id <= number <= shard.greatest_id and self.info.has_names:
+                    found = index.name(number - self.info.first_id(shard))
+                    if found is not None:
+                        return found
             return None
-        return index.name(own)
 
-    def __contains__(self, id: object) -> bool:
-        """Whether there is an item with this id."""
+        return each_name(name, id)
+
+    names = name
+
+    def find(self, name: str) -> int:
+        """The id of the item with this name. Raises NotFoundError."""
+        encoded(name, "name")
+        ids, rows = self._find([name])
+        check_found(self.path, [name], rows)
+        return int(ids[0] if self.info.has_ids else rows[0])
+
+    def __contains__(self, item: object) -> bool:
+        """Whether there is an item with this id, or with this name."""
         try:
-            self._of_id(id)  # type: ignore[arg-type]
-        except (_errors.NotFoundError, TypeError, ValueError):
+            given = [item] if isinstance(item, str) else [whole(item, "id", 0, abi.NO_ID)]
+            return bool(self._find(as_items(given))[1][0] != abi.NO_ID)
+        except (TypeError, ValueError):
             return False
-        return True
 
 
 def open_shards(path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Shards:

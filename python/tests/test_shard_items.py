@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items of a collection are looked up by ids and names as those of an index."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+from thresher import Filter, shards
+
+
+class Items(Case):
+    def test_items_are_looked_up_as_in_an_index(self) -> None:
+        """Answers and errors are those of one index, for items with ids, names or neither, that are there or not."""
+        vectors = random_vectors(600, 24)
+        lookups: Any = {
+            "filter_ids": ([5, 8], [99999], ["n5"], ["zz"], [], [-1], [0.5], [0, 1, 0], np.array([[5], [8]])),
+            "rows": ([5, 8], [[5], [8]], [99999], ["n8", "n599"], ["zz"]),
+            "vectors": ([5, 8], [[5, 8]], ["n300", "n5"], [8, 99999], ["n5", "zz"], [[]]),
+            "vector": (5, 599, 99999, -1, "n5", [5]),
+            "name": (5, 99999, [5, 8, 302], [[5], [99999]], [], -1, "n5", np.arange(5, 9)),
+            "find": ("n5", "zz", 5),
+            "__contains__": (5, 602, 99999, -1, "n5", "zz", 0.5, None),
+        }
+        for ids in (None, np.arange(600) * 3 + 5, [f"n{i}" for i in range(600)]):
+            parts = [vectors[a : a + 200] if ids is None else (vectors[a : a + 200], ids[a : a + 200]) for a in (0, 200, 400)]
+            index = thresher.Index.build(self.path("one"), vectors, ids=ids, replace=True)
+            with index, shards.build(self.path("many"), parts, replace=True) as many:
+                for function, arguments in lookups.items():
+                    for argument in arguments:
+                        with self.subTest(function, argument=argument, ids=type(ids)):
+                            one, other = (self.looked_up(where, function, argument) for where in (index, many))
+                            np.testing.assert_equal(other, one)
+                known = index.rows([5, 8])
+                for found in (index, many):
+                    given = [5, 8, 99999]
+                    np.testing.assert_array_equal(found.filter_ids(given, missing="ignore").words, Filter(600, known).words)
+                    with self.assertRaisesRegex(thresher.NotFoundError, 'id 99999: missing="ignore" leaves out'):
+                        found.filter_ids(given)
+
+    def looked_up(self, where: Any, function: str, argument: Any) -> Any:
+        """What the function returns, or its exception, without the path."""
+        try:
+            answer = getattr(where, function)(argument)
+            return answer.words if isinstance(answer, Filter) else answer
+        except (KeyError, TypeError, ValueError) as raised:
+            kept = "" if function == "find" else str(raised).replace(where.path, "")
+            return type(raised).__name__, kept.replace(" the index", "").replace(" the collection", "")
+
+
+if __name__ == "__main__":
+    unittest.main()
