@@ -65,9 +65,8 @@ typedef struct thr_index_change {
  * error, and makes no commit.
  *
  * Each call writes a segment, so add many rows at once (index_writer.h is for few). An index that has no quantiser yet
- * and fewer than 256 items writes a journal instead. When small segments have become many, or a
- * segment holds many removed items, they are written again as one, in a commit of its own; if that fails, the added
- * items stay.
+ * and fewer than 256 items writes a journal instead. When small segments have become many, or a segment holds many
+ * removed items, they are rewritten as one, in a commit of its own; if that fails, the added items stay.
  *
  * Returns THR_OK, or
  *   THR_EDIM          a stream without rows; other dimensions than the index has; the number of ids or names is not
@@ -86,7 +85,7 @@ THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_read
 
 /*
  * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
- * removed there is no commit. Writes a bitmap of one bit a row. Returns as thr_index_add.
+ * removed there is no commit. Writes a bitmap of one bit per row. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
                                     thr_index_change *change, thr_error *err);

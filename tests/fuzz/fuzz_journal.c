@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a journal, as they are and with its checksums recomputed, so that calls are read, too. */
+/* Any bytes as a journal, as they are and with its checksums recomputed, so that changes are read, too. */
 #include "base/files/checksum.h"
 #include "base/rng.h"
 #include "index/journal/frame.h"
@@ -16,20 +16,20 @@ enum { HEADER_SUM = 56, N_DIMS_AT = 12, NAMES_AT = 16, BUILD_AT = 20 };
 
 static thr_context *context;
 
-/* Read all that a call points to; a sum, so that nothing is optimised away. */
-static thr_status visit(void *arg, const thr_journal_call *call, thr_error *err) {
+/* Read all that a change points to; a sum, so that nothing is optimised away. */
+static thr_status visit(void *arg, const thr_journal_change *change, thr_error *err) {
     const thr_journal *journal = arg;
     uint64_t sum = 0;
     (void)err;
-    for (uint32_t i = 0; i < call->n_removed; i++)
-        sum += call->removed[i];
-    for (uint32_t i = 0; i < call->n_added; i++)
-        sum += call->ids[i];
-    const uint8_t *vectors = (const uint8_t *)call->vectors;
-    for (uint64_t i = 0; i < (uint64_t)call->n_added * journal->kind.n_dims * sizeof(float); i++)
+    for (uint32_t i = 0; i < change->n_removed; i++)
+        sum += change->removed[i];
+    for (uint32_t i = 0; i < change->n_added; i++)
+        sum += change->ids[i];
+    const uint8_t *vectors = (const uint8_t *)change->vectors;
+    for (uint64_t i = 0; i < (uint64_t)change->n_added * journal->kind.n_dims * sizeof(float); i++)
         sum += vectors[i];
-    const char *name = call->names;
-    for (uint32_t i = 0; journal->kind.has_names && i < call->n_added; i++, name += strlen(name) + 1)
+    const char *name = change->names;
+    for (uint32_t i = 0; journal->kind.has_names && i < change->n_added; i++, name += strlen(name) + 1)
         sum += strlen(name);
     return sum == UINT64_MAX ? THR_EIO : THR_OK;
 }

@@ -134,7 +134,7 @@ static void headers_without_frames_are_damage(void **state) {
     assert_non_null(bytes);
     memcpy(bytes, old, size);
     for (size_t at = size + 8; at < all; at += THR_FRAME_HEADER) {
-        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_calls = 1};
+        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_changes = 1};
         memcpy(bytes + at, &h, sizeof h);
     }
     test_write_file(path, bytes, all);

@@ -12,8 +12,8 @@ void thr_index_add_options_init(thr_index_add_options *options) {
     *options = (thr_index_add_options){.size = sizeof *options};
 }
 
-thr_status thr_index_add_features(thr_context *context, thr_index_add_options *o, bool named,
-                                  thr_hits_changes *features, char **path, thr_error *err) {
+thr_status thr_index_view_features(thr_context *context, thr_index_add_options *o, bool named,
+                                   thr_hits_changes *features, char **path, thr_error *err) {
     thr_hits_changes_init(features);
     if (o->features_path != NULL && o->features != NULL)
         return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
@@ -47,7 +47,7 @@ thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vect
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
                              "thr_index_add_options", err));
     thr_hits_changes features;
-    THR_TRY_OUT(thr_index_add_features(context, &complete, false, &features, &names_path, err));
+    THR_TRY_OUT(thr_index_view_features(context, &complete, false, &features, &names_path, err));
     const thr_index_build_options given = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};
     const thr_addition addition = {&source, &ids, &features, complete.replace};
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &source, err));

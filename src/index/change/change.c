@@ -144,5 +144,5 @@ void thr_index_commit_end(thr_commit *c) {
 
 void thr_index_commit_report(const thr_commit *c, thr_index_change *change) {
     change->n_items = c->manifest.n_items + c->n_carried;
-    change->n_commits = c->manifest.n_commits + c->n_calls;
+    change->n_commits = c->manifest.n_commits + c->n_changes;
 }

@@ -19,11 +19,11 @@ typedef struct thr_commit {
     thr_build_dir dir;
     thr_index *index;      /* before */
     thr_manifest manifest; /* after; owns its segments */
-    uint64_t *live;        /* a bit a row: of the index with its tail until the fold, then of the manifest */
+    uint64_t *live;        /* a bit per row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the commit has learned manifest.quantiser, and owns it */
     bool folded;
-    bool keeps_journal;          /* changes segments only, and the journal stays */
-    uint64_t n_carried, n_calls; /* items and calls of the journal that new_journal wrote */
+    bool keeps_journal;            /* changes segments only, and the journal stays */
+    uint64_t n_carried, n_changes; /* added items and changes of the journal that new_journal wrote */
 } thr_commit;
 
 /*
@@ -66,14 +66,14 @@ uint64_t thr_index_commit_tail_items(const thr_commit *commit);
 thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err);
 
 /* In fold.c: in an index without a quantiser, copy the tail's live items and those of *more to a new journal. */
-thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err);
+thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_change *more, thr_error *err);
 
 /*
  * In new_journal.c: the manifest names a new journal, with the items of `first`, if it is not NULL, and of `second`.
  * THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
-thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_call *first,
-                                        const thr_journal_call *second, thr_error *err);
+thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_change *first,
+                                        const thr_journal_change *second, thr_error *err);
 
 /*
  * In flush.c: fold in a commit of its own, with a new journal if journal is true. Does nothing if the journal has no
@@ -84,7 +84,7 @@ thr_status thr_index_flush(thr_context *context, const char *dir, const thr_buil
                            thr_error *err);
 
 /*
- * Make a commit that changes segments only: its live rows are those before the journal's calls, and the journal is
+ * Make a commit that changes segments only: its live rows are those before the journal's changes, and the journal is
  * kept. THR_ENOMEM.
  */
 thr_status thr_index_commit_keep_journal(thr_commit *commit, thr_error *err);
@@ -144,7 +144,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * In maintain.c: write segments again where merge_policy.h requires it (merge.h), a commit each. Errors are ignored:
- * the next change tries again.
+ * In maintain.c: rewrite segments where merge_policy.h requires it (merge.h), a commit each. Errors are ignored: the
+ * next change tries again.
  */
 void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held);

@@ -39,7 +39,7 @@ static thr_status check_kind(const adder *a, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ replaced items */
 
-/* Row `row` of the index has the id or name of item `item` of the call: remove it, or fail unless replacing. */
+/* Row `row` of the index has the id or name of new item `item`: remove it, or fail unless replacing. */
 static thr_status remove_replaced(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     adder *a = arg;
     if (!a->replace && a->ids->offsets != NULL)
@@ -100,12 +100,12 @@ static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
     for (uint64_t i = 0; i < rows.n_rows; i++)
         ids[i] = a->ids->ids != NULL ? a->ids->ids[i] : (*next)++;
     const bool names = a->ids->offsets != NULL;
-    const thr_journal_call call = {.n_added = (uint32_t)rows.n_rows,
-                                   .ids = ids,
-                                   .vectors = vectors,
-                                   .names = names ? a->ids->names : NULL,
-                                   .names_size = names ? a->ids->offsets[rows.n_rows] : 0};
-    status = thr_index_commit_carry(c, &call, err);
+    const thr_journal_change change = {.n_added = (uint32_t)rows.n_rows,
+                                       .ids = ids,
+                                       .vectors = vectors,
+                                       .names = names ? a->ids->names : NULL,
+                                       .names_size = names ? a->ids->offsets[rows.n_rows] : 0};
+    status = thr_index_commit_carry(c, &change, err);
 out:
     thr_release(c->context, vectors);
     return status;

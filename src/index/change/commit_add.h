@@ -30,5 +30,5 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const str
  * THR_EINVAL if features are given both as a file and as numbers; THR_EDIM for another number of values than of items;
  * THR_ENOMEM.
  */
-thr_status thr_index_add_features(thr_context *context, thr_index_add_options *options, bool named,
-                                  thr_hits_changes *features, char **path, thr_error *err);
+thr_status thr_index_view_features(thr_context *context, thr_index_add_options *options, bool named,
+                                   thr_hits_changes *features, char **path, thr_error *err);

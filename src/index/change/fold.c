@@ -32,17 +32,17 @@ static thr_status take_name(folding *f, const char *name, thr_error *err) {
     return THR_OK;
 }
 
-/* Take the live items that a call added. The journal may end with calls that the tail does not have; skip those. */
-static thr_status take_call(void *arg, const thr_journal_call *call, thr_error *err) {
+/* Take the live items that a change added. The journal may end with changes that the tail does not have; skip those. */
+static thr_status take_change(void *arg, const thr_journal_change *change, thr_error *err) {
     folding *f = arg;
     const thr_index *index = f->commit->index;
     const uint32_t n_dims = index->manifest.quantiser.n_dims;
-    for (uint32_t i = 0; i < call->n_added && f->row < index->n_tail; i++, f->row++) {
+    for (uint32_t i = 0; i < change->n_added && f->row < index->n_tail; i++, f->row++) {
         const uint64_t row = index->tail->first_row + f->row;
         if ((f->commit->live[row / 64] >> row % 64 & 1) == 0)
             continue;
-        memcpy(f->vectors + f->ids.n * n_dims, call->vectors + (size_t)i * n_dims, n_dims * sizeof(float));
-        f->ids.owned[f->ids.n] = call->ids[i];
+        memcpy(f->vectors + f->ids.n * n_dims, change->vectors + (size_t)i * n_dims, n_dims * sizeof(float));
+        f->ids.owned[f->ids.n] = change->ids[i];
         if (f->ids.offsets != NULL)
             THR_TRY(take_name(f, index->tail->names[f->row], err));
         f->ids.n++;
@@ -63,7 +63,7 @@ static thr_status collect(folding *f, size_t n, thr_error *err) {
     thr_status status =
         thr_index_journal_open(context, index->tail->journal.path, &index->tail->journal.kind, false, &journal, err);
     if (status == THR_OK)
-        status = thr_index_journal_read(&journal, take_call, f, err);
+        status = thr_index_journal_read(&journal, take_change, f, err);
     thr_index_journal_close(&journal);
     if (status == THR_OK && f->ids.n != n)
         return thr_fail(err, THR_ECORRUPT, "%s: has lost items", index->tail->journal.path);
@@ -109,16 +109,16 @@ uint64_t thr_index_commit_tail_items(const thr_commit *commit) {
                                                                                 index->tail->first_row + index->n_tail);
 }
 
-static thr_status carry_over(folding *f, const thr_journal_call *more, thr_error *err) {
-    const thr_journal_call call = {.n_added = (uint32_t)f->ids.n,
-                                   .ids = f->ids.owned,
-                                   .vectors = f->vectors,
-                                   .names = f->ids.names,
-                                   .names_size = f->names_used};
-    return thr_index_commit_new_journal(f->commit, f->ids.n > 0 ? &call : NULL, more, err);
+static thr_status carry_over(folding *f, const thr_journal_change *more, thr_error *err) {
+    const thr_journal_change change = {.n_added = (uint32_t)f->ids.n,
+                                       .ids = f->ids.owned,
+                                       .vectors = f->vectors,
+                                       .names = f->ids.names,
+                                       .names_size = f->names_used};
+    return thr_index_commit_new_journal(f->commit, f->ids.n > 0 ? &change : NULL, more, err);
 }
 
-static thr_status fold(thr_commit *commit, bool learn, const thr_journal_call *more, thr_error *err) {
+static thr_status fold(thr_commit *commit, bool learn, const thr_journal_change *more, thr_error *err) {
     folding f = {.commit = commit, .ids.context = commit->context, .ids.name = "the journal"};
     thr_status status = THR_OK;
     const size_t n = (size_t)thr_index_commit_tail_items(commit);
@@ -140,6 +140,6 @@ thr_status thr_index_commit_fold(thr_commit *commit, bool learn, thr_error *err)
     return commit->folded || !thr_index_snapshot_has_changes(commit->index) ? THR_OK : fold(commit, learn, NULL, err);
 }
 
-thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_call *more, thr_error *err) {
+thr_status thr_index_commit_carry(thr_commit *commit, const thr_journal_change *more, thr_error *err) {
     return fold(commit, false, more, err);
 }

@@ -72,7 +72,7 @@ static thr_status open_index(thr_index_writer *w, thr_error *err) {
 /* Flush the frame. All writes of the list that are in it have its status. */
 static void commit_frame(thr_index_writer *w, thr_write *first) {
     thr_error why = {.status = THR_OK};
-    if (w->frame.n_calls == 0)
+    if (w->frame.n_changes == 0)
         return;
     const thr_status status = thr_index_journal_append(&w->journal, &w->frame, &why);
     for (thr_write *write = first; write != NULL; write = write->next) {
@@ -127,10 +127,10 @@ static thr_status resolve_added(resolving *r, thr_error *err) {
     return THR_OK;
 }
 
-/* Sort ids, and keep one of each. */
-static thr_status keep_distinct(thr_context *context, uint64_t *ids, uint32_t *n, thr_error *err) {
+/* Sort ids and drop repeated ones. */
+static thr_status sort_distinct(thr_context *context, uint64_t *ids, uint32_t *n, thr_error *err) {
     thr_keyed *pairs = NULL;
-    uint32_t kept = 0;
+    uint32_t n_distinct = 0;
     if (*n < 2)
         return THR_OK;
     THR_TRY(thr_alloc(context, *n, sizeof *pairs, &pairs, "ids", err));
@@ -139,8 +139,8 @@ static thr_status keep_distinct(thr_context *context, uint64_t *ids, uint32_t *n
     const thr_status status = thr_radix_sort(context, pairs, *n, err);
     for (uint32_t i = 0; i < *n && status == THR_OK; i++)
         if (i == 0 || pairs[i].key != pairs[i - 1].key)
-            ids[kept++] = pairs[i].key;
-    *n = kept;
+            ids[n_distinct++] = pairs[i].key;
+    *n = n_distinct;
     thr_release(context, pairs);
     return status;
 }
@@ -165,7 +165,7 @@ static thr_status resolve_removed(resolving *r, thr_error *err) {
     for (uint64_t i = 0; write->removed != NULL && i < write->n_removed; i++)
         if (thr_index_row(w->index, write->removed[i], &row))
             w->removed[r->n_removed++] = write->removed[i];
-    return keep_distinct(w->context, w->removed, &r->n_removed, err);
+    return sort_distinct(w->context, w->removed, &r->n_removed, err);
 }
 
 /* Put a write into the frame, and apply it, so that the next ones see it. */
@@ -177,19 +177,19 @@ static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_erro
                                              "vectors", err));
     THR_TRY(write->kind == THR_WRITE_ADD ? resolve_added(&r, err) : resolve_removed(&r, err));
     const bool names = write->kind == THR_WRITE_ADD && write->ids.offsets != NULL;
-    const thr_journal_call call = {.n_removed = r.n_removed,
-                                   .n_added = (uint32_t)write->n,
-                                   .removed = w->removed,
-                                   .ids = w->ids,
-                                   .vectors = write->vectors,
-                                   .names = names ? write->ids.names : NULL,
-                                   .names_size = names ? write->ids.offsets[write->n] : 0};
-    if (call.n_removed + call.n_added > 0) {
-        THR_TRY(thr_index_frame_add(&w->frame, &call, w->n_dims, err));
-        const thr_status status = thr_index_tail_apply(w->index->tail, w->index, &call, err);
+    const thr_journal_change change = {.n_removed = r.n_removed,
+                                       .n_added = (uint32_t)write->n,
+                                       .removed = w->removed,
+                                       .ids = w->ids,
+                                       .vectors = write->vectors,
+                                       .names = names ? write->ids.names : NULL,
+                                       .names_size = names ? write->ids.offsets[write->n] : 0};
+    if (change.n_removed + change.n_added > 0) {
+        THR_TRY(thr_index_frame_add(&w->frame, &change, w->n_dims, err));
+        const thr_status status = thr_index_tail_apply(w->index->tail, w->index, &change, err);
         if (status != THR_OK) {
             w->frame.size = size;
-            w->frame.n_calls--;
+            w->frame.n_changes--;
             return status;
         }
         thr_index_snapshot_show_newest(w->index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* maintain.c - after a change, writes segments again where the policy requires it. */
+/* maintain.c - after a change, rewrites segments where the policy requires it. */
 #include "index/change/merge.h"
 
 static thr_status maintain_once(thr_context *context, const char *dir, const thr_build_dir *held, bool *done) {

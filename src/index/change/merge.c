@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.c - writes a run of segments again beside other commits. */
+/* merge.c - rewrites a run of segments beside other commits. */
 #include "index/change/merge.h"
 
 #include "base/error.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.h - writes a run of segments again in three steps, so that other commits can be made during the second, which
- * takes long: begin chooses the run, write makes the new segments, install publishes them in a commit of its own.
+ * merge.h - rewrites a run of segments in three steps, so that other commits can be made during the second, which takes
+ * long: begin chooses the run, write makes the new segments, install publishes them in a commit of its own.
  *
- * The journal is not changed: its calls name items by ids, which stay the same. Items whose removal was committed
+ * The journal is not changed: its changes name items by ids, which stay the same. Items whose removal was committed
  * meanwhile are removed from the new segments, too.
  */
 #pragma once

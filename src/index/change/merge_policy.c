@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge_policy.c - decides which segments are written again. */
+/* merge_policy.c - decides which segments are rewritten. */
 #include "index/change/merge_policy.h"
 
 enum { LEVEL_FACTOR = 8, LEAST_LEVEL_ITEMS = 512, REMOVED_DIVISOR = 6 /* more than a sixth */ };

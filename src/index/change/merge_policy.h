@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge_policy.h - decides which segments are written again.
+ * merge_policy.h - decides which segments are rewritten.
  *
  * 1. A run of eight or more neighbouring segments, none of them in a higher level than the last one. Levels end at 512,
  *    8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven

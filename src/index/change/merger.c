@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merger.c - the thread of a writer that writes segments again while other threads change the index. The
- * begin and the end of a merge are calls in the writer's queue. Writing the segments takes long and blocks no call.
+ * merger.c - the thread of a writer that rewrites segments while other threads change the index. The begin and the end
+ * of a merge are writes in the queue. Rewriting the segments takes long and blocks no write.
  */
 #include "index/change/writer.h"
 
@@ -38,7 +38,7 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/* If no thread can be started, the calls merge. */
+/* If no thread can be started, writes merge after their commits. */
 void thr_index_writer_start_merger(thr_index_writer *w) {
     w->has_merger = !w->merge_in_calls && pthread_create(&w->merger, NULL, work, w) == 0;
 }

@@ -5,7 +5,7 @@
 #include "index/journal/journal.h"
 
 static thr_status write_calls(thr_commit *c, const char *path, const thr_journal_kind *kind,
-                              const thr_journal_call *first, const thr_journal_call *second, thr_error *err) {
+                              const thr_journal_change *first, const thr_journal_change *second, thr_error *err) {
     thr_frame frame = {.context = c->context};
     thr_journal journal;
     thr_status status = THR_OK;
@@ -22,15 +22,15 @@ out:
     return status;
 }
 
-static void count_carried(thr_commit *commit, const thr_journal_call *call) {
-    if (call == NULL)
+static void count_carried(thr_commit *commit, const thr_journal_change *change) {
+    if (change == NULL)
         return;
-    commit->n_carried += call->n_added;
-    commit->n_calls++;
+    commit->n_carried += change->n_added;
+    commit->n_changes++;
 }
 
-thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_call *first,
-                                        const thr_journal_call *second, thr_error *err) {
+thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_change *first,
+                                        const thr_journal_change *second, thr_error *err) {
     char *path = NULL;
     thr_manifest *m = &commit->manifest;
     const thr_journal_kind kind = {commit->dir.build, m->quantiser.n_dims, m->has_names};

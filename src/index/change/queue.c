@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - the queue of a writer's calls. One thread at a time, the thread at work, does all waiting calls. */
+/* queue.c - the queue of writes. One thread at a time, the thread at work, does all that wait. */
 #include "index/change/writer.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 enum { GATHER_TRIES = 64 };
 
 /*
- * Take the list, with the mutex held. Threads that shared the last flush may be about to call again: yield a few
+ * Take the list, with the mutex held. Threads that shared the last flush may be about to write again: yield a few
  * times, so that they can join this one.
  */
 static thr_write *take_all(thr_index_writer *w) {

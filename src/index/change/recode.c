@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recode.c - learns a quantiser from the live items, and writes all segments again with its codes. */
+/* recode.c - learns a quantiser from the live items, and rewrites all segments with its codes. */
 #include "base/error.h"
 #include "index/calibration/code_error.h"
 #include "index/change/change.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite.c - writes a run of segments again, with their live items only. Codes and vectors are copied, unless the
+ * rewrite.c - rewrites a run of segments with their live items only. Codes and vectors are copied, unless the
  * commit has learned a quantiser.
  */
 #include "base/error.h"

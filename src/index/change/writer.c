@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.c - opens writers, checks calls, and queues them for the thread at work. */
+/* writer.c - opens writers, checks writes, and queues them for the thread at work. */
 #include "index/change/writer.h"
 
 #include "base/error.h"
@@ -81,7 +81,7 @@ void thr_index_writer_free(thr_index_writer *writer) {
     thr_context_free(context);
 }
 
-/* ------------------------------------------------------------------------------------------------ calls */
+/* ------------------------------------------------------------------------------------------------ writes */
 
 static thr_status check_rows(const thr_index_writer *w, const thr_matrix *rows, const thr_write *write,
                              thr_error *err) {
@@ -96,7 +96,7 @@ static thr_status check_rows(const thr_index_writer *w, const thr_matrix *rows, 
     return THR_OK;
 }
 
-/* Copy names to one string a row. */
+/* Copy names to one string per row. */
 static thr_status copy_names(thr_context *context, const char *const *names, uint64_t n, thr_ids *ids, thr_error *err) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -156,7 +156,7 @@ thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *ve
                              "thr_index_add_options", err));
     thr_write write = {.kind = THR_WRITE_ADD, .n = vectors->n_rows, .ids.context = writer->context};
     write.replace = complete.replace;
-    THR_TRY_OUT(thr_index_add_features(writer->context, &complete, names != NULL, &features, &names_path, err));
+    THR_TRY_OUT(thr_index_view_features(writer->context, &complete, names != NULL, &features, &names_path, err));
     if (features.added_path != NULL || features.offsets != NULL || features.multipliers != NULL ||
         features.item_offsets != NULL)
         write.features = &features;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - an open writer, and the calls that wait for it; a thr_write is one such call.
+ * writer.h - an open writer, and its queue of writes: additions, removals, folds, compactions, and a merge's ends.
  *
- * One thread at a time is *at work*: it takes all waiting calls, puts those that are small into one frame of the
- * journal, and flushes it. So calls that come during a flush share the next one. It waits a moment for as many calls as
- * the last flush had, since threads that were woken together call again at about the same time.
+ * One thread at a time is *at work*: it takes all waiting writes, puts those that are small into one frame of the
+ * journal, and flushes it. So writes that come during a flush share the next one. It waits a moment for as many writes
+ * as the last flush had, since threads that were woken together write again at about the same time.
  */
 #pragma once
 
@@ -47,20 +47,20 @@ struct thr_index_writer {
     char *dir;
     thr_build_dir lock; /* only its owner, a process, may use the writer */
     uint32_t most_rows; /* of the journal */
-    bool has_journal;   /* not in an index of codes only, or with features: each call is a commit */
+    bool has_journal;   /* not in an index of codes only, or with features: each write is a commit */
     uint32_t n_dims;
     bool has_names;
 
     pthread_mutex_t mutex;       /* guards the fields up to n_during_merge */
-    pthread_cond_t changed;      /* a call has ended */
+    pthread_cond_t changed;      /* writes are done, and no thread is at work */
     pthread_cond_t merge_wanted; /* merge_due or closing was set; only the merger waits on it */
     bool busy;
     thr_write *first, **last;
-    uint32_t n_waiting, n_last; /* calls in the list; calls of the last flush */
+    uint32_t n_waiting, n_last; /* writes in the list; writes of the last flush */
     bool merge_due, merging, closing;
     uint32_t n_during_merge; /* commits since the running merge began */
 
-    bool merge_in_calls; /* no merger thread: calls merge after their commits */
+    bool merge_in_calls; /* no merger thread: writes merge after their commits */
     bool has_merger;
     pthread_t merger;
     thr_merge merge;         /* owned by the merger from begin to end, else by the thread at work */
@@ -70,17 +70,17 @@ struct thr_index_writer {
     thr_index *index;    /* shows the newest state; NULL: open it again */
     thr_journal journal; /* to append to; closed if the index is */
     thr_frame frame;
-    uint64_t *ids, *removed; /* of one call */
+    uint64_t *ids, *removed; /* of one write */
     size_t ids_capacity, removed_capacity;
 };
 
-/* In journal_writes.c: do all the writes of a list, in order, and set their status, error and change. */
+/* In journal_writes.c: do all writes of a list, in order, and set their status, error and change. */
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
 
-/* In merge_calls.c: after a commit, wake the merger; without one, merge here. */
+/* In merge_writes.c: after a commit, wake the merger; without one, merge here. */
 void thr_index_writer_committed(thr_index_writer *writer);
 
-/* In merge_calls.c, called by the thread at work: begin a merge; end one, which needs the index closed. */
+/* In merge_writes.c, called by the thread at work: begin a merge; end one, which needs the index closed. */
 void thr_index_writer_begin_merge(thr_index_writer *writer);
 void thr_index_writer_end_merge(thr_index_writer *writer);
 

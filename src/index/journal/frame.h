@@ -11,7 +11,7 @@ typedef struct thr_frame_header {
     uint64_t size;     /* of the frame, with this header: a multiple of 8 */
     uint64_t position; /* in the file */
     uint64_t previous; /* the checksum of the frame before */
-    uint32_t n_calls, zero;
+    uint32_t n_changes, zero;
     uint64_t checksum; /* of the bytes before, and of those after this header */
 } thr_frame_header;
 
@@ -20,12 +20,12 @@ _Static_assert(sizeof(thr_frame_header) == THR_FRAME_HEADER, "no padding");
 /* The checksum of a frame; body is what follows its header. */
 uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body);
 
-/* The fixed part of a call in a frame; the arrays follow, each with zeros up to a multiple of 8. */
-typedef struct thr_call_header {
+/* The fixed part of a change in a frame; the arrays follow, each with zeros up to a multiple of 8. */
+typedef struct thr_change_header {
     uint32_t n_removed, n_added;
     uint64_t names_size;
-} thr_call_header;
+} thr_change_header;
 
-static inline uint64_t thr_call_padded(uint64_t size) {
+static inline uint64_t thr_frame_padded(uint64_t size) {
     return (size + 7) / 8 * 8;
 }

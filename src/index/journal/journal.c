@@ -165,7 +165,7 @@ thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame
                           .size = frame->size,
                           .position = journal->end,
                           .previous = journal->checksum,
-                          .n_calls = frame->n_calls};
+                          .n_changes = frame->n_changes};
     h.checksum = thr_index_frame_checksum(&h, frame->bytes + sizeof h);
     memcpy(frame->bytes, &h, sizeof h);
     thr_status status = write_all(journal, journal->end, frame->bytes, frame->size, err);

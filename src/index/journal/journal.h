@@ -2,7 +2,7 @@
 /*
  * journal.h - DIR/journal-BUILD.log: the changes since the newest segment, appended frame by frame (docs/format.md).
  *
- * A frame holds the calls that one flush to the disk acknowledges. It is written only after the frame before it was
+ * A frame holds the changes that one flush to the disk acknowledges. It is written only after the frame before it was
  * flushed, so at most the last frame of a file can be torn; it was not acknowledged, and readers ignore it. Every frame
  * has its place, the checksum of the frame before and its own, so that no bytes of another journal, nor of a frame that
  * was cut off, are taken for a frame.
@@ -13,15 +13,15 @@
 
 enum { THR_JOURNAL_VERSION = 1, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
 
-/* What one call changes: it removes items, and then adds others. Views. */
-typedef struct thr_journal_call {
+/* Removes items, then adds others. Views. */
+typedef struct thr_journal_change {
     uint32_t n_removed, n_added;
     const uint64_t *removed; /* ids, including those of replaced items */
     const uint64_t *ids;     /* of the added items */
     const float *vectors;    /* theirs, n_dims each */
     const char *names;       /* theirs, each with a zero byte; NULL in an index without names */
     uint64_t names_size;
-} thr_journal_call;
+} thr_journal_change;
 
 /* What a journal's header holds: it belongs to one index. */
 typedef struct thr_journal_kind {
@@ -59,11 +59,11 @@ thr_status thr_index_journal_open(thr_context *context, const char *path, const 
                                   thr_journal *journal, thr_error *err);
 void thr_index_journal_close(thr_journal *journal);
 
-typedef thr_status thr_journal_visit(void *arg, const thr_journal_call *call, thr_error *err);
+typedef thr_status thr_journal_visit(void *arg, const thr_journal_change *change, thr_error *err);
 
 /*
- * Visit the calls of all frames after journal->end, and move it on. A torn frame at the end of the file is left, as are
- * zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
+ * Visit the changes of all frames after journal->end, and advance it. A torn frame at the end of the file is left, as
+ * are zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
  *
  * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
  * THR_EIO; THR_ENOMEM; and what visit returns.
@@ -84,16 +84,16 @@ typedef struct thr_frame {
     thr_context *context;
     char *bytes;
     size_t size, capacity;
-    uint32_t n_calls;
+    uint32_t n_changes;
 } thr_frame;
 
 void thr_index_frame_begin(thr_frame *frame);
 
-/* The bytes that a call takes in a frame. */
-uint64_t thr_index_frame_call_size(const thr_journal_call *call, uint32_t n_dims);
+/* The bytes that a change takes in a frame. */
+uint64_t thr_index_frame_change_size(const thr_journal_change *change, uint32_t n_dims);
 
-/* Append a call. THR_ENOMEM, with the frame as before. */
-thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_call *call, uint32_t n_dims, thr_error *err);
+/* Append a change. THR_ENOMEM, with the frame as before. */
+thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_change *change, uint32_t n_dims, thr_error *err);
 
 /*
  * Write the frame to the end of the journal and flush it. After an error the frame is cut off again, and journal is as

@@ -47,7 +47,7 @@ static bool may_be_frame(const bytes *b, size_t at, thr_frame_header *h) {
         return false;
     memcpy(h, b->data + at, sizeof *h);
     return h->magic == THR_FRAME_MAGIC && h->position == b->first + at && h->size % 8 == 0 && h->size >= sizeof *h &&
-           h->size <= b->size - at && h->n_calls > 0 && h->zero == 0;
+           h->size <= b->size - at && h->n_changes > 0 && h->zero == 0;
 }
 
 /* Whether a whole frame begins there. */
@@ -60,19 +60,19 @@ static const void *take(const char **at, const char *end, uint64_t n, uint64_t s
     const char *taken = *at;
     uint64_t total;
     if (__builtin_mul_overflow(n, size, &total) || total > (uint64_t)(end - *at) ||
-        thr_call_padded(total) > (uint64_t)(end - *at))
+        thr_frame_padded(total) > (uint64_t)(end - *at))
         return NULL;
-    *at += thr_call_padded(total);
+    *at += thr_frame_padded(total);
     return taken;
 }
 
 /* Every added item has a name, which its zero byte ends, if items have names. */
-static bool names_fit(const thr_journal *j, const thr_journal_call *call) {
+static bool names_fit(const thr_journal *j, const thr_journal_change *change) {
     uint64_t n = 0;
-    for (uint64_t i = 0; i < call->names_size; i++)
-        n += call->names[i] == '\0';
-    return j->kind.has_names ? n == call->n_added && (n == 0 || call->names[call->names_size - 1] == '\0')
-                             : call->names_size == 0;
+    for (uint64_t i = 0; i < change->names_size; i++)
+        n += change->names[i] == '\0';
+    return j->kind.has_names ? n == change->n_added && (n == 0 || change->names[change->names_size - 1] == '\0')
+                             : change->names_size == 0;
 }
 
 static thr_status wrong_frame(const thr_journal *j, const thr_frame_header *h, thr_error *err) {
@@ -83,18 +83,18 @@ static thr_status visit_frame(const thr_journal *j, const char *at, const thr_fr
                               void *arg, thr_error *err) {
     const char *end = at + h->size;
     at += sizeof *h;
-    for (uint32_t i = 0; i < h->n_calls; i++) {
-        const thr_call_header *header = take(&at, end, 1, sizeof *header);
+    for (uint32_t i = 0; i < h->n_changes; i++) {
+        const thr_change_header *header = take(&at, end, 1, sizeof *header);
         if (header == NULL)
             return wrong_frame(j, h, err);
-        thr_journal_call call = {header->n_removed, header->n_added, .names_size = header->names_size};
-        call.removed = take(&at, end, call.n_removed, sizeof(uint64_t));
-        call.ids = call.removed == NULL ? NULL : take(&at, end, call.n_added, sizeof(uint64_t));
-        call.vectors = call.ids == NULL ? NULL : take(&at, end, call.n_added, j->kind.n_dims * sizeof(float));
-        call.names = call.vectors == NULL ? NULL : take(&at, end, call.names_size, 1);
-        if (call.names == NULL || !names_fit(j, &call))
+        thr_journal_change change = {header->n_removed, header->n_added, .names_size = header->names_size};
+        change.removed = take(&at, end, change.n_removed, sizeof(uint64_t));
+        change.ids = change.removed == NULL ? NULL : take(&at, end, change.n_added, sizeof(uint64_t));
+        change.vectors = change.ids == NULL ? NULL : take(&at, end, change.n_added, j->kind.n_dims * sizeof(float));
+        change.names = change.vectors == NULL ? NULL : take(&at, end, change.names_size, 1);
+        if (change.names == NULL || !names_fit(j, &change))
             return wrong_frame(j, h, err);
-        THR_TRY(visit(arg, &call, err));
+        THR_TRY(visit(arg, &change, err));
     }
     return at == end ? THR_OK : wrong_frame(j, h, err);
 }

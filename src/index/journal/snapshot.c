@@ -14,9 +14,9 @@ typedef struct reading {
     const thr_index *index;
 } reading;
 
-static thr_status apply(void *arg, const thr_journal_call *call, thr_error *err) {
+static thr_status apply(void *arg, const thr_journal_change *change, thr_error *err) {
     const reading *r = arg;
-    const thr_status status = thr_index_tail_apply(r->tail, r->index, call, err);
+    const thr_status status = thr_index_tail_apply(r->tail, r->index, change, err);
     r->tail->needs_reopen = r->tail->needs_reopen || status != THR_OK;
     return status;
 }
@@ -48,7 +48,7 @@ static void show(thr_index *index, const uint64_t *live) {
     m->n_items = t->n_items;
     m->next_id = t->next_id;
     m->has_ids = t->own_ids;
-    m->n_commits = index->root->n_base_commits + t->n_calls;
+    m->n_commits = index->root->n_base_commits + t->n_changes;
     m->n_rows = t->n_rows > 0 ? t->first_row + t->n_rows : index->root->n_segment_rows;
     index->live.words = live;
     index->live.copied = true;
@@ -92,7 +92,7 @@ thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error 
     THR_TRY_OUT(read_on(index->tail, index, err));
     index->base_bytes = index->info.file_bytes;
     index->info.file_bytes += index->tail->journal.end;
-    if (index->tail->n_calls > 0)
+    if (index->tail->n_changes > 0)
         status = take(index, err);
 out:
     thr_release(index->context, path);
@@ -147,7 +147,7 @@ thr_status thr_index_snapshot_refresh(const thr_index *index, thr_index **newer,
         return THR_OK;
     (void)pthread_mutex_lock(&tail->mutex);
     thr_status status = read_on(tail, index->root, err);
-    if (status == THR_OK && index->root->n_base_commits + tail->n_calls != index->manifest.n_commits)
+    if (status == THR_OK && index->root->n_base_commits + tail->n_changes != index->manifest.n_commits)
         status = make_snapshot(index, newer, err);
     (void)pthread_mutex_unlock(&tail->mutex);
     return status;

@@ -130,7 +130,7 @@ out:
     return status;
 }
 
-static thr_status keep_rows(thr_tail *t, const thr_manifest *m, const float *vectors, uint32_t n, thr_error *err) {
+static thr_status add_vectors(thr_tail *t, const thr_manifest *m, const float *vectors, uint32_t n, thr_error *err) {
     const uint32_t n_dims = m->quantiser.n_dims;
     const size_t size = n_dims * thr_dtype_size(m->keep);
     float norms[CHUNK_ROWS];
@@ -149,27 +149,27 @@ static thr_status keep_rows(thr_tail *t, const thr_manifest *m, const float *vec
     return THR_OK;
 }
 
-static thr_status keep_names(thr_tail *t, const thr_journal_call *call, thr_error *err) {
+static thr_status add_names(thr_tail *t, const thr_journal_change *change, thr_error *err) {
     struct thr_tail_names *block = NULL;
-    if (t->names == NULL || call->n_added == 0)
+    if (t->names == NULL || change->n_added == 0)
         return THR_OK;
-    THR_TRY(thr_alloc(t->context, sizeof *block + (size_t)call->names_size, 1, &block, "names", err));
-    memcpy(block->text, call->names, (size_t)call->names_size);
+    THR_TRY(thr_alloc(t->context, sizeof *block + (size_t)change->names_size, 1, &block, "names", err));
+    memcpy(block->text, change->names, (size_t)change->names_size);
     block->next = t->blocks;
     t->blocks = block;
     const char *name = block->text;
-    for (uint32_t i = 0; i < call->n_added; i++, name += strlen(name) + 1)
+    for (uint32_t i = 0; i < change->n_added; i++, name += strlen(name) + 1)
         t->names[t->n_rows + i] = name;
     return THR_OK;
 }
 
-static thr_status remove_items(thr_tail *t, const thr_index *index, const thr_journal_call *call, thr_error *err) {
-    for (uint32_t i = 0; i < call->n_removed; i++) {
+static thr_status remove_items(thr_tail *t, const thr_index *index, const thr_journal_change *change, thr_error *err) {
+    for (uint32_t i = 0; i < change->n_removed; i++) {
         uint64_t row;
-        if (!thr_index_tail_find(t, t->live, t->n_rows, call->removed[i], &row) &&
-            !thr_index_segment_row(index, t->live, call->removed[i], &row))
+        if (!thr_index_tail_find(t, t->live, t->n_rows, change->removed[i], &row) &&
+            !thr_index_segment_row(index, t->live, change->removed[i], &row))
             return thr_fail(err, THR_ECORRUPT, "%s: removes an item with the id %" PRIu64 ", which there is not",
-                            t->journal.path, call->removed[i]);
+                            t->journal.path, change->removed[i]);
         t->live[row / 64] &= ~(UINT64_C(1) << row % 64);
         t->n_items--;
     }
@@ -185,14 +185,15 @@ static void add_row(thr_tail *t, uint64_t id) {
         thr_row_table_add(&t->by_name, thr_index_name_key(t->names[row], strlen(t->names[row]) + 1), row);
 }
 
-thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const thr_journal_call *call, thr_error *err) {
-    if (call->n_added > tail->capacity - tail->n_rows)
+thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const thr_journal_change *change,
+                                thr_error *err) {
+    if (change->n_added > tail->capacity - tail->n_rows)
         return thr_fail(err, THR_ECORRUPT, "%s: holds more than %" PRIu32 " items", tail->journal.path, tail->capacity);
-    THR_TRY(keep_rows(tail, &index->root->manifest, call->vectors, call->n_added, err));
-    THR_TRY(keep_names(tail, call, err));
-    THR_TRY(remove_items(tail, index, call, err));
-    for (uint32_t i = 0; i < call->n_added; i++) {
-        const uint64_t row = tail->first_row + tail->n_rows, id = call->ids[i];
+    THR_TRY(add_vectors(tail, &index->root->manifest, change->vectors, change->n_added, err));
+    THR_TRY(add_names(tail, change, err));
+    THR_TRY(remove_items(tail, index, change, err));
+    for (uint32_t i = 0; i < change->n_added; i++) {
+        const uint64_t row = tail->first_row + tail->n_rows, id = change->ids[i];
         if (id == THR_NO_ID)
             return thr_fail(err, THR_ECORRUPT, "%s: holds an item without an id", tail->journal.path);
         add_row(tail, id);
@@ -200,7 +201,7 @@ thr_status thr_index_tail_apply(thr_tail *tail, const thr_index *index, const th
         tail->own_ids = tail->own_ids || id != row;
         tail->next_id = id >= tail->next_id ? id + 1 : tail->next_id;
     }
-    tail->n_items += call->n_added;
-    tail->n_calls++;
+    tail->n_items += change->n_added;
+    tail->n_changes++;
     return THR_OK;
 }

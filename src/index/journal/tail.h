@@ -26,14 +26,14 @@ static inline uint32_t thr_tail_capacity(uint32_t n_dims) {
     return rows > THR_TAIL_MOST_ROWS ? THR_TAIL_MOST_ROWS : rows < THR_TAIL_LEAST_ROWS ? THR_TAIL_LEAST_ROWS : rows;
 }
 
-struct thr_tail_names; /* the names of one call */
+struct thr_tail_names; /* the names of one change */
 
 /* The newest state that was read. */
 typedef struct thr_tail {
     thr_context *context;
     pthread_mutex_t mutex; /* for all below, but for the first n rows, which never change */
     thr_journal journal;
-    bool needs_reopen; /* a call was read in part: open the index again */
+    bool needs_reopen; /* a change was read in part: open the index again */
     uint64_t first_row;
     uint32_t capacity, n_rows;
     uint64_t *ids;
@@ -43,11 +43,11 @@ typedef struct thr_tail {
     struct thr_tail_names *blocks;
     thr_row_table by_id, by_name; /* by_name: by thr_index_name_key, in an index with names */
     thr_keeper keeper;
-    uint64_t *live;   /* bits of the index's rows, with room for all of the tail's */
-    uint64_t n_items; /* that are live */
-    uint64_t next_id; /* one more than the largest id */
-    uint64_t n_calls; /* of the journal */
-    bool own_ids;     /* a row's id is not its number */
+    uint64_t *live;     /* bits of the index's rows, with room for all of the tail's */
+    uint64_t n_items;   /* that are live */
+    uint64_t next_id;   /* one more than the largest id */
+    uint64_t n_changes; /* of the journal */
+    bool own_ids;       /* a row's id is not its number */
 } thr_tail;
 
 struct thr_index;
@@ -65,10 +65,10 @@ thr_status thr_index_tail_create(thr_context *context, const thr_manifest *manif
 void thr_index_tail_free(thr_tail *tail);
 
 /*
- * Apply a call to the newest state. THR_ECORRUPT if an item that it removes is not there, or if it adds too many;
+ * Apply a change to the newest state. THR_ECORRUPT if an item that it removes is not there, or if it adds too many;
  * THR_ERANGE; THR_ENOMEM.
  */
-thr_status thr_index_tail_apply(thr_tail *tail, const struct thr_index *index, const thr_journal_call *call,
+thr_status thr_index_tail_apply(thr_tail *tail, const struct thr_index *index, const thr_journal_change *change,
                                 thr_error *err);
 
 /* In tail_find.c: the live row of the tail with this id or name, among its first n_rows; false if there is none. */

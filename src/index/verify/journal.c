@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static thr_status count(void *arg, const thr_journal_call *call, thr_error *err) {
-    (void)call;
+static thr_status count(void *arg, const thr_journal_change *change, thr_error *err) {
+    (void)change;
     (void)err;
     ++*(uint64_t *)arg;
     return THR_OK;
@@ -18,19 +18,19 @@ static thr_status count(void *arg, const thr_journal_call *call, thr_error *err)
 /* An open index may have read less than there is now, never more. */
 static thr_status read_again(const thr_index *index, thr_error *err) {
     const thr_manifest *m = &index->manifest;
-    uint64_t n_calls = 0;
+    uint64_t n_changes = 0;
     thr_journal journal;
     const thr_journal *read = &index->tail->journal;
     thr_status status = thr_index_journal_open(index->context, read->path, &read->kind, false, &journal, err);
     if (status == THR_OK && journal.header_damaged)
         status = thr_fail(err, THR_ECORRUPT,
                           "%s: its header is damaged, in bytes 0 to 63, but no item is lost: 'thresher index compact' "
-                          "writes it again",
+                          "rewrites it",
                           journal.path);
     if (status == THR_OK)
-        status = thr_index_journal_read(&journal, count, &n_calls, err);
+        status = thr_index_journal_read(&journal, count, &n_changes, err);
     thr_index_journal_close(&journal);
-    if (status == THR_ENOTFOUND || (status == THR_OK && n_calls < m->n_commits - index->root->n_base_commits))
+    if (status == THR_ENOTFOUND || (status == THR_OK && n_changes < m->n_commits - index->root->n_base_commits))
         return thr_fail(err, THR_ECHANGED, "%s: was changed since it was opened: open the index again",
                         index->tail->journal.path);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge_calls.c - the calls of the merger in the writer's queue: the begin and the end of a merge. */
+/* merge_writes.c - the merger's writes in the queue, which begin and end a merge, and what wakes the merger. */
 #include "index/change/writer.h"
 
 /*
