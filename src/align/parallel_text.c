@@ -29,10 +29,9 @@ static thr_status split(thr_context *context, const char *line, size_t length, s
 
 static thr_status add_word(thr_context *context, thr_align_side *side, const char *word, size_t length,
                            thr_error *err) {
-    bool is_new;
     THR_TRY(
         thr_grow(context, &side->words, &side->words_capacity, side->n_words + 1, sizeof *side->words, "a text", err));
-    return thr_dictionary_add(context, &side->dictionary, word, length, &side->words[side->n_words++], &is_new, err);
+    return thr_dictionary_add(context, &side->dictionary, word, length, &side->words[side->n_words++], NULL, err);
 }
 
 static thr_status add_line(thr_context *context, thr_align_side *side, const split_line *line, uint64_t sentence,

@@ -16,7 +16,7 @@ enum { LEAST_KNOWN = 20 }; /* one line in so many must have known words, else th
 
 typedef struct entry {
     uint32_t source, target;
-    float number;
+    float weight;
 } entry;
 
 /* The lines of a table so far. */
@@ -33,8 +33,8 @@ static int compare(const void *a, const void *b) {
     const entry *x = a, *y = b;
     if (x->source != y->source)
         return x->source < y->source ? -1 : 1;
-    if (x->number > y->number || x->number < y->number)
-        return x->number > y->number ? -1 : 1;
+    if (x->weight > y->weight || x->weight < y->weight)
+        return x->weight > y->weight ? -1 : 1;
     return x->target < y->target ? -1 : x->target > y->target;
 }
 
@@ -57,8 +57,8 @@ static thr_status add_line(lines *l, const char *line, size_t length, thr_error 
     for (int i = 0; i < 3; i++)
         whole = whole && next_word(&at, &words[i], &lengths[i]);
     whole = whole && at + strspn(at, " \t") == line + length; /* else more words, or a zero byte */
-    e.number = whole ? thr_text_float(words[2], &end) : 0;
-    if (!whole || end != words[2] + lengths[2] || !isfinite(e.number))
+    e.weight = whole ? thr_text_float(words[2], &end) : 0;
+    if (!whole || end != words[2] + lengths[2] || !isfinite(e.weight))
         return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 " is not a source word, a target word and a probability",
                         l->path, l->n_lines);
     if (!thr_dictionary_find(l->vocabularies[0], words[0], lengths[0], &e.source) ||

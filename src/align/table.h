@@ -2,7 +2,7 @@
 /*
  * table.h - a file of word translations, read for the words of two vocabularies.
  *
- * A line is "source target number", separated by spaces or tabs; the number, a probability or its logarithm, only
+ * A line is "source target weight", separated by spaces or tabs; the weight, a probability or its logarithm, only
  * orders the target words of a source word. Words that a vocabulary lacks are skipped.
  */
 #pragma once
@@ -16,7 +16,7 @@ typedef struct thr_align_table {
 } thr_align_table;
 
 /*
- * Read the best n_best target words of each source word; equal numbers in the order of target words. model names the
+ * Read the best n_best target words of each source word; equal weights in the order of target words. model names the
  * vocabularies' owner in messages. The caller frees *table, also after an error.
  *
  * Returns THR_OK; THR_EFORMAT for a line that is none (err has its number); THR_EMISMATCH if the vocabularies have the

@@ -28,15 +28,15 @@ const char *thr_dual_skip_word(const char *at, const char *end) {
 
 /* Only text that begins like a decimal number is one: "nan" and "infinity" are words. */
 bool thr_dual_cut_number(const char *text, size_t *length, float *x) {
-    thr_numeral number;
+    thr_numeral numeral;
     size_t colon = *length;
     while (colon > 0 && text[colon - 1] != ':')
         colon--;
     const size_t n = *length - colon;
     const char *const end = text + *length;
-    if (colon == 0 || n > NUMBER_MAX || thr_numeral_scan(text + colon, end, &number) != end)
+    if (colon == 0 || n > NUMBER_MAX || thr_numeral_scan(text + colon, end, &numeral) != end)
         return false;
-    *x = thr_numeral_float(&number);
+    *x = thr_numeral_float(&numeral);
     *length = colon - 1;
     return true;
 }

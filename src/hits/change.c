@@ -62,7 +62,7 @@ static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_err
 
 /* ------------------------------------------------------------------------------------------------ features */
 
-static thr_status take_numbers(const thr_hits_changes *g, thr_hit_change *change, thr_error *err) {
+static thr_status check_features(const thr_hits_changes *g, thr_hit_change *change, thr_error *err) {
     change->features = g->features;
     for (uint64_t i = 0; i < g->n_added; i++)
         for (uint64_t e = g->offsets[i]; e < g->offsets[i + 1]; e++)
@@ -77,23 +77,20 @@ static thr_status take_numbers(const thr_hits_changes *g, thr_hit_change *change
 static thr_status take_words(const thr_hits *hits, thr_hit_change *change, thr_error *err) {
     const thr_hits_changes *g = change->given;
     const uint64_t n = g->n_added > 0 ? g->offsets[g->n_added] : 0;
-    const uint32_t n_before = hits->delta == NULL ? 0 : hits->delta->words.n, n_file = hits->info.n_features;
-    uint32_t number;
-    bool is_new;
-    for (uint32_t i = 0; i < n_before; i++) {
-        const char *word = thr_dictionary_text(&hits->delta->words, i);
-        THR_TRY(thr_dictionary_add(hits->context, &change->words, word, strlen(word), &number, &is_new, err));
-    }
-    THR_TRY(thr_alloc(hits->context, (size_t)n, sizeof *change->numbers, &change->numbers, "features", err));
-    change->features = change->numbers;
+    const uint32_t n_file = hits->info.n_features;
+    if (hits->delta != NULL)
+        THR_TRY(thr_dictionary_add_all(hits->context, &change->words, &hits->delta->words, err));
+    THR_TRY(thr_alloc(hits->context, (size_t)n, sizeof *change->resolved, &change->resolved, "features", err));
+    change->features = change->resolved;
     for (uint64_t e = 0; e < n; e++) {
         const size_t length = g->words[e] == NULL ? 0 : strlen(g->words[e]);
         if (length == 0)
             return thr_fail(err, THR_EINVAL, "word %" PRIu64 " of the added items' features is empty", e);
-        if (thr_hits_number(hits, g->words[e], &change->numbers[e]))
+        if (thr_hits_number(hits, g->words[e], &change->resolved[e]))
             continue;
-        THR_TRY(thr_dictionary_add(hits->context, &change->words, g->words[e], length, &number, &is_new, err));
-        change->numbers[e] = n_file + number;
+        THR_TRY(
+            thr_dictionary_add(hits->context, &change->words, g->words[e], length, &change->resolved[e], NULL, err));
+        change->resolved[e] += n_file;
     }
     if (change->words.n > THR_HITS_MAX_FEATURE - n_file)
         return thr_fail(err, THR_EDIM, "%s: more words than feature numbers: rebuild the lists", hits->path);
@@ -106,15 +103,15 @@ static thr_status name_items(thr_hits *hits, thr_hit_change *change, thr_diction
     const thr_hits_changes *g = change->given;
     for (uint64_t i = 0; i < g->n_added; i++) {
         const size_t length = g->names[i] == NULL ? 0 : strlen(g->names[i]);
-        uint32_t number;
+        uint32_t first;
         uint64_t row;
         bool is_new;
         if (length == 0)
             return thr_fail(err, THR_EINVAL, "added item %" PRIu64 " has no name", i);
-        THR_TRY(thr_dictionary_add(hits->context, seen, g->names[i], length, &number, &is_new, err));
+        THR_TRY(thr_dictionary_add(hits->context, seen, g->names[i], length, &first, &is_new, err));
         if (!is_new)
             return thr_fail(err, THR_EDUPLICATE, "item %.200s is added twice: it is number %" PRIu32 " and %" PRIu64,
-                            g->names[i], number, i);
+                            g->names[i], first, i);
         if (!thr_hits_find_name(hits, g->names[i], &row, &change->ids[i]))
             change->ids[i] = change->next_id++;
     }
@@ -188,7 +185,7 @@ thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, th
     THR_TRY_OUT(check(hits, given, err));
     change->given = given;
     change->next_id = hits->delta == NULL ? hits->view.contents.lists.n_items : hits->delta->next_id;
-    THR_TRY_OUT(hits->info.has_words ? take_words(hits, change, err) : take_numbers(given, change, err));
+    THR_TRY_OUT(hits->info.has_words ? take_words(hits, change, err) : check_features(given, change, err));
     THR_TRY_OUT(thr_alloc(hits->context, (size_t)given->n_added, sizeof *change->ids, &change->ids, "ids", err));
     if (hits->info.has_names)
         THR_TRY_OUT(name_items(hits, change, &seen, err));
@@ -203,6 +200,6 @@ out:
 
 void thr_hit_change_free(thr_context *context, thr_hit_change *change) {
     thr_dictionary_free(context, &change->words);
-    THR_RELEASE(context, change->ids, change->numbers, change->touched, change->kept);
+    THR_RELEASE(context, change->ids, change->resolved, change->touched, change->kept);
     *change = (thr_hit_change){.given = NULL};
 }

@@ -15,8 +15,8 @@
 typedef struct thr_hit_change {
     const thr_hits_changes *given; /* borrowed, as are the values and offsets of added items */
     uint64_t *ids;                 /* of added items */
-    const uint32_t *features;      /* as given, or numbers of words */
-    uint32_t *numbers;             /* of words, or NULL */
+    const uint32_t *features;      /* as given, or `resolved` */
+    uint32_t *resolved;            /* the features that words name, or NULL */
     thr_keyed
         *touched; /* by ascending id: added items with row their number, removed ones with row n_added + their number */
     size_t n_touched;

@@ -63,17 +63,14 @@ typedef struct added_item {
 
 static thr_status put_item(const maker *m, uint32_t at, const added_item *x, thr_error *err) {
     thr_hit_delta *d = m->delta;
-    uint32_t number;
-    bool is_new;
     d->ids[at] = x->id;
     d->sequences[at] = x->sequence;
     d->rows[at] = d->first_row + at;
     if (x->n_features > 0)
         memcpy(d->features + d->offsets[at], x->features, x->n_features * sizeof *x->features);
     d->offsets[at + 1] = d->offsets[at] + x->n_features;
-    return x->name == NULL
-               ? THR_OK
-               : thr_dictionary_add(m->hits->context, &d->names, x->name, strlen(x->name), &number, &is_new, err);
+    return x->name == NULL ? THR_OK
+                           : thr_dictionary_add(m->hits->context, &d->names, x->name, strlen(x->name), NULL, NULL, err);
 }
 
 static thr_status put_items(const maker *m, thr_error *err) {
@@ -104,14 +101,8 @@ static thr_status put_items(const maker *m, thr_error *err) {
 
 /* Copy the words of the change, which include those of the delta before. */
 static thr_status put_words(const maker *m, thr_error *err) {
-    const thr_dictionary *words = &m->change->words;
     thr_hit_delta *d = m->delta;
-    uint32_t number;
-    bool is_new;
-    for (uint32_t i = 0; i < words->n; i++) {
-        const char *word = thr_dictionary_text(words, i);
-        THR_TRY(thr_dictionary_add(m->hits->context, &d->words, word, strlen(word), &number, &is_new, err));
-    }
+    THR_TRY(thr_dictionary_add_all(m->hits->context, &d->words, &m->change->words, err));
     const uint64_t bytes = (d->words.n == 0 ? 0 : d->words.starts[d->words.n]) +
                            (d->names.n == 0 ? 0 : d->names.starts[d->names.n]) +
                            (d->removed_names.n == 0 ? 0 : d->removed_names.starts[d->removed_names.n]);
@@ -209,11 +200,11 @@ static void put_removal(const maker *m, uint64_t id, uint64_t sequence) {
 /* Record a removal by name, unless an item of this name was added since. A name is recorded once. */
 static thr_status remember_name(const maker *m, const char *name, uint64_t sequence, thr_error *err) {
     thr_hit_delta *d = m->delta;
-    uint32_t number;
+    uint32_t unused;
     bool is_new;
-    if (sequence <= m->stamps->forget || thr_dictionary_find(&d->names, name, strlen(name), &number))
+    if (sequence <= m->stamps->forget || thr_dictionary_find(&d->names, name, strlen(name), &unused))
         return THR_OK;
-    THR_TRY(thr_dictionary_add(m->hits->context, &d->removed_names, name, strlen(name), &number, &is_new, err));
+    THR_TRY(thr_dictionary_add(m->hits->context, &d->removed_names, name, strlen(name), NULL, &is_new, err));
     if (is_new)
         put_removal(m, THR_NO_ID, sequence);
     return THR_OK;

@@ -124,7 +124,7 @@ static inline uint64_t thr_hits_second_row(uint64_t n_rows_of_first) {
 /*
  * Join `added` to `hits`, which was just opened and takes it, whatever this returns: `hits` has the rows up to its end,
  * `added` those after them. An index keeps the features of added rows in such a second file, so that an addition does
- * not write the first again; it becomes the delta of the first, as updates have one. Both use places as rows.
+ * not rewrite the first; it becomes the delta of the first, as updates have one. Both use places as rows.
  * Multipliers and offsets of both files are set. THR_ECORRUPT if they do not fit together; THR_ENOMEM.
  */
 thr_status thr_hits_join(thr_hits *hits, thr_hits *added, thr_error *err);

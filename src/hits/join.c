@@ -29,7 +29,6 @@ static thr_status number_words(const thr_hits *hits, thr_hit_delta *d, thr_error
         for (uint32_t f = 0; f < n; f++) {
             const char *word = thr_strings_get(&c->words, f);
             uint32_t number;
-            bool is_new;
             if (word == NULL)
                 return thr_fail(err, THR_ECORRUPT, "%s: the offsets of words are wrong: " THR_HITS_REMEDY,
                                 d->from->path);
@@ -37,7 +36,7 @@ static thr_status number_words(const thr_hits *hits, thr_hit_delta *d, thr_error
             if (at == n || thr_hits_number(hits, word, &number) == (is_second == 1))
                 continue;
             if (is_second == 1) {
-                THR_TRY(thr_dictionary_add(hits->context, &d->words, word, strlen(word), &number, &is_new, err));
+                THR_TRY(thr_dictionary_add(hits->context, &d->words, word, strlen(word), &number, NULL, err));
                 number += hits->view.contents.lists.n_features;
             }
             d->numbers[at] = number;
@@ -123,7 +122,7 @@ thr_status thr_hits_join(thr_hits *hits, thr_hits *added, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ owner */
 
-/* Set the live rows of joined lists, a bit a row; NULL: all rows have an item. */
+/* Set the live rows of joined lists, a bit per row; NULL: all rows have an item. */
 static thr_status set_live(thr_hits *hits, const uint64_t *live, thr_error *err) {
     thr_hit_delta *d = hits->delta;
     const uint64_t n_first = hits->view.contents.lists.n_items, n_rows = hits->info.n_rows;

@@ -19,13 +19,13 @@ static thr_status texts_of(thr_context *context, const thr_dictionary *strings, 
     return THR_OK;
 }
 
-/* Parse all strings as numbers. path names the file that they come from. */
-static thr_status numbers_of(thr_context *context, const thr_dictionary *strings, const char *path, uint64_t **numbers,
-                             thr_error *err) {
-    THR_TRY(thr_alloc(context, strings->n, sizeof **numbers, numbers, "changes", err));
+/* Parse all strings as ids. path names the file that they come from. */
+static thr_status ids_of(thr_context *context, const thr_dictionary *strings, const char *path, uint64_t **ids,
+                         thr_error *err) {
+    THR_TRY(thr_alloc(context, strings->n, sizeof **ids, ids, "changes", err));
     for (uint32_t i = 0; i < strings->n; i++) {
         const char *text = thr_dictionary_text(strings, i);
-        if (!thr_decimal_parse(text, strlen(text), &(*numbers)[i]))
+        if (!thr_decimal_parse(text, strlen(text), &(*ids)[i]))
             return thr_fail(err, THR_EFORMAT,
                             "%s: item %.200s: the items of these posting lists have ids, which are "
                             "whole numbers, and no names",
@@ -45,16 +45,7 @@ static thr_status take_words(thr_hits_read_changes *read, thr_error *err) {
 static thr_status take_features(thr_hits_read_changes *read, thr_error *err) {
     const thr_hits_rows *rows = &read->rows;
     THR_TRY(thr_alloc(read->context, rows->n_postings, sizeof *read->features, &read->features, "changes", err));
-    for (size_t e = 0; e < rows->n_postings; e++) {
-        const char *text = thr_dictionary_text(&rows->words, rows->features[e]);
-        uint64_t number;
-        if (!thr_decimal_parse(text, strlen(text), &number) || number > THR_HITS_MAX_FEATURE)
-            return thr_fail(err, THR_EFORMAT,
-                            "%s: feature %.200s: those of these posting lists are numbers up to %" PRIu32
-                            ", and no words",
-                            rows->name, text, THR_HITS_MAX_FEATURE);
-        read->features[e] = (uint32_t)number;
-    }
+    THR_TRY(thr_hits_rows_parse(rows, read->features, err));
     read->changes.features = read->features;
     return THR_OK;
 }
@@ -69,7 +60,7 @@ static thr_status read_added(const thr_hits *hits, thr_hits_read_changes *read, 
     if (hits->info.has_names)
         THR_TRY(texts_of(read->context, &read->rows.items, &read->names, err));
     else
-        THR_TRY(numbers_of(read->context, &read->rows.items, path, &read->ids, err));
+        THR_TRY(ids_of(read->context, &read->rows.items, path, &read->ids, err));
     read->changes.names = read->names;
     read->changes.ids = read->ids;
     return hits->info.has_words ? take_words(read, err) : take_features(read, err);
@@ -79,18 +70,16 @@ static thr_status read_added(const thr_hits *hits, thr_hits_read_changes *read, 
 
 static thr_status read_lines(thr_hits_read_changes *read, thr_reader *reader, const char *path, thr_error *err) {
     if (reader->shape.dtype != THR_DTYPE_NONE)
-        return thr_fail(err, THR_EFORMAT, "%s: holds numbers: a text is expected, of an id or a name a line", path);
+        return thr_fail(err, THR_EFORMAT, "%s: holds numbers: a text is expected, of an id or a name per line", path);
     for (uint64_t line = 1;; line++) {
         const char *text;
         size_t length;
-        uint32_t number;
-        bool is_new;
         THR_TRY(thr_reader_next_line(reader, &text, &length, err));
         if (text == NULL)
             return THR_OK;
         if (length == 0 || memchr(text, '\0', length) != NULL)
             return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 ": an id or a name is expected", path, line);
-        THR_TRY(thr_dictionary_add(read->context, &read->removed, text, length, &number, &is_new, err));
+        THR_TRY(thr_dictionary_add(read->context, &read->removed, text, length, NULL, NULL, err));
     }
 }
 
@@ -108,7 +97,7 @@ static thr_status read_removed(const thr_hits *hits, thr_hits_read_changes *read
     if (hits->info.has_names)
         THR_TRY(texts_of(read->context, &read->removed, &read->removed_names, err));
     else
-        THR_TRY(numbers_of(read->context, &read->removed, path, &read->removed_ids, err));
+        THR_TRY(ids_of(read->context, &read->removed, path, &read->removed_ids, err));
     read->changes.removed_names = read->removed_names;
     read->changes.removed_ids = read->removed_ids;
     return THR_OK;

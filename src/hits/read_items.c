@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <thresher/hits.h>
+
 #include "base/text/decimal.h"
 #include "base/error.h"
 #include "io/table.h"
 
 static thr_status add_feature(thr_hits_rows *t, const char *word, size_t length, thr_error *err) {
-    bool is_new;
     THR_TRY(thr_grow(t->context, &t->features, &t->features_capacity, t->n_postings + 1, sizeof *t->features,
                      "features", err));
-    THR_TRY(thr_dictionary_add(t->context, &t->words, word, length, &t->features[t->n_postings], &is_new, err));
+    THR_TRY(thr_dictionary_add(t->context, &t->words, word, length, &t->features[t->n_postings], NULL, err));
     t->n_postings++;
     return THR_OK;
 }
@@ -77,6 +78,20 @@ void thr_hits_rows_free(thr_hits_rows *rows) {
     thr_release(rows->context, rows->offsets);
     thr_release(rows->context, rows->features);
     *rows = (thr_hits_rows){.context = NULL};
+}
+
+thr_status thr_hits_rows_parse(const thr_hits_rows *rows, uint32_t *features, thr_error *err) {
+    for (size_t e = 0; e < rows->n_postings; e++) {
+        const char *word = thr_dictionary_text(&rows->words, rows->features[e]);
+        uint64_t feature;
+        if (!thr_decimal_parse(word, strlen(word), &feature) || feature > THR_HITS_MAX_FEATURE)
+            return thr_fail(err, THR_EFORMAT,
+                            "%s: feature %.200s: those of these posting lists are numbers up to %" PRIu32
+                            ", and no words",
+                            rows->name, word, THR_HITS_MAX_FEATURE);
+        features[e] = (uint32_t)feature;
+    }
+    return THR_OK;
 }
 
 bool thr_hits_are_numbers(const thr_dictionary *strings, uint64_t most) {

@@ -20,6 +20,9 @@ typedef struct thr_hits_rows {
 thr_status thr_hits_rows_read(thr_context *context, const char *path, thr_hits_rows *rows, thr_error *err);
 void thr_hits_rows_free(thr_hits_rows *rows);
 
+/* Parse the words of all postings as feature numbers; features has room for n_postings. THR_EFORMAT for other words. */
+thr_status thr_hits_rows_parse(const thr_hits_rows *rows, uint32_t *features, thr_error *err);
+
 /* Whether all strings are decimal numbers up to `most`. */
 bool thr_hits_are_numbers(const thr_dictionary *strings, uint64_t most);
 uint64_t thr_hits_number_at(const thr_dictionary *strings, uint32_t i);

@@ -17,20 +17,6 @@
 
 /* ------------------------------------------------------------------------------------------------ added items */
 
-/* Replace the numbers of words by the numbers that the words are. */
-static thr_status parse_numbers(const thr_hits_rows *table, uint32_t *features, thr_error *err) {
-    for (size_t e = 0; e < table->n_postings; e++) {
-        const char *text = thr_dictionary_text(&table->words, table->features[e]);
-        uint64_t number;
-        if (!thr_decimal_parse(text, strlen(text), &number) || number > THR_HITS_MAX_FEATURE)
-            return thr_fail(err, THR_EFORMAT,
-                            "%s: feature %.200s: those of the index are numbers up to %" PRIu32 ", and no words",
-                            table->name, text, THR_HITS_MAX_FEATURE);
-        features[e] = (uint32_t)number;
-    }
-    return THR_OK;
-}
-
 static thr_status read_table(const thr_hits *hits, const char *path, thr_hits_added *added, thr_error *err) {
     static const uint64_t none[1] = {0};
     thr_hits_rows *table = &added->table;
@@ -40,7 +26,7 @@ static thr_status read_table(const thr_hits *hits, const char *path, thr_hits_ad
         return THR_OK;
     THR_TRY(thr_alloc(hits->context, table->n_postings, sizeof *added->owned, &added->owned, "features", err));
     added->items.features = added->owned;
-    return parse_numbers(table, added->owned, err);
+    return thr_hits_rows_parse(table, added->owned, err);
 }
 
 static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
@@ -104,7 +90,7 @@ typedef struct source {
     const thr_lists *lists; /* with the numbers of the joined features */
     uint32_t first;         /* element of `to` of place 0 */
     uint32_t begin;         /* the first place of a row of the source */
-    uint32_t *numbers;      /* new numbers of features; GONE: no item has it any more */
+    uint32_t *features;     /* new numbers of features; GONE: no item has it any more */
 } source;
 
 typedef struct rewriter {
@@ -118,7 +104,7 @@ typedef struct rewriter {
     uint32_t n_sources;
     uint32_t *to;       /* the new place of every row from `from` on, or GONE */
     uint32_t *added_to; /* of every added item */
-    uint32_t *items;    /* of one list */
+    uint32_t *places;   /* of one list */
     uint64_t *offsets;  /* the result, by new place */
     uint32_t *features;
     thr_dictionary words;
@@ -175,16 +161,16 @@ static thr_status place(rewriter *w, thr_error *err) {
 /* Count the features of a source, and drop those without an item. */
 static thr_status count_source(rewriter *w, source *s, thr_error *err) {
     const thr_lists *lists = s->lists;
-    THR_TRY(thr_alloc(w->context, lists->n_features, sizeof *s->numbers, &s->numbers, "features", err));
+    THR_TRY(thr_alloc(w->context, lists->n_features, sizeof *s->features, &s->features, "features", err));
     for (uint32_t f = 0; f < lists->n_features; f++) {
-        const uint32_t n = thr_lists_items(lists, f, w->items);
-        s->numbers[f] = GONE;
+        const uint32_t n = thr_lists_places(lists, f, w->places);
+        s->features[f] = GONE;
         for (uint32_t i = 0; i < n; i++) {
-            const uint32_t to = w->to[s->first + w->items[i]];
+            const uint32_t to = w->to[s->first + w->places[i]];
             if (to == GONE)
                 continue;
             w->offsets[to + 1]++;
-            s->numbers[f] = thr_lists_feature(lists, f);
+            s->features[f] = thr_lists_feature(lists, f);
         }
     }
     return THR_OK;
@@ -195,7 +181,7 @@ static thr_status count(rewriter *w, thr_error *err) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->n_sources; i++)
         most = w->sources[i].lists->n_items > most ? w->sources[i].lists->n_items : most;
-    THR_TRY(thr_alloc(w->context, most, sizeof *w->items, &w->items, "rows", err));
+    THR_TRY(thr_alloc(w->context, most, sizeof *w->places, &w->places, "rows", err));
     THR_TRY(thr_alloc_zero(w->context, (size_t)w->n_places + 1, sizeof *w->offsets, &w->offsets, "rows", err));
     for (uint32_t i = 0; i < w->n_sources; i++)
         THR_TRY(count_source(w, &w->sources[i], err));
@@ -208,13 +194,12 @@ static thr_status count(rewriter *w, thr_error *err) {
 
 /* Number the words of a source that are left. */
 static thr_status number_source(rewriter *w, const source *s, thr_error *err) {
-    bool is_new;
     for (uint32_t f = 0; f < s->lists->n_features; f++) {
-        const char *word = s->numbers[f] == GONE ? NULL : thr_hits_text(w->hits, s->numbers[f]);
-        if (s->numbers[f] != GONE && word == NULL)
+        const char *word = s->features[f] == GONE ? NULL : thr_hits_text(w->hits, s->features[f]);
+        if (s->features[f] != GONE && word == NULL)
             return thr_fail(err, THR_ECORRUPT, "%s: the offsets of words are wrong: " THR_HITS_REMEDY, w->hits->path);
         if (word != NULL)
-            THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &s->numbers[f], &is_new, err));
+            THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &s->features[f], NULL, err));
     }
     return THR_OK;
 }
@@ -223,21 +208,20 @@ static thr_status number_source(rewriter *w, const source *s, thr_error *err) {
 static thr_status number_words(rewriter *w, uint32_t **added_numbers, thr_error *err) {
     const thr_dictionary *more = w->added == NULL ? NULL : &w->added->table.words;
     uint32_t *sorted = NULL;
-    bool is_new;
     thr_status status = THR_OK;
     for (uint32_t i = 0; i < w->n_sources; i++)
         THR_TRY(number_source(w, &w->sources[i], err));
     THR_TRY(thr_alloc(w->context, more == NULL ? 0 : more->n, sizeof **added_numbers, added_numbers, "words", err));
     for (uint32_t i = 0; more != NULL && i < more->n; i++) {
         const char *word = thr_dictionary_text(more, i);
-        THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &(*added_numbers)[i], &is_new, err));
+        THR_TRY(thr_dictionary_add(w->context, &w->words, word, strlen(word), &(*added_numbers)[i], NULL, err));
     }
     THR_TRY_OUT(thr_alloc(w->context, w->words.n, sizeof *sorted, &sorted, "words", err));
     THR_TRY_OUT(thr_hits_words_sort(w->context, &w->words, sorted, &w->word_offsets, &w->word_bytes, err));
     for (uint32_t i = 0; i < w->n_sources; i++)
         for (uint32_t f = 0; f < w->sources[i].lists->n_features; f++)
-            if (w->sources[i].numbers[f] != GONE)
-                w->sources[i].numbers[f] = sorted[w->sources[i].numbers[f]];
+            if (w->sources[i].features[f] != GONE)
+                w->sources[i].features[f] = sorted[w->sources[i].features[f]];
     for (uint32_t i = 0; more != NULL && i < more->n; i++)
         (*added_numbers)[i] = sorted[(*added_numbers)[i]];
 out:
@@ -248,11 +232,11 @@ out:
 /* Lists that are cut after they were counted may have other items; the change fails then. */
 static void fill_source(const rewriter *w, const source *s, uint64_t n_features) {
     for (uint32_t f = 0; f < s->lists->n_features; f++) {
-        const uint32_t n = s->numbers[f] == GONE ? 0 : thr_lists_items(s->lists, f, w->items);
+        const uint32_t n = s->features[f] == GONE ? 0 : thr_lists_places(s->lists, f, w->places);
         for (uint32_t i = 0; i < n; i++) {
-            const uint32_t to = w->to[s->first + w->items[i]];
+            const uint32_t to = w->to[s->first + w->places[i]];
             if (to != GONE && w->offsets[to] < n_features)
-                w->features[w->offsets[to]++] = s->numbers[f];
+                w->features[w->offsets[to]++] = s->features[f];
         }
     }
 }
@@ -333,8 +317,8 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
                             thr_error *err) {
     rewriter w = {.context = hits->context, .hits = hits, .moves = moves, .added = added};
     const thr_status status = rewrite(&w, path, err);
-    THR_RELEASE(w.context, w.to, w.added_to, w.items, w.sources[0].numbers, w.sources[1].numbers, w.offsets, w.features,
-                w.word_offsets, w.word_bytes, w.multipliers, w.item_offsets);
+    THR_RELEASE(w.context, w.to, w.added_to, w.places, w.sources[0].features, w.sources[1].features, w.offsets,
+                w.features, w.word_offsets, w.word_bytes, w.multipliers, w.item_offsets);
     thr_dictionary_free(w.context, &w.words);
     return thr_hits_check_after(hits, status, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite.h - writes a file of posting lists again for other rows: those of some items, and of added ones.
+ * rewrite.h - rewrites a file of posting lists for other rows: those of some items, and of added ones.
  *
  * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names. Lists that are
  * joined (join.c) are written as one file, or only the second file is written.

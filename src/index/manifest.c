@@ -232,12 +232,12 @@ static thr_status rotation_line(parser *p, uint64_t *seed) {
 }
 
 static thr_status errors_line(parser *p, thr_code_errors *errors) {
-    float *numbers[] = {&errors->lead_error, &errors->lead_length, &errors->full_error, &errors->full_length};
+    float *values[] = {&errors->lead_error, &errors->lead_length, &errors->full_error, &errors->full_length};
     p->line++;
     if (!take(p, "errors"))
         return wrong(p, "'errors'");
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!take(p, " ") || !take_range(p, numbers[i]))
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (!take(p, " ") || !take_range(p, values[i]))
             return wrong(p, "four numbers like 0x1.800000p-3");
     return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
 }
@@ -439,19 +439,19 @@ static thr_status check_keys(const parser *p) {
                                        "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
                                        "model",  "inputs",   "features", "segments", "segment", "commits", "next",
                                        "error",  "live",     "journal",  "added"};
-    uint32_t number = p->line;
+    uint32_t n_lines = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
         bool known = n == 0;
         for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !known; i++)
             known = strlen(keys[i]) == n && memcmp(keys[i], line, n) == 0;
-        number++;
+        n_lines++;
         if (!known)
             return thr_fail(p->err, THR_EVERSION,
                             "%s: line %" PRIu32
                             ": written by a newer Thresher: '%.*s' is unknown here (file: format %" PRIu32
                             "; this version reads up to format %d): update Thresher",
-                            p->name, number, n < 40 ? (int)n : 40, line, p->version, THR_FORMAT_VERSION);
+                            p->name, n_lines, n < 40 ? (int)n : 40, line, p->version, THR_FORMAT_VERSION);
         end = memchr(line, '\n', (size_t)(p->end - line));
         if (end == NULL)
             break;
@@ -561,12 +561,12 @@ __attribute__((format(printf, 2, 3))) static void add(printer *out, const char *
         out->used += (size_t)length;
 }
 
-static void add_numbers(printer *out, const char *key, const float *numbers, size_t n) {
+static void add_floats(printer *out, const char *key, const float *values, size_t n) {
     add(out, "%s", key);
     for (size_t i = 0; i < n; i++) {
-        char number[RANGE_SIZE];
-        range_print(numbers[i], number);
-        add(out, " %s", number);
+        char text[RANGE_SIZE];
+        range_print(values[i], text);
+        add(out, " %s", text);
     }
     add(out, "\n");
 }
@@ -578,7 +578,7 @@ static void add_version_2(printer *out, const thr_manifest *m) {
         add(out, "rotation %016" PRIx64 "\n", m->quantiser.rotation_seed);
     if (m->lead < m->quantiser.item_bits) {
         const thr_code_errors *e = &m->errors;
-        add_numbers(out, "errors", (const float[]){e->lead_error, e->lead_length, e->full_error, e->full_length}, 4);
+        add_floats(out, "errors", (const float[]){e->lead_error, e->lead_length, e->full_error, e->full_length}, 4);
     }
     add(out, "tuning %" PRIu64 "\n", m->tuning.n_queries);
     for (size_t r = 0; r < THR_TUNED_RECALLS && m->tuning.n_queries > 0; r++) {
@@ -633,7 +633,7 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
     if (m->version > 1)
         add(&out, "lead %" PRIu32 "\n", m->lead);
     add(&out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
-    add_numbers(&out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
+    add_floats(&out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
     add(&out, "centre %s\n", m->centred ? "yes" : "no");
     if (m->version > 1)
         add_version_2(&out, m);
@@ -645,7 +645,7 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
     if (m->version > 2)
         add(&out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
     if (m->version > 2 && range_is_good(m->code_error))
-        add_numbers(&out, "error", &m->code_error, 1);
+        add_floats(&out, "error", &m->code_error, 1);
     if (m->live.there) {
         char name[THR_INDEX_FILE_NAME_SIZE];
         thr_index_file_name_print(THR_INDEX_FILE_LIVE, m->live.build, name);

@@ -56,30 +56,30 @@ void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
 }
 
 /* Append a place; lists that were changed on disk meanwhile may have more of them, or larger ones. */
-static void take_place(const thr_lists *lists, uint32_t place, uint32_t *items, uint32_t *n) {
+static void take_place(const thr_lists *lists, uint32_t place, uint32_t *places, uint32_t *n) {
     if (place < lists->n_items && *n < lists->n_items)
-        items[(*n)++] = place;
+        places[(*n)++] = place;
 }
 
 /* Append the places of one element of the window that begins at `first`. */
-static void take_element(const thr_lists *lists, uint32_t form, uint32_t i, uint32_t first, uint32_t *items,
+static void take_element(const thr_lists *lists, uint32_t form, uint32_t i, uint32_t first, uint32_t *places,
                          uint32_t *n) {
     if (form == THR_LISTS_IDS) {
-        take_place(lists, first + lists->ids[i], items, n);
+        take_place(lists, first + lists->ids[i], places, n);
     } else if (form == THR_LISTS_RUNS) {
         for (uint32_t length = lists->runs[2 * (size_t)i + 1] + 1u, j = 0; j < length; j++)
-            take_place(lists, first + lists->runs[2 * (size_t)i] + j, items, n);
+            take_place(lists, first + lists->runs[2 * (size_t)i] + j, places, n);
     } else {
         const uint8_t *bits = lists->bitmaps + (size_t)i * THR_LISTS_BITMAP;
         for (uint32_t bit = 0; bit < THR_LISTS_CONTAINER; bit++)
             if ((bits[bit / 8] >> bit % 8 & 1) != 0)
-                take_place(lists, first + lists->bitmap_containers[i] * (uint32_t)THR_LISTS_CONTAINER + bit, items, n);
+                take_place(lists, first + lists->bitmap_containers[i] * (uint32_t)THR_LISTS_CONTAINER + bit, places, n);
     }
 }
 
-uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items) {
+uint32_t thr_lists_places(const thr_lists *lists, uint32_t f, uint32_t *places) {
     uint32_t n = 0;
-    if (thr_lists_is_single(lists, f, items))
+    if (thr_lists_is_single(lists, f, places))
         return 1;
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
@@ -87,27 +87,27 @@ uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items) {
         for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++)
             for (uint32_t end = at + lists->stretch_sizes[p] + 1u; at < end; at++)
                 take_element(lists, lists->entry_forms[e], at, lists->stretch_windows[p] * (uint32_t)THR_LISTS_WINDOW,
-                             items, &n);
+                             places, &n);
     }
     return n;
 }
 
-bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
-    const uint32_t f = thr_lists_find(lists, feature), place = item % THR_LISTS_WINDOW;
+bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t place) {
+    const uint32_t f = thr_lists_find(lists, feature), bit = place % THR_LISTS_WINDOW;
     uint32_t only;
     if (f == lists->n_features)
         return false;
     if (thr_lists_is_single(lists, f, &only))
-        return only == item;
+        return only == place;
     const uint32_t list = lists->refs[f];
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
         for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
             const uint32_t n = lists->stretch_sizes[p] + 1u;
-            if (lists->stretch_windows[p] == item / THR_LISTS_WINDOW) {
+            if (lists->stretch_windows[p] == place / THR_LISTS_WINDOW) {
                 uint64_t words[THR_LISTS_WINDOW / 64] = {0};
                 mark_stretch(lists, lists->entry_forms[e], at, n, words);
-                if ((words[place / 64] >> place % 64 & 1) != 0)
+                if ((words[bit / 64] >> bit % 64 & 1) != 0)
                     return true;
             }
             at += n;

@@ -58,7 +58,7 @@ static inline uint32_t thr_lists_n_windows(const thr_lists *lists) {
     return (lists->n_items + THR_LISTS_WINDOW - 1) / THR_LISTS_WINDOW;
 }
 
-/* The number of 64-bit words of a bitmap of items, in whole windows. */
+/* The number of 64-bit words of a bitmap of places, in whole windows. */
 static inline size_t thr_lists_n_words(const thr_lists *lists) {
     return (size_t)thr_lists_n_windows(lists) * (THR_LISTS_WINDOW / 64);
 }
@@ -71,16 +71,16 @@ static inline uint32_t thr_lists_feature(const thr_lists *lists, uint32_t f) {
     return lists->features == NULL ? f : lists->features[f];
 }
 
-/* Whether exactly one item has the feature at index f; *item is its place. Otherwise its list is lists->refs[f]. */
-static inline bool thr_lists_is_single(const thr_lists *lists, uint32_t f, uint32_t *item) {
-    *item = lists->refs[f] & ~THR_LISTS_SINGLE;
+/* Whether exactly one item has the feature at index f, in *place. Otherwise its list is lists->refs[f]. */
+static inline bool thr_lists_is_single(const thr_lists *lists, uint32_t f, uint32_t *place) {
+    *place = lists->refs[f] & ~THR_LISTS_SINGLE;
     return (lists->refs[f] & THR_LISTS_SINGLE) != 0;
 }
 
 /* How many items have the feature at index f. */
 static inline uint32_t thr_lists_size(const thr_lists *lists, uint32_t f) {
-    uint32_t item;
-    return thr_lists_is_single(lists, f, &item) ? 1 : lists->sizes[lists->refs[f]];
+    uint32_t place;
+    return thr_lists_is_single(lists, f, &place) ? 1 : lists->sizes[lists->refs[f]];
 }
 
 /* Entry e has stretches from thr_lists_first_stretch(lists, e) to thr_lists_first_stretch(lists, e + 1) - 1. */
@@ -91,20 +91,20 @@ static inline uint32_t thr_lists_first_stretch(const thr_lists *lists, uint32_t 
 /* The index of the feature with this number, or lists->n_features if there is none. Binary search. */
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
 
-/* Whether an item has the feature with this number. */
-bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item);
+/* Whether the item in `place` has the feature with this number. */
+bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t place);
 
-/* Set bit i % 64 of words[i / 64] for every item i that has the feature at index f. words has whole windows. */
+/* Set bit p % 64 of words[p / 64] for every place p whose item has the feature at index f. words has whole windows. */
 void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
 
 /*
- * Write the items that have the feature at index f, in any order. items has room for n_items. Returns their number,
- * thr_lists_size unless the file is damaged.
+ * Write the places of the items that have the feature at index f, in any order. places has room for n_items. Returns
+ * their number, thr_lists_size unless the file is damaged.
  */
-uint32_t thr_lists_items(const thr_lists *lists, uint32_t f, uint32_t *items);
+uint32_t thr_lists_places(const thr_lists *lists, uint32_t f, uint32_t *places);
 
 /*
- * Count the items of a filter that have the feature at index f. The filter has a bit per item, in whole windows.
+ * Count the items of a filter that have the feature at index f. The filter has a bit per place, in whole windows.
  * Counting may end at `enough`.
  */
 uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough);

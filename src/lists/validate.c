@@ -66,16 +66,16 @@ const char *thr_lists_check(const thr_lists *lists) {
         thr_lists_first_stretch(lists, lists->n_entries) != lists->n_stretches)
         return "the lists do not cover all entries and stretches";
     for (uint32_t f = 0; f < lists->n_features && wrong == NULL; f++) {
-        uint32_t item;
+        uint32_t ref;
         if (f > 0 && thr_lists_feature(lists, f) <= thr_lists_feature(lists, f - 1))
             return "the features do not ascend";
         if (thr_lists_feature(lists, f) > THR_HITS_MAX_FEATURE)
             return "a feature's number is too large";
-        if (thr_lists_is_single(lists, f, &item))
-            wrong = item < lists->n_items ? NULL : "a feature's item exceeds the number of items";
+        if (thr_lists_is_single(lists, f, &ref))
+            wrong = ref < lists->n_items ? NULL : "a feature's item exceeds the number of items";
         else
-            wrong = item == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)
-                                                                : "a feature's list is not the next one";
+            wrong = ref == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)
+                                                               : "a feature's list is not the next one";
     }
     return wrong != NULL || n_lists == lists->n_lists ? wrong : "a list belongs to no feature";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liblinear.c - models in LIBLINEAR's format: lines of a keyword and a value, then "w" and one weight a line.
+ * liblinear.c - models in LIBLINEAR's format: lines of a keyword and a value, then "w" and one weight per line.
  *
  *     solver_type L2R_L2LOSS_RANKSVM
  *     nr_class 2
@@ -29,7 +29,7 @@ typedef struct lines {
     const char *name, *at, *end;
     const char *line;
     size_t length;
-    uint64_t number;
+    uint64_t n_lines; /* with `line` */
 } lines;
 
 static bool next_line(lines *l) {
@@ -39,7 +39,7 @@ static bool next_line(lines *l) {
     l->line = l->at;
     l->length = (size_t)((stop != NULL ? stop : l->end) - l->at);
     l->at = stop != NULL ? stop + 1 : l->end;
-    l->number++;
+    l->n_lines++;
     while (l->length > 0 && (l->line[l->length - 1] == ' ' || l->line[l->length - 1] == '\r'))
         l->length--;
     return true;
@@ -63,7 +63,7 @@ static bool number_at(const lines *l, const char *from, double *value) {
 
 static thr_status bad_line(const lines *l, const char *wanted, thr_error *err) {
     return thr_fail(err, THR_EFORMAT, "%s: line %llu is '%.*s', not %s of a LIBLINEAR model", l->name,
-                    (unsigned long long)l->number, (int)(l->length < 60 ? l->length : 60), l->line, wanted);
+                    (unsigned long long)l->n_lines, (int)(l->length < 60 ? l->length : 60), l->line, wanted);
 }
 
 typedef struct head {
@@ -82,7 +82,7 @@ static thr_status read_head(lines *l, head *h, thr_error *err) {
             return thr_fail(err, THR_EUNSUPPORTED,
                             "%s: line %llu has labels, so this is a model of classes: a ranking needs a model of "
                             "L2R_L2LOSS_RANKSVM or of a regression",
-                            l->name, (unsigned long long)l->number);
+                            l->name, (unsigned long long)l->n_lines);
         bool right = value_of(l, "solver_type") != NULL;
         if ((value = value_of(l, "nr_class")) != NULL)
             right = number_at(l, value, &h->n_classes);

@@ -26,7 +26,7 @@ typedef struct thr_dense_screen {
      * Fill in *scan, *gain and *bias as thr_hit_dense_op needs them. The device memory stays valid until collect
      * returns.
      */
-    void (*scan)(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias);
+    void (*describe)(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias);
     /*
      * Receive the rows of one query, in any order: rows holds their values and code distances, sums[i] x unit is the
      * sum of row i. Called once per query.

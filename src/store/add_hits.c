@@ -23,7 +23,7 @@ bool thr_store_can_add_hits(const thr_store *store) {
     return store->n_slices == 1 && store->slices[0].chunks.n == 0;
 }
 
-static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias) {
+static void describe_codes(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias) {
     const hits_screen *s = arg;
     const uint32_t i = (uint32_t)(query - s->first);
     thr_store_make_scan(&s->c, s->slice, &s->codes, i, 1, scan);
@@ -31,7 +31,7 @@ static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *g
     *bias = s->queries[i].bias;
 }
 
-/* Offer rows in the layout of thr_scan_values_push. */
+/* Push rows as thr_scan_values_push does: nested codes have sum and row in one number, row x 2^32 + sum. */
 static void push_found(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n,
                        float unit) {
     const hits_screen *s = arg;
@@ -55,7 +55,7 @@ static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     thr_store *store = s->c.store;
     thr_store_slice *slice = &store->slices[0];
     const thr_scan_hits *hits = s->c.job->corpus->hits;
-    const thr_dense_screen screen = {s, make_scan, push_found};
+    const thr_dense_screen screen = {s, describe_codes, push_found};
     if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
     s->codes = thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);

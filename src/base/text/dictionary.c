@@ -36,16 +36,29 @@ thr_status thr_dictionary_add(thr_context *context, thr_dictionary *d, const cha
     THR_TRY(make_room(context, d, length, err));
     const uint64_t hash = thr_checksum_of(text, length);
     size_t slot = (size_t)hash;
-    *is_new = false;
-    while (thr_slots_next(&d->slots, hash, &slot, number))
-        if (is_it(d, *number, text, length))
-            return THR_OK;
-    *is_new = true;
-    *number = d->n++;
-    thr_slots_put(&d->slots, hash, slot, *number);
-    memcpy(d->bytes + d->starts[*number], text, length);
-    d->bytes[d->starts[*number] + length] = '\0';
-    d->starts[d->n] = d->starts[*number] + length + 1;
+    uint32_t n = 0;
+    bool found = false;
+    while (!found && thr_slots_next(&d->slots, hash, &slot, &n))
+        found = is_it(d, n, text, length);
+    if (!found) {
+        n = d->n++;
+        thr_slots_put(&d->slots, hash, slot, n);
+        memcpy(d->bytes + d->starts[n], text, length);
+        d->bytes[d->starts[n] + length] = '\0';
+        d->starts[d->n] = d->starts[n] + length + 1;
+    }
+    if (number != NULL)
+        *number = n;
+    if (is_new != NULL)
+        *is_new = !found;
+    return THR_OK;
+}
+
+thr_status thr_dictionary_add_all(thr_context *context, thr_dictionary *d, const thr_dictionary *from, thr_error *err) {
+    for (uint32_t i = 0; i < from->n; i++) {
+        const char *text = thr_dictionary_text(from, i);
+        THR_TRY(thr_dictionary_add(context, d, text, strlen(text), NULL, NULL, err));
+    }
     return THR_OK;
 }
 

@@ -14,8 +14,8 @@ typedef struct thr_dictionary {
 } thr_dictionary;
 
 /*
- * Return the number of a string without zero bytes, adding it if it is new. THR_OK; THR_ERANGE for too many;
- * THR_ENOMEM.
+ * Return the number of a string without zero bytes, adding it if it is new. number, is_new: or NULL. THR_OK; THR_ERANGE
+ * for too many; THR_ENOMEM.
  */
 thr_status thr_dictionary_add(thr_context *context, thr_dictionary *dictionary, const char *text, size_t length,
                               uint32_t *number, bool *is_new, thr_error *err);
@@ -26,5 +26,9 @@ bool thr_dictionary_find(const thr_dictionary *dictionary, const char *text, siz
 static inline const char *thr_dictionary_text(const thr_dictionary *dictionary, uint32_t number) {
     return dictionary->bytes + dictionary->starts[number];
 }
+
+/* Add all strings of another dictionary, in order. */
+thr_status thr_dictionary_add_all(thr_context *context, thr_dictionary *dictionary, const thr_dictionary *from,
+                                  thr_error *err);
 
 void thr_dictionary_free(thr_context *context, thr_dictionary *dictionary);

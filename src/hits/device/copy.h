@@ -46,10 +46,10 @@ typedef struct thr_hit_caller {
     void (*answer)(void *arg, uint64_t q, const thr_hit_found *found);
     /*
      * NULL: values are computed from sums alone. Otherwise from scores too, gain * estimate by an item's code + bias
-     * (thr_hit_dense_op): fill in the codes and query q. The codes must be on the store's device, and all work enqueued
-     * on their stream must be complete; rows are places.
+     * (thr_hit_dense_op): fill in *scan, the codes and query q. The codes must be on the store's device, and all work
+     * enqueued on their stream must be complete; rows are places.
      */
-    void (*scan)(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias);
+    void (*describe)(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias);
 } thr_hit_caller;
 
 /*

@@ -32,7 +32,7 @@ static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
     THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_COUNTS, 3 * n * sizeof(uint32_t), &b->host_counts, err));
     THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_ITEMS, n * b->capacity * item, &b->items, err));
     THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_CHOSEN, n * b->wanted * item, &b->chosen, err));
-    if (b->caller->scan != NULL) {
+    if (b->caller->describe != NULL) {
         const size_t size = n * b->wanted * sizeof(int32_t);
         THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_TERMS, size, &b->terms, err));
         THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_TERMS, size, &b->host_terms, err));
@@ -94,12 +94,12 @@ static thr_status score_tiles(const thr_hit_batch *b, const thr_hit_tiles_op *al
     const thr_backend *backend = b->store->backend;
     thr_hit_dense_op op = {.tiles = of_query(b, all, first)};
     op.tiles.n_queries = n;
-    if (caller->scan == NULL)
+    if (caller->describe == NULL)
         return backend->hit_tiles(b->store->stream, &op.tiles, err);
     for (uint32_t q = first; q < first + n; q++) {
         op.tiles = of_query(b, all, q);
         op.tiles.n_queries = 1;
-        caller->scan(caller->arg, b->first + q, &op.scan, &op.gain, &op.bias);
+        caller->describe(caller->arg, b->first + q, &op.scan, &op.gain, &op.bias);
         THR_TRY(backend->hit_dense(b->store->stream, &op, err));
     }
     return THR_OK;
@@ -134,7 +134,7 @@ static thr_status find_terms(const thr_hit_batch *b, const thr_hit_tiles_op *all
                                .n_chosen = b->counts + b->n + q,
                                .wanted = b->wanted,
                                .sums = b->terms + at};
-        caller->scan(caller->arg, b->first + q, &op.scan, &gain, &bias);
+        caller->describe(caller->arg, b->first + q, &op.scan, &gain, &bias);
         THR_TRY(backend->hit_terms(b->store->stream, &op, err));
     }
     return backend->download(b->store->stream, b->host_terms + begin, b->terms + begin, size, err);
@@ -155,7 +155,7 @@ static thr_status find_best(const thr_hit_batch *b, const thr_hit_tiles_op *all,
                                   .n_chosen = b->counts + b->n + first};
     THR_TRY(score_tiles(b, all, first, n, err));
     THR_TRY(backend->select(store->stream, &select, err));
-    if (b->caller->scan != NULL)
+    if (b->caller->describe != NULL)
         THR_TRY(find_terms(b, all, first, n, err));
     THR_TRY(backend->download(store->stream, b->host_chosen + at, b->chosen + at, size, err));
     THR_TRY(backend->download(store->stream, b->host_counts, b->counts, 3 * (size_t)b->n * sizeof *b->counts, err));
@@ -208,7 +208,7 @@ static void pass_on_query(const thr_hit_batch *b, uint32_t q) {
     const thr_hit_store *store = b->store;
     const thr_hit_caller *caller = b->caller;
     const size_t first = (size_t)q * b->wanted;
-    const bool scored = caller->scan != NULL;
+    const bool scored = caller->describe != NULL;
     thr_hit_found found = {.items = store->best,
                            .sums = scored ? b->host_terms + first : NULL,
                            .n = b->host_counts[b->n + q],

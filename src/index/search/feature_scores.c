@@ -141,9 +141,9 @@ typedef struct device_batch {
     uint64_t first;
 } device_batch;
 
-static void scan_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias) {
+static void describe_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias) {
     const device_batch *b = arg;
-    b->screen->scan(b->screen->arg, b->first + q, scan, gain, bias);
+    b->screen->describe(b->screen->arg, b->first + q, scan, gain, bias);
 }
 
 static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
@@ -167,7 +167,8 @@ static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, u
                                            .values_id = values == NULL ? 0 : values->number,
                                            .filter = workspace->allowed};
     device_batch batch = {workspace, screen, first};
-    const thr_hit_caller caller = {.arg = &batch, .hits = workspace->hits, .answer = hand_over, .scan = scan_codes};
+    const thr_hit_caller caller = {
+        .arg = &batch, .hits = workspace->hits, .answer = hand_over, .describe = describe_codes};
     thr_hits_queries queries = *workspace->queries;
     uint64_t failed;
     queries.offsets += first;
