@@ -86,7 +86,7 @@ typedef struct thr_beam_options {
     /*
      * Options of the head's queries, copied with all that they point to; NULL: the defaults, all words. The end word is
      * always a candidate. group is 1, or 0: the rows of a sentence share candidates and are queried together.
-     * n_candidates and times are ignored. lists are not copied: each search reads them, a list a sentence, and
+     * n_candidates and times are ignored. lists are not copied: each search reads them, a list per sentence, and
      * the rows of a sentence are then queried together.
      */
     const thr_head_query_options *query;

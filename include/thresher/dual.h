@@ -10,7 +10,7 @@
  *   hits  features of the ad that the user's history contains; x_i is the count or rating, w_i a learned weight
  *         (HitMatch)
  *
- * h and p form one vector a side, so an index of item vectors finds the best ads by inner product. The hits of a user
+ * h and p form one vector per side, so an index of item vectors finds the best ads by inner product. The hits of a user
  * are features with weights, for posting lists (hits.h).
  *
  * Words are separated by spaces:

@@ -35,7 +35,7 @@ extern "C" {
 typedef struct thr_head_build_options {
     size_t size; /* sizeof(thr_head_build_options), set by _init */
     /*
-     * Type of the stored weights: F32, F16, BF16, or I8, which is integers from -127 to 127 and a scale a word (the
+     * Type of the stored weights: F32, F16, BF16, or I8, which is integers from -127 to 127 and a scale per word (the
      * product of a row and a state is computed in integers, then scaled). NONE: keep F16 and BF16 weights, else F32.
      */
     thr_dtype dtype;
@@ -224,18 +224,18 @@ typedef struct thr_head_query_options {
     uint64_t group;
     const uint32_t *always; /* n_always words that are candidates with every screen; or NULL */
     uint64_t n_always;
-    uint32_t *n_candidates; /* NULL, or a place a state: number of words whose logits were computed */
+    uint32_t *n_candidates; /* NULL, or a place per state: number of words whose logits were computed */
     thr_head_times *times;  /* NULL, or gets the time by stage, without checks and copies of states */
     thr_head_screen *used;  /* NULL, or gets the screen that ran: with AUTO, FULL or PLANES */
     /*
-     * NULL, or a flag a state: 1 if the words are proven to be those of the full head, else 0. FULL is always proven;
+     * NULL, or a flag per state: 1 if the words are proven to be those of the full head, else 0. FULL is always proven;
      * PLANES if no word outside the state's shortlist can reach the k-th logit, given the error bound of its code
      * (rarely with few planes, nearly always with 6 and more); other screens never. States are then coded with 8 bits
      * instead of 4, which doubles the time of a scan. The first such query reads all weights and allocates 12 bytes a
      * word; every such query makes a second pass over the words.
      */
     uint8_t *certified;
-    const thr_head_word_lists *lists; /* with ALIGN: a list a group; else not read */
+    const thr_head_word_lists *lists; /* with ALIGN: a list per group; else not read */
 } thr_head_query_options;
 
 /* Defaults: FULL, candidates as the normaliser, AUTO counts, the largest hits of a group, groups of one state. */

@@ -95,7 +95,7 @@ THR_API thr_status thr_hits_build_pairs(thr_context *context, const char *path, 
                                         const thr_hits_build_options *options, thr_error *err);
 
 /*
- * Build from a table (.tsv, .tsv.gz, .tsv.xz), one item a line: name, tab, features separated by spaces.
+ * Build from a table (.tsv, .tsv.gz, .tsv.xz), one item per line: name, tab, features separated by spaces.
  *
  *   B00005N7P0<TAB>category=12 brand=7 tag=red
  *
@@ -147,7 +147,7 @@ THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
 
 /*
  * Read every byte, compare all checksums, recompute derived values and check all orders: numbers of items and postings,
- * ascending positions and words, distinct rows and ids, zeros between sections. Memory: one byte an item if the file
+ * ascending positions and words, distinct rows and ids, zeros between sections. Memory: one byte per item if the file
  * stores rows.
  *
  * Returns THR_OK; THR_ECORRUPT (err names the file and section); THR_ECHANGED if the file changed after it was opened;
@@ -320,7 +320,7 @@ THR_API void thr_hits_changes_init(thr_hits_changes *changes);
  * items of the file in their order, then the added items in the order of adding. A replaced item counts as added. Equal
  * values are ordered by that order. A feature is unknown if none of these items has it.
  *
- * Cost: a pass over all added items, old and new, and a copy of one bit a row of the file.
+ * Cost: a pass over all added items, old and new, and a copy of one bit per row of the file.
  *
  * Returns THR_OK, what the readers return for files, or
  *   THR_EINVAL      changes do not match the file (names and ids, words and numbers), or offsets do not ascend from 0

@@ -50,7 +50,7 @@ typedef struct thr_index_build_options {
     size_t size; /* sizeof(thr_index_build_options), set by _init */
     thr_metric metric;
     uint32_t item_bits;  /* bits a dimension, 1 to 8; each bit is one plane */
-    thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale an item), or NONE: codes only */
+    thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale per item), or NONE: codes only */
     const uint64_t *ids; /* n_ids distinct ids, one an item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
     /*
@@ -302,7 +302,7 @@ typedef struct thr_search_options {
      */
     uint8_t *certified;
     /*
-     * Feature weights of each query, one entry a query row; NULL: score vectors only. Items are then ranked by value,
+     * Feature weights of each query, one entry per query row; NULL: score vectors only. Items are then ranked by value,
      * which is computed from s = vector score + the sum of the weights of the item's features, and from the item's
      * multiplier and offset (hits.h). The screen computes both in one pass. The numbers of survivors and candidates are
      * those calibrated without features. extra must be negative. Only exact searches are certified.
@@ -322,10 +322,11 @@ typedef struct thr_search_options {
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
     uint64_t *n_read;
     /*
-     * If not 0, extra in the XFBQ paper's unit, the integer distance of codes (8), for cosine: a distance of 1 is
-     * 2 x range(item bits) x range(query bits) / 2^(item bits + query bits) of a cosine, by (7), where range is 1 /
-     * scale of codes of that many bits. In estimates a distance of 1 differs a little from that, because each item has
-     * its own factor.
+     * If not 0, extra in the XFBQ paper's unit, the integer distance of codes (8), for cosine. By (7)
+     *
+     *     extra = extra_distance x 2 r(b_item) r(b_query) / 2^(b_item + b_query),  r(b) = 1 / scale of codes of b bits
+     *
+     * In estimates the unit differs a little from that, because each item has its own factor.
      */
     uint64_t extra_distance;
 } thr_search_options;

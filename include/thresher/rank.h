@@ -93,8 +93,8 @@ typedef struct thr_rank_report {
  * model, bit for bit, for any number of threads, CPU level, and on a GPU.
  *
  * Returns THR_OK, or
- *   THR_EINVAL        options are out of range; the ranking has no pairs (one row a query, or equal labels in each);
- *                     its features do not depend on the labels, so that the minimum is at 0
+ *   THR_EINVAL        options are out of range; the ranking has no pairs (one row per query, or equal labels in each);
+ *                     the gradient at w = 0 is 0: over all pairs, better and worse rows have equal sums of features
  *   THR_EDIM          start has another number of features, or a query has 2^32 - 1 rows or more
  *   THR_ERANGE        f is not finite, because features or C are too large
  *   THR_ECANCELED     *model is the best so far, or NULL before the first step

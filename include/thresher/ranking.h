@@ -37,12 +37,13 @@ typedef struct thr_ranking_options {
 THR_API void thr_ranking_options_init(thr_ranking_options *options);
 
 /*
- * Read a file with one row a line, also .gz and .xz; "-.svm" is standard input. options may be NULL. Uses all threads.
+ * Read a file with one row per line, also .gz and .xz; "-.svm" is standard input. options may be NULL. Uses all
+ * threads.
  *
  *   2 qid:1 1:0.5 7:-3 # comment          label, query, features as index:value
  *
  * Indices start at 1 and ascend. Labels and values are finite; values are kept as float32. If no line has a qid, the
- * file FILE.query (or FILE.query.gz, .xz) gives the number of rows of each query, one query a line.
+ * file FILE.query (or FILE.query.gz, .xz) gives the number of rows of each query, one query per line.
  *
  * Memory: dense rows, or 8 bytes a value in the file, whichever is less; 24 bytes a row; the comments. A small .gz or
  * .xz (16 MiB, or 4 MiB a thread if that is more) is also kept as text, up to 16 times its size.

@@ -164,7 +164,7 @@ static thr_status query_head(thr_beam *beam, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ steps */
 
-/* Reserve the nodes a step may add: for each sentence `beam` rows, and one ending a row. */
+/* Reserve the nodes a step may add: for each sentence `beam` rows, and one ending per row. */
 static thr_status make_node_room(thr_beam *beam, thr_error *err) {
     size_t n_live = 0;
     for (size_t s = 0; s < beam->n_sentences; s++)

@@ -10,7 +10,7 @@
  * then, after all words, the remaining bytes
  *   byte t, plane p, item i:   8 bits at 512 * W * n_planes + (t * n_planes + p) * 128 + i
  * so that a warp whose lanes have four items each reads 512 or 128 contiguous bytes. Bit b of a word is dimension
- * 32 w + b. Items after the last one are 0. Arrays with one number an item are padded with 0 to whole tiles.
+ * 32 w + b. Items after the last one are 0. Arrays with one number per item are padded with 0 to whole tiles.
  *
  * Keys (keys.h) order items as answers are ordered (candidates.h), larger keys first.
  */

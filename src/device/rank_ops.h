@@ -146,7 +146,7 @@ typedef struct thr_rank_diagonal_op {
  * Build the approximate Hessian for the preconditioner (rank/solver/precondition.h) from n_sampled queries and every
  * row_step-th u of these. Their rows begin in the panel at starts[i]; starts[n_sampled] is the total. Write the roots
  * of the diagonal to scales, and the products of the scaled rows to matrix, n_features x n_features, without the 1 of
- * the diagonal. Scratch: means, n_sampled x n_features, and panel, one line a sampled row.
+ * the diagonal. Scratch: means, n_sampled x n_features, and panel, one line per sampled row.
  */
 typedef struct thr_rank_sample_op {
     thr_rank_queries queries;

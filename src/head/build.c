@@ -227,7 +227,7 @@ typedef struct hashing {
     const thr_head_contents *contents;
     const thr_kernels *kernels;
     const thr_wta *wta;
-    float *rows; /* scratch memory, one row a thread */
+    float *rows; /* scratch memory, one row per thread */
     uint32_t *codes;
 } hashing;
 

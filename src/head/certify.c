@@ -60,7 +60,7 @@ typedef struct measuring {
     const thr_head *head;
     thr_head_coded coded;
     thr_head_bounds *bounds;
-    float *rows;    /* scratch memory, one row a thread */
+    float *rows;    /* scratch memory, one row per thread */
     double *alongs; /* the largest found by each thread */
 } measuring;
 

@@ -2,7 +2,7 @@
 /*
  * table.h - stream rows of text fields from .tsv and .csv.
  *
- * .tsv: fields separated by tabs, one row a line, no quotes. .csv: RFC 4180, fields separated by commas and quoted if
+ * .tsv: fields separated by tabs, one row per line, no quotes. .csv: RFC 4180, fields separated by commas and quoted if
  * they contain commas, quotes (doubled) or line ends; rows end in \n or \r\n. A byte order mark is skipped.
  *
  * Rows longer than THR_TABLE_ROW_MAX bytes or with a NUL byte are skipped and counted, because one bad row in

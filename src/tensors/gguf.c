@@ -190,7 +190,7 @@ static thr_status skip_array(cursor *c, int depth, thr_error *err) {
     return skip_values(c, type, n, depth + 1, err);
 }
 
-/* Skip n values of a type. Types of variable size take more than a byte a value, so the loop ends with the file. */
+/* Skip n values of a type. Types of variable size take more than a byte per value, so the loop ends with the file. */
 static thr_status skip_values(cursor *c, uint32_t type, uint64_t n, int depth, thr_error *err) {
     static const char what[] = "metadata";
     const uint8_t *bytes = NULL;

@@ -20,7 +20,7 @@ enum { ITERATIONS = 24 };
 typedef struct frame {
     size_t n_in, n_out;
     double *moments;              /* n_in x n_in */
-    double *basis, *next, *turns; /* n_out x n_in, a vector a row; the same; n_out x n_out */
+    double *basis, *next, *turns; /* n_out x n_in, a vector per row; the same; n_out x n_out */
 } frame;
 
 static void draw(uint64_t *rng, double *x, size_t n) {

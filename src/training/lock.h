@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock.h - one training a model: two that write the same model and checkpoint would leave a mixture of both.
+ * lock.h - one training per model: two that write the same model and checkpoint would leave a mixture of both.
  *
  * The lock is on the file MODEL.lock, which is deleted with it. The system releases the lock of a process that was
  * killed, so a file that is left over locks nothing.

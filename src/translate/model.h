@@ -53,7 +53,7 @@ bool thr_translate_seq2seq_is_in(const thr_tensors *tensors);
 
 /*
  * Read a model, copied and widened to float32. *model starts zeroed; the caller frees it, also after an error. weights,
- * the head's, is a view of the file; the caller releases bias, one number a word.
+ * the head's, is a view of the file; the caller releases bias, one number per word.
  *
  * Returns THR_OK; THR_EFORMAT for missing tensors, wrong shapes (err names the tensor) or invalid words; THR_EVERSION;
  * THR_ERANGE for weights that are not finite; THR_EDIM for more than THR_MAX_DIMS dimensions; THR_ENOMEM.

@@ -130,7 +130,7 @@ static thr_status add_word(const source *s, const char *tensor, const char *word
     return THR_OK;
 }
 
-/* Read one word a line; the last line may lack its end. */
+/* Read one word per line; the last line may lack its end. */
 static thr_status read_words(const source *s, const char *name, uint64_t n_words, thr_dictionary *words,
                              thr_error *err) {
     const thr_tensor *tensor = thr_tensors_find(s->tensors, name);

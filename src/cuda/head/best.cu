@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best k words of a state, one block a state. The k-th largest of the tiles' maxima is a bound that at least k
- * words reach; a tile whose maximum is below it contains none of the best. So one number a tile is read, then the
+ * The best k words of a state, one block per state. The k-th largest of the tiles' maxima is a bound that at least k
+ * words reach; a tile whose maximum is below it contains none of the best. So one number per tile is read, then the
  * words of little more than k tiles. Among these words the key of rank k is found, and all words that reach it are
  * the best.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mark words that were found elsewhere: one thread a word. */
+/* Mark words that were found elsewhere: one thread per word. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convert marks to lists of words (WTA-LSH 4.2.3), one block a group: count the marks, mark the most frequent other
+ * Convert marks to lists of words (WTA-LSH 4.2.3), one block per group: count the marks, mark the most frequent other
  * words until there are k, and list all in ascending order.
  *
  * A thread handles the marks of 32 words; a prefix sum gives the position of its words. The lanes of a warp then

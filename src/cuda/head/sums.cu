@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums of exponentials for softmax normalisers, in the CPU's order (head/score.c): sequential additions in double
- * over the words of a tile, then over the tiles. All threads compute exponentials; then one thread a tile adds them
+ * over the words of a tile, then over the tiles. All threads compute exponentials; then one thread per tile adds them
  * from shared memory. A state thus has n / 64 sequential sums in the first kernel, and one in the second.
  */
 #include "cuda/backend.cuh"
@@ -79,7 +79,7 @@ template <typename Warps> __device__ __forceinline__ float largest_of_block(floa
     return own;
 }
 
-/* One block a state. */
+/* One block per state. */
 static __global__ void __launch_bounds__(SUM_THREADS) sum_states(const thr_head_sums_op op) {
     THR_SHARED(double, terms, SUM_THREADS);
     THR_SHARED(float, warps, SUM_THREADS / THR_WARP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of bags of rows (nn/bags.h): one block a bag, one thread a column. */
+/* Sums of bags of rows (nn/bags.h): one block per bag, one thread per column. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 

@@ -56,7 +56,7 @@ __device__ __forceinline__ float dot(const float *a, const float *b, uint32_t n,
 
 /* -------------------------------------------------------------------------------------- rows of length 1 */
 
-/* Normalise with one warp a row: all queries, then all items. Lengths below FLT_MIN count as 0. */
+/* Normalise with one warp per row: all queries, then all items. Lengths below FLT_MIN count as 0. */
 static __global__ void __launch_bounds__(MATCH_THREADS) make_units(const thr_match_op op, const match_room room) {
     const uint32_t lane = threadIdx.x % THR_WARP, row = blockIdx.x * MATCH_WARPS + threadIdx.x / THR_WARP;
     if (row >= 2 * op.n_rows)
@@ -95,7 +95,7 @@ __device__ __forceinline__ float over_block(float x, Combine combine, Shared &wa
     return all;
 }
 
-/* One block a query. Cosines are replaced by weights in place; between barriers a thread accesses only its own. */
+/* One block per query. Cosines are replaced by weights in place; between barriers a thread accesses only its own. */
 static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const thr_match_op op, const match_room room) {
     THR_SHARED(float, warps, MATCH_WARPS);
     const uint32_t i = blockIdx.x, lane = threadIdx.x % THR_WARP, n_dims = op.n_dims;

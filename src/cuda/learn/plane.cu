@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise operations of a tower: planes and residuals, forward and backward, one thread a number. The operations
+ * Element-wise operations of a tower: planes and residuals, forward and backward, one thread per number. The operations
  * and their order are those of nn/dense.c and of text_tower/forward.c and backward.c.
  */
 #include "cuda/backend.cuh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Find a query's best items by code scores and features in one pass (HitMatch (9)): the dense score is computed where
- * a tile's sums become values, one warp a tile of codes, and is never written to memory.
+ * a tile's sums become values, one warp per tile of codes, and is never written to memory.
  *
  * Codes need twice the registers that lists need, so a multiprocessor runs one block of 1,024 threads.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recompute the terms of the values of chosen items, one warp an item. Its lanes search for the item in the lists of
+ * Recompute the terms of the values of chosen items, one warp per item. Its lanes search for the item in the lists of
  * the query and compute the distance of its code. That is far less work than keeping the terms of all items in a
  * tile's pass.
  */

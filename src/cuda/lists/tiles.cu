@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Find a batch's best items by their features, tile by tile: one block a tile and query. */
+/* Find a batch's best items by their features, tile by tile: one block per tile and query. */
 #include "cuda/backend.cuh"
 #include "cuda/lists/tiles.cuh"
 

@@ -192,7 +192,7 @@ __device__ __forceinline__ void merge_parts(const thr_rank_pairs &pairs, const r
     }
 }
 
-/* RankSVM's algorithm 2: one thread a row sweeps the order from either end until pairs are no longer active. */
+/* RankSVM's algorithm 2: one thread per row sweeps the order from either end until pairs are no longer active. */
 __device__ __forceinline__ void count_by_sweeps(const rank_rows &rows, const uint32_t *order, uint32_t n) {
     for (uint32_t u = threadIdx.x; u < n; u += QUERY_THREADS) {
         const double score = rows.scores[u];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact scores from the kept vectors: half a warp a row, lane l sums dimensions l, l + 16, ..., and the sums are
+ * Exact scores from the kept vectors: half a warp per row, lane l sums dimensions l, l + 16, ..., and the sums are
  * added in halves as for the dot products of kernel/kernel.h, so scores have the same bits.
  */
 #include "cuda/backend.cuh"

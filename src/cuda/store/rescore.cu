@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rescore the screen's survivors by the other planes of nested codes: one warp a record. The products are integers,
+ * Rescore the screen's survivors by the other planes of nested codes: one warp per record. The products are integers,
  * and the estimate is computed in the order of scan/rescore.c, so it has the same bits.
  */
 #include "cuda/backend.cuh"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Select the items with the largest keys, one block a query: find the key of that rank, then all that reach it. */
+/* Select the items with the largest keys, one block per query: find the key of that rank, then all that reach it. */
 #include "cuda/backend.cuh"
 #include "cuda/rank/rank.cuh"
 

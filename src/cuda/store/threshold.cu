@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Estimate a first threshold from a sample of scores, one block a query, by the rule of select/sampled_threshold.h. */
+/* Estimate a first threshold from a sample of scores (select/sampled_threshold.h), one block per query. */
 #include "cuda/backend.cuh"
 #include "cuda/rank/rank.cuh"
 #include "device/keys.h"

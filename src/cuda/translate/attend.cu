@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention (translate/decoder.c), a block of threads a row. Half a warp multiplies a place's key with the row's output
- * in the order of kernel dot_f32. The sums over places are short and sequential: every thread adds the softmax's for
- * itself, and of the memory its own columns.
+ * Attention (translate/decoder.c), a block of threads per row. Half a warp multiplies a place's key with the row's
+ * output in the order of kernel dot_f32. The sums over places are short and sequential: every thread adds the softmax's
+ * for itself, and of the memory its own columns.
  */
 #include "cuda/backend.cuh"
 #include "cuda/dot.cuh"

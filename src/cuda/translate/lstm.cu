@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of an LSTM layer (nn/lstm.h), a thread a unit. */
+/* Cells of an LSTM layer (nn/lstm.h), a thread per unit. */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 #include "kernel/elementwise.h"

@@ -10,7 +10,7 @@
 enum {
     SAMPLE_A_CELL = 64,     /* rows; centroids of more are hardly better */
     CHUNK_ROWS = 8192,      /* read and assigned at once */
-    SAMPLE_FLOATS = 1 << 26 /* at most, but for one row a cell */
+    SAMPLE_FLOATS = 1 << 26 /* at most, but for one row per cell */
 };
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same cells */

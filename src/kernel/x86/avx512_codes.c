@@ -2,8 +2,8 @@
 /*
  * XOR and popcount over byte rows: one register holds 64 items' byte of one plane, and VPOPCNTB counts all 64.
  *
- * Pairs of planes of equal weight share an 8-bit accumulator, a "level" (level l has weight 2^l), which leaves one
- * XOR, one popcount and one add a pair. A level grows by at most 8 a pair and row, so after some rows the levels are
+ * Pairs of planes of equal weight share an 8-bit accumulator, a "level" (level l has weight 2^l), which leaves one XOR,
+ * one popcount and one add per pair. A level grows by at most 8 per pair and row, so after some rows the levels are
  * emptied into 32-bit sums, from the heaviest down: sum = 2 sum + level.
  */
 #include "kernel/planes.h"
