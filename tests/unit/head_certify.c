@@ -5,7 +5,14 @@
  */
 #include "head_support.h"
 
-enum { STATES = 60, MOST_K = 12 };
+enum {
+    MOST_K = 12,
+#ifdef THR_SANITIZED
+    STATES = 20
+#else
+    STATES = 60
+#endif
+};
 
 /* How weights and states are drawn, and codes changed, so that estimates have the largest errors. */
 typedef enum kind {
