@@ -14,7 +14,8 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from bench.shared.common import unit
+from bench.search import sentences
+from bench.shared.common import Missing, unit
 
 TRUTH_K = 1000
 BLOCK = 50_000  # rows generated or scored at a time
@@ -24,16 +25,13 @@ BOOKS_FILES = "../shared/data/vectors"
 # Clustered synthetic data: CENTRES normal centres; an item or a query is a centre drawn at random plus normal noise of
 # the centres' own variance, then scaled to length 1. The definition was fixed before anything was measured on it.
 CENTRES = 1000
-SYNTHETIC_ITEMS = 1_000_000
+MILLION = 1_000_000
 SYNTHETIC_SEED = 20_240_601
 SYNTHETIC_QUERIES = {64: 1000, 96: 1000, 200: 1000, 768: 300}  # by dimensions
 SMALL_ITEMS, SMALL_QUERIES = 20_000, 200
 
-NAMES = ["books100d", "fashion784", "fashion64", "synthetic64", "synthetic96", "synthetic200", "synthetic768"]
-
-
-class Missing(Exception):
-    """The files of a data set are not on this machine; the message lists them."""
+NAMES = ["books100d", "fashion784", "fashion64", "sentences384", "synthetic64", "synthetic96", "synthetic200", "synthetic768"]
+LARGE_NAMES = ["synthetic96x10"]  # of ten million items; measured only where named
 
 
 @dataclass
@@ -161,24 +159,36 @@ def describe(name):
         return "fastText word vectors, cosine"
     if name.startswith("fashion"):
         return "Fashion-MNIST reduced by PCA, L2" if name == "fashion64" else "Fashion-MNIST pixels, L2"
+    if name.startswith("sentences"):
+        return "English sentences, mean word embeddings, cosine"
     return "synthetic, clustered, cosine"
 
 
-def load(name, cache, small=False):
-    """Data set name, one of NAMES, with its exact answers. small: synthetic sets have SMALL_ITEMS."""
-    if name not in NAMES:
-        raise Missing(f"there is no data set {name}; there are {', '.join(NAMES)}")
+def make_real(name, encoder):
+    """(base, queries)"""
+    if name == "books100d":
+        return load_books()
+    return sentences.load(encoder) if name == "sentences384" else load_fashion(name == "fashion64")
+
+
+def load(name, cache, small=False, encoder=None):
+    """Data set name, one of NAMES, with its exact answers. small: synthetic sets have SMALL_ITEMS.
+
+    encoder: the directory with the word embeddings of sentences384.
+    """
+    if name not in NAMES + LARGE_NAMES:
+        raise Missing(f"there is no data set {name}; there are {', '.join(NAMES + LARGE_NAMES)}")
     synthetic = name.startswith("synthetic")
     label = f"{name}-small" if synthetic and small else name
     paths = [os.path.join(cache, f"{label}.{part}") for part in ("base.npy", "queries.npy", "truth.npz")]
     os.makedirs(cache, exist_ok=True)
     if not all(os.path.exists(path) for path in paths[:2]):
         if synthetic:
-            n_dims = int(name.removeprefix("synthetic"))
-            shapes = (SMALL_ITEMS, SMALL_QUERIES) if small else (SYNTHETIC_ITEMS, SYNTHETIC_QUERIES[n_dims])
-            make_synthetic(n_dims, shapes, paths)
+            n_dims, _, millions = name.removeprefix("synthetic").partition("x")
+            large = int(millions or 1) * MILLION, SYNTHETIC_QUERIES[int(n_dims)]
+            make_synthetic(int(n_dims), (SMALL_ITEMS, SMALL_QUERIES) if small else large, paths)
         else:
-            for path, rows in zip(paths, load_books() if name == "books100d" else load_fashion(name == "fashion64")):
+            for path, rows in zip(paths, make_real(name, encoder)):
                 np.save(path, rows)
     base, queries = np.load(paths[0], mmap_mode="r"), np.load(paths[1])
     metric = "l2" if name.startswith("fashion") else "cosine"

@@ -5,6 +5,7 @@ A peer offers variants of its index (bits, clusters, ...), each built once for a
 its search, from the least work to the most. The driver measures every setting of every variant.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,6 +18,7 @@ EXACT, CODES, CLUSTERS, GRAPH = "exact", "codes", "clusters", "graph"
 REFINE_FACTORS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 
 LARGE_COMPONENTS = 250_000_000  # items x dimensions
+HUGE_ITEMS = 5_000_000
 
 
 @dataclass
@@ -61,6 +63,16 @@ class Timer:
 def is_large(data):
     """So large that a grid of all numbers of bits takes too long to build."""
     return data.base.size > LARGE_COMPONENTS
+
+
+def is_huge(data):
+    """So large that each way is built once or twice."""
+    return len(data.base) > HUGE_ITEMS
+
+
+def root(data):
+    """The power of two near the root of the number of items, a usual number of clusters."""
+    return 2 ** round(math.log2(len(data.base)) / 2)
 
 
 def keep_best(data, queries, ids, k):

@@ -5,12 +5,12 @@ import os
 import tempfile
 
 import numpy as np
-from bench.search.peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
+from bench.search.peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_huge, is_large, keep_best, root, sample
 
 GRID = ((16, 1), (16, 2), (256, 1), (256, 3), (256, 4), (256, 7))  # clusters, bits
 LARGE_GRID = ((256, 1), (256, 4))
 TRAIN_ROWS_A_CLUSTER = 100
-PROBES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of the clusters
+PROBES = (0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of the clusters
 PROBE_BITS, PROBE_FACTORS = 4, (2, 5, 10)
 
 
@@ -55,7 +55,8 @@ class Probing(Exhaustive):
     name, title, family = "rabitqlib-ivf", "rabitqlib IVF, some clusters, + refine", CLUSTERS
 
     def variants(self, data):
-        return [{"clusters": 1024 if len(data.base) > 200_000 else 256, "bits": PROBE_BITS}]
+        usual = 1024 if len(data.base) > 200_000 else 256
+        return [{"clusters": root(data) if is_huge(data) else usual, "bits": PROBE_BITS}]
 
     def settings(self, clusters):
         return [{"probes": max(1, int(share * clusters)), "factor": f} for f in PROBE_FACTORS for share in PROBES]

@@ -42,11 +42,11 @@ def data_table(results):
     return table(["data", "what", "items", "dimensions", "queries"], rows)
 
 
-def figure_rows(results):
+def figure_rows(results, cells):
     met = {True: "yes", False: "no", None: ""}
     return [
         [f["data"], f["figure"], f["target"], f"{f['measured']:.4g}", met[f["met"]], f["against"]]
-        for f in all_figures(results)
+        for f in all_figures(results, cells)
     ]
 
 
@@ -115,12 +115,8 @@ def text(results, plots=False, cells=False):
     """cells: the results are of peers with cells only."""
     stem = stem_of(cells)
     parts = [f"## ./run bench search{' --cells' * cells}\n", conditions(results)]
-    parts += [CELLS_NOTES if cells else NOTES + "\n", data_table(results)]
-    if not cells:
-        parts += [
-            "### Figures and targets\n",
-            table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results)),
-        ]
+    parts += [CELLS_NOTES if cells else NOTES + "\n", data_table(results), "### Figures and targets\n"]
+    parts.append(table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results, cells)))
     if plots:
         parts.append(f"![build times]({stem}-build.svg)\n")
     columns = ["peer", "reads", "setting (one query / batches)", "bytes an item", "build s", "recall", "queries/s"]

@@ -120,7 +120,7 @@ def one(arguments):
     if isinstance(peer, graphs.Graph):
         peer.cache, peer.large = arguments.cache, arguments.graphs
     try:
-        data = datasets.load(name, arguments.cache, arguments.quick)
+        data = datasets.load(name, arguments.cache, arguments.quick, arguments.encoder)
         print(json.dumps({"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}))
     except datasets.Missing as missing:
         print(json.dumps({"no_data": str(missing)}))
@@ -129,6 +129,7 @@ def one(arguments):
 def run_one(arguments, name, peer_name):
     """Run it; the answer, or {"peer": {"left_out": why}} where the process failed."""
     words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
+    words += ["--encoder", arguments.encoder]
     result = child(words + ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs)
     return {"peer": {"left_out": f"failed: {result['failed']}"}} if "failed" in result else result
 
@@ -173,7 +174,8 @@ def parse():
     out = {"help": "what is measured (default: build/bench/search.json)"}
     cache = {"help": "for data and graphs, 5 GB"}
     parser = parser_of("bench search", __doc__, "again", "docs", quick=quick, out=out, cache=cache)
-    parser.add_argument("--data", type=names_of(datasets.NAMES, "data set"), metavar="NAME,...")
+    names = datasets.NAMES + datasets.LARGE_NAMES
+    parser.add_argument("--data", type=names_of(names, "data set"), metavar="NAME,...")
     parser.add_argument("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
     parser.add_argument(
         "--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes"
@@ -182,6 +184,9 @@ def parse():
         "--cells", action="store_true", help="compare indexes with cells, without, and the clusters of rabitqlib only"
     )
     parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
+    parser.add_argument(
+        "--encoder", default="build/bench/minilm", metavar="DIR", help="of a sentence model's files, for sentences384"
+    )
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)

@@ -8,6 +8,8 @@ from bench.search.pick import fastest, points_of, setting_name
 
 OVER_FLAT = {"synthetic200": (15, 5), "books100d": (8, 5)}  # one query, batches of 64
 OVER_CODES = {"qps": 1.5, "qps_batch": 1.2}
+CELLS_OVER_ONE = {"synthetic96x10": 8}  # times the speed of an index without cells, one query, recall .95
+CELLS_OVER_CLUSTERS, HUGE_OVER_CLUSTERS = 1.5, 1.3
 SPEEDS = {"qps": "one query", "qps_batch": "batches of 64"}
 DEFAULT_BITS = 3
 K_TARGETS = {1000: 2, 10_000: 5}
@@ -90,8 +92,37 @@ def promises(data, kept, points):
         yield figure(data, "recall promised less recall measured, the most", most, setting_name(point), most=0.005)
 
 
-def all_figures(results):
-    for section in (over_flat, over_codes, scaling, build, promises):
+def over_clusters(data, kept, points):
+    cells = [p for p in points if p["peer"] == "thresher-cells"]
+    huge = data in CELLS_OVER_ONE
+    for recall in (0.95, 0.99):
+        for speed, words in SPEEDS.items():
+            best = fastest(cells, recall, speed)
+            judged = recall == 0.95 or not huge
+            for peer, name, least in (
+                ("rabitqlib-ivf", "the clusters of RaBitQ-Library", HUGE_OVER_CLUSTERS if huge else CELLS_OVER_CLUSTERS),
+                ("thresher", "an index without cells", CELLS_OVER_ONE.get(data) if speed == "qps" else None),
+            ):
+                rival = fastest([p for p in points if p["peer"] == peer], recall, speed)
+                if best and rival:
+                    against = f"{setting_name(best)} and {setting_name(rival)}"
+                    yield figure(
+                        data, f"{words}, recall {recall}: times the speed of {name}", best[speed] / rival[speed], against,
+                        least if judged else None,
+                    )  # fmt: skip
+
+
+def cells_build(data, kept, points):
+    ours = {peer: [p for p in points if p["peer"] == peer and p["variant"]["bits"] == 3] for peer in ("thresher", "thresher-cells")}
+    if all(ours.values()):
+        cells = max(ours["thresher-cells"], key=lambda p: p["variant"]["cells"])
+        plain = ours["thresher"][0]
+        against = f"{cells['build_s']:.1f} s with {cells['variant']['cells']} cells, {plain['build_s']:.1f} s without"
+        yield figure(data, "build time over that without cells", cells["build_s"] / plain["build_s"], against, most=3)
+
+
+def all_figures(results, cells=False):
+    for section in (over_clusters, cells_build) if cells else (over_flat, over_codes, scaling, build, promises):
         for data, kept in results["results"].items():
             points = points_of(kept)
             n_dims = results["data"].get(data, {}).get("n_dims", 0)

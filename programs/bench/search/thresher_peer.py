@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thresher through its Python package: asked for a recall, not for candidates."""
 
-import math
 import os
 import tempfile
 
 from bench.search import measure
 import numpy as np
 from bench.search.datasets import best_rows
-from bench.search.peer import CLUSTERS, CODES, EXACT, Index, Peer, Timer
+from bench.search.peer import CLUSTERS, CODES, EXACT, Index, Peer, Timer, is_huge, root
 
 PROMISES = (0.9, 0.95, 0.99, 0.999)
 BITS = (1, 2, 3, 4)
@@ -33,7 +32,7 @@ class Thresher(Peer):
     name, title, family, package = "thresher", "Thresher", CODES, "thresher"
 
     def variants(self, data):
-        return [{"bits": bits} for bits in BITS]
+        return [{"bits": bits} for bits in BITS[:: 2 if is_huge(data) else 1]]
 
     def build(self, data, **variant):
         index, seconds = thresher_index(data, self, **variant)
@@ -50,9 +49,10 @@ class ThresherCells(Thresher):
     name, title, family = "thresher-cells", "Thresher, cells", CLUSTERS
 
     def variants(self, data):
-        """A power of two near the root of the number of items, and a quarter of that."""
-        most = 2 ** round(math.log2(len(data.base)) / 2)
-        return [{"bits": bits, "cells": cells} for cells in (most // 4, most) for bits in CELLS_BITS]
+        """Near the root of the number of items, and a quarter of that."""
+        if is_huge(data):
+            return [{"bits": CELLS_BITS[-1], "cells": root(data)}]
+        return [{"bits": bits, "cells": cells} for cells in (root(data) // 4, root(data)) for bits in CELLS_BITS]
 
 
 class ThresherExact(Peer):

