@@ -84,8 +84,8 @@ typedef struct test_memory {
 thr_allocator test_memory_allocator(test_memory *memory);
 
 /*
- * Work whose allocations fail in turn: the first in round 1, the second in round 2, until one round needs no more. Under
- * ThreadSanitizer most of the later ones are passed over.
+ * Work whose allocations fail in turn: the first in round 1, the second in round 2, until one round needs no more.
+ * ThreadSanitizer passes over most of the later ones.
  *
  *     test_oom oom = test_oom_start(&memory);
  *     while (test_oom_next(&oom)) {
