@@ -85,10 +85,12 @@ int prog_failed(const thr_error *err) {
     return prog_failed_at("", err);
 }
 
-int prog_failed_to_build(const thr_error *err) {
-    if (err->status != THR_EEXIST || strstr(err->text, "replace it") == NULL)
+int prog_failed_existing(const thr_error *err, const char *how) {
+    const char *at = strstr(err->text, "replace it");
+
+    if (at == NULL)
         return prog_failed(err);
-    prog_error("%s (add --force to replace it)", err->text);
+    prog_error("%.*s%s to %s", (int)(at - err->text), err->text, how, at);
     return PROG_FAILED;
 }
 

@@ -31,8 +31,8 @@ int prog_failed(const thr_error *err);
 /* The same with the name of the object in front. */
 int prog_failed_at(const char *where, const thr_error *err);
 
-/* The same for a command with --force, which the message suggests if it helps. */
-int prog_failed_to_build(const thr_error *err);
+/* The same; where the message suggests to replace what exists, it also has how: "add --force". */
+int prog_failed_existing(const thr_error *err, const char *how);
 
 /* Print that memory ran out; returns 1. */
 int prog_no_memory(void);

@@ -64,6 +64,19 @@ def local_cluster(n_workers: int) -> Any:
     )
 
 
+class NoClient(Case):
+    def test_the_error_says_what_to_create(self) -> None:
+        shards.build(self.path(), [random_vectors(100, DIMS)]).close()
+        for call in (
+            lambda: collections.open(self.path()),
+            lambda: collections.build(self.path("new"), [random_vectors(100, DIMS)]),
+            lambda: collections.RankSVM().fit([], [], []),
+        ):
+            with self.assertRaisesRegex(ValueError, r"no client yet: create one before, distributed.Client\(ADDRESS\)"):
+                call()
+        self.assertFalse(os.path.exists(self.path("new")))
+
+
 class FakeFuture:
     """Has an answer, or with None never one."""
 

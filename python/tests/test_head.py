@@ -174,7 +174,7 @@ class Heads(Case):
             for screen in ("full", "frequent", "wta", "planes"):
                 self.assert_same(opened.query(self.states, K, screen=screen), head.query(self.states, K, screen=screen))
             self.assertIn("900 words of 24 dimensions, float16>", repr(opened))
-        with self.assertRaisesRegex(thresher.ExistsError, r"exists already: replace it \(give replace=True\)"):
+        with self.assertRaisesRegex(thresher.ExistsError, r"exists already: give replace=True to replace it"):
             head.save(self.path("small.head"))
         head.save(self.path("small.head"), replace=True)
         with self.assertRaisesRegex(ValueError, "the head is closed"):

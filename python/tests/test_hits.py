@@ -301,7 +301,7 @@ class HitsCase(Case):
     def test_what_is_wrong_is_told(self) -> None:
         path = self.path("x.hits")
         hits = thresher.Hits.build(path, (self.offsets, self.features))
-        with self.assertRaisesRegex(thresher.ExistsError, r"replace it \(give replace=True\), or"):
+        with self.assertRaisesRegex(thresher.ExistsError, r"give replace=True to replace it, or"):
             thresher.Hits.build(path, (self.offsets, self.features))
         with self.assertRaises(ValueError):
             thresher.Hits.build(self.path("y.hits"), (self.offsets[:-1], self.features))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items of a collection are looked up by ids and names as those of an index."""
+"""Items of a collection are looked up by ids and names as those of an index; wrong arguments of a build."""
 
 from __future__ import annotations
 
 import unittest
+import warnings
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,21 @@ class Items(Case):
         except (KeyError, TypeError, ValueError) as raised:
             kept = "" if function == "find" else str(raised).replace(where.path, "")
             return type(raised).__name__, kept.replace(" the index", "").replace(" the collection", "")
+
+    def test_a_cosine_above_1_is_noted_once(self) -> None:
+        x = random_vectors(300, 8)
+        with shards.build(self.path(), np.split(x, 3)) as many, warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            self.assertEqual(many.search_radius(x[:2], 1.5)[0].tolist(), [0, 0, 0])
+            self.assertEqual(many.search_radius(x[:2], 0.9999)[0].tolist(), [0, 1, 2])
+        self.assertEqual([str(one.message).partition(",")[0] for one in noted], ["least_score: 1.5 was given"])
+
+    def test_swapped_arguments_of_a_build(self) -> None:
+        parts = [random_vectors(10, 4)]
+        with self.assertRaisesRegex(TypeError, "type list was given: the first argument is the directory, the parts come"):
+            shards.build(parts, self.path())  # type: ignore[arg-type]
+        with self.assertRaisesRegex(TypeError, "parts: one array or file was given: expected a list"):
+            shards.build(self.path(), parts[0])
 
 
 if __name__ == "__main__":

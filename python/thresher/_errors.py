@@ -112,6 +112,7 @@ _CLASSES: dict[str, type[Error]] = {
     "EBUSY": BusyError,
 }
 _NAMES = {number: name for name, number in STATUS.items()}
+_TO_REPLACE = {"EEXIST": "give replace=True", "EDUPLICATE": "use upsert()"}
 _ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST, "EBUSY": errno.EBUSY}
 
 
@@ -140,8 +141,8 @@ def failure(status: int, error: ErrorStruct, *, files: bool = False) -> Error:
     sentence = error.text.decode("utf-8", "replace")
     if files and name == "ENOTFOUND" and not file_is_there(sentence):
         kind = FileMissingError
-    if kind is ExistsError:
-        sentence = sentence.replace("replace it", "replace it (give replace=True)")
+    if name in _TO_REPLACE:
+        sentence = sentence.replace("replace it", f"{_TO_REPLACE[name]} to replace it")
     made = kind(sentence, name)
     if isinstance(made, OSError):
         made.errno = _ERRNO.get(name)

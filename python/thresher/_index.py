@@ -29,7 +29,7 @@ from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexHandle, IndexInfo
 from ._items import all_ids, as_items, check_found, each_name, filter_of_items, find_items, missing, shaped, vectors_of
-from ._radius import search_radius
+from ._radius import note_radius, search_radius
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
 from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
 from ._writer import IndexWriter, create
@@ -416,6 +416,7 @@ class Index(Opened):
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
         handle = self.handle()
+        note_radius(self._info.metric, least_score)
         filter = self._allow(handle, filter)
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
         if self._encodes_vectors(handle) or are_texts(queries):

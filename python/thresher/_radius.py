@@ -13,9 +13,18 @@ import numpy as np
 from . import _errors
 from ._core import abi, arrays
 from ._core.library import lib
+from ._core.notes import note
 from ._core.steps import in_steps
 from ._index_info import IndexHandle
 from ._search import IdArray, ScoreArray, is_exact
+
+
+def note_radius(metric: str, least_score: float) -> None:
+    """Warn of a least score that no item, or every item, reaches."""
+    least = float(least_score)
+    if metric == "cosine" and abs(least) > 1:
+        found = "nothing" if least > 0 else "every item"
+        note(f"least_score: {least:g} was given, and a cosine is between -1 and 1, so {found} is found")
 
 
 def search_radius(

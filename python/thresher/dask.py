@@ -47,6 +47,7 @@ from .shards import (
 from .shards._build import build_by, options_by_part
 from .shards._collection import open_shard
 from .shards._merge import Best
+from .shards._parts import directory_of
 from .shards._publish import build_directory
 from .shards._sample import SAMPLE_ROWS
 from .shards._searcher import Searcher
@@ -57,6 +58,16 @@ PATIENCE_S = 60.0
 
 class ShardsLostError(_errors.Error, RuntimeError):
     """Shards that no worker could search; partial=True returns without them."""
+
+
+def _current_client() -> Any:
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "client: Dask has no client yet: create one before, distributed.Client(ADDRESS) of your scheduler, or "
+            "distributed.Client() for workers on this machine"
+        ) from None
 
 
 # ------------------------------------------------------------------------------------------------ build
@@ -140,8 +151,8 @@ def build(
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """
 
-    directory = os.path.abspath(os.fspath(path))
-    client = client or get_client()
+    directory = os.path.abspath(directory_of(path))
+    client = client or _current_client()
     parts = _parts_of(collection, vector, ids)
     by_part = options_by_part(len(parts), features=features, multipliers=multipliers, offsets=offsets)
     common = {
@@ -215,7 +226,7 @@ class DaskShards(Searcher):
     ) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self.info = read(self.path)
-        client = client or get_client()
+        client = client or _current_client()
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -411,7 +422,7 @@ class RankSVM(_RankSVM):
         """
         if self.device != "cpu":
             raise _errors.UnsupportedError('device: workers train on the CPU: give device="cpu"', "EUNSUPPORTED")
-        client = client or get_client()
+        client = client or _current_client()
         blocks = [_blocks(X, "X"), _blocks(y, "y"), _blocks(qid, "qid")]
         blocks.append([None] * len(blocks[0]) if sample_weight is None else _blocks(sample_weight, "sample_weight"))
         if len({len(own) for own in blocks}) > 1 or not blocks[0]:

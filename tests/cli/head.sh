@@ -11,7 +11,7 @@ printf '1 2\n-1 0\n' | to_fbin >states.fbin
 
 works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --places 2
 matches '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
-fails 1 'small.head: exists already: .* (add --force to replace it)$' "$THRESHER" head build weights.fbin -o small.head --places 2
+fails 1 'small.head: exists already: add --force to replace it, or choose another name$' "$THRESHER" head build weights.fbin -o small.head --places 2
 works "$THRESHER" head info small.head
 matches '^hashes          8 bands of 2, of the largest of 2, ' out
 matches '^words           6, numbered by frequency$' out

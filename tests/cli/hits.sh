@@ -16,7 +16,7 @@ set -eu
 works "$THRESHER" hits build ads.tsv -o ads.hits
 matches '^ads.hits: 6 items, 7 features, 12 postings of' out
 matches '^thresher: 1 feature repeated within an item, counted once$' err
-fails 1 'ads.hits: exists already: .* (add --force to replace it)$' "$THRESHER" hits build ads.tsv -o ads.hits
+fails 1 'ads.hits: exists already: add --force to replace it, or choose another name$' "$THRESHER" hits build ads.tsv -o ads.hits
 works "$THRESHER" hits build ads.tsv -o ads.hits --force --order rows -q
 works "$THRESHER" hits info ads.hits
 matches '^order           as items were given$' out

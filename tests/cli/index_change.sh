@@ -116,7 +116,7 @@ awk 'BEGIN { for (i = 0; i < 300; i++) print "word " i }' >names.txt
 awk 'BEGIN { for (i = 0; i < 100; i++) print "word " 250 + i }' >more-names.txt
 awk 'BEGIN { for (i = 0; i < 100; i++) print i % 10 "\t" "new " i }' >table.tsv
 works "$THRESHER" index build base.fvecs --ids names.txt -o n.index
-fails 1 "more-names.txt: row 0: n.index holds an item with the name 'word 250' already: replace it" \
+fails 1 "more-names.txt: row 0: n.index holds an item with the name 'word 250' already: use thresher index upsert to replace it, or" \
     "$THRESHER" index add n.index more.fvecs --ids more-names.txt
 works "$THRESHER" index upsert n.index more.fvecs --ids more-names.txt
 matches 'added 50 items to n.index and replaced 50: 350 items now' err

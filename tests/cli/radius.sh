@@ -48,6 +48,15 @@ works "$THRESHER" index search l2.index base.fvecs --radius 0 --recall 1 -o -.tr
 fails 2 '--radius -1: l2.index is an index for l2, where it is a distance: give 0 or more' \
     "$THRESHER" index search l2.index queries.fvecs --radius -1
 
+works "$THRESHER" index search cosine.index queries.fvecs --radius 1.2 -o -.trec
+matches '--radius 1.2: a cosine is between -1 and 1, so nothing is found' err
+[ ! -s out ] || die "a cosine exceeds 1"
+works "$THRESHER" index search cosine.index queries.fvecs --radius -1.5 -o -.trec
+matches 'so every item is found' err
+[ "$(wc -l <out)" -eq 18000 ] || die "not every item is found"
+works "$THRESHER" index search ip.index queries.fvecs --radius 1.2 -o -.trec
+! grep -q 'a cosine is' err || die "an inner product is taken for a cosine"
+
 # ---------------------------------------------------------------------------------------------------------- forms
 
 works "$THRESHER" index search cosine.index queries.fvecs --radius 0.68 --recall 1 --json

@@ -100,7 +100,7 @@ static int build(const program *run, const build_values *values, const thr_head_
     if (prog_stop_signal() != 0)
         rc = prog_stopped();
     else if (thr_head_save(head, values->output, values->force, &err) != THR_OK)
-        rc = prog_failed_to_build(&err);
+        rc = prog_failed_existing(&err, "add --force");
     const thr_head_info info = thr_head_get_info(head);
     thr_head_free(head);
     return rc == PROG_DONE ? print_report(run, values, &info, start) : rc;
@@ -118,7 +118,7 @@ static int run_build(program *run, const void *all_values) {
 
     thr_head_build_options_init(&how);
     if (thr_head_check_path(run->context, values->output, values->force, &err) != THR_OK)
-        return prog_failed_to_build(&err);
+        return prog_failed_existing(&err, "add --force");
     if (values->bias != NULL)
         rc = prog_floats_read(&bias, run->context, values->bias, "biases", UINT64_MAX);
     if (rc == PROG_DONE && values->frequent != NULL)

@@ -96,7 +96,7 @@ static int run_build(program *run, const void *all_values) {
     if (values->model != NULL && !find_fingerprint(run, values->model, &build.model, &err))
         return prog_failed(&err);
     if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
-        return prog_failed_to_build(&err);
+        return prog_failed_existing(&err, "add --force");
     prog_progress_end();
     return print_report(run, values, n_repeated, start);
 }

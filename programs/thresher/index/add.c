@@ -86,7 +86,7 @@ static int add(program *run, const add_values *values, const prog_rows *rows, pr
     options.multipliers = multipliers;
     if (rc == PROG_DONE &&
         thr_index_add(run->context, values->dir, prog_rows_reader(rows), &options, &change->done, &err) != THR_OK)
-        rc = prog_failed(&err);
+        rc = prog_failed_existing(&err, "use thresher index upsert");
     free(multipliers);
     if (rc != PROG_DONE)
         return rc;

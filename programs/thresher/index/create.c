@@ -69,7 +69,7 @@ static int run_create(program *run, const void *all_values) {
     create.names = values->names;
     create.replace = values->force;
     if (thr_index_create(run->context, values->dir, &create, &err) != THR_OK)
-        return prog_failed_to_build(&err);
+        return prog_failed_existing(&err, "add --force");
     prog_note("created %s: no items yet, %" PRIu64 " dimensions, %s", values->dir, values->dims,
               prog_metrics[values->metric]);
     if (run->globals.json)

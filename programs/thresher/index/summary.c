@@ -85,7 +85,7 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
     prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
                 thr_isa_name(thr_context_isa(run->context)));
     if (thr_index_build(run->context, dir, rows, build, &err) != THR_OK)
-        return prog_failed_to_build(&err);
+        return prog_failed_existing(&err, "add --force");
     prog_progress_end();
     return report(run, dir, build->features_path, prog_seconds() - start);
 }

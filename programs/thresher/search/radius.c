@@ -17,6 +17,9 @@ enum { QUERIES_A_THREAD = 16 };
  */
 static int find_least_score(const char *dir, thr_metric metric, double radius, float *least_score) {
     *least_score = (float)radius;
+    if (metric == THR_METRIC_COSINE && fabs(radius) > 1.0)
+        prog_note("--radius %g: a cosine is between -1 and 1, so %s is found", radius,
+                  radius > 0 ? "nothing" : "every item");
     if (metric != THR_METRIC_L2)
         return PROG_DONE;
     if (radius < 0.0) {

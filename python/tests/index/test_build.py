@@ -278,7 +278,7 @@ class Build(VectorCase):
 
     def test_an_index_is_not_overwritten_unasked(self) -> None:
         Index.build(self.path(), self.vectors).close()
-        with self.assertRaisesRegex(FileExistsError, r"replace it \(give replace=True\), or choose another"):
+        with self.assertRaisesRegex(FileExistsError, r"give replace=True to replace it, or choose another"):
             Index.build(self.path(), self.vectors[:5])
         self.assertEqual(len(Index.open(self.path())), N)
         self.assertEqual(len(Index.build(self.path(), self.vectors[:5], replace=True)), 5)
@@ -314,7 +314,7 @@ def iter_file(path: str, names: list[str]) -> str:
         large, small, holed = vectors.copy(), vectors.copy(), vectors.copy()
         large[7], small[7], holed[7, 3] = 1e6, 1e-20, np.nan
         for call, part in (
-            (lambda: Index.build(self.path(), vectors), "holds an index of 30 items: replace it"),
+            (lambda: Index.build(self.path(), vectors), "holds an index of 30 items: give replace=True to replace it"),
             (lambda: Index.build(self.path("x"), holed), "vectors: row 7"),
             (lambda: Index.build(self.path("x"), iter([holed])), "vectors: row 7"),
             (lambda: Index.build(self.path("x"), large, keep="float16"), "vectors: row 7: .* keep float32"),

@@ -61,7 +61,10 @@ class Radius(VectorCase):
         np.testing.assert_array_equal(scores, many[2][: len(scores)])
         offsets, ids, scores = index.search_radius(self.queries[:0], 0.3)
         self.assertEqual((offsets.tolist(), ids.shape, scores.shape), ([0], (0,), (0,)))
-        offsets, ids, scores, certified = index.search_radius(self.queries[:3], 2, certified=True)
+        with self.assertWarnsRegex(UserWarning, "least_score: 2 was given, and a cosine is between -1 and 1, so nothing"):
+            offsets, ids, scores, certified = index.search_radius(self.queries[:3], 2, certified=True)
+        with self.assertWarnsRegex(UserWarning, "so every item is found"):
+            self.assertEqual(len(index.search_radius(self.queries[:3], -1.5)[1]), 3 * N)
         self.assertEqual((offsets.tolist(), ids.size, scores.size, certified.shape), ([0] * 4, 0, 0, (3,)))
 
     def test_steps_of_many_queries_are_one_answer(self) -> None:

@@ -19,7 +19,7 @@ from .._tower import Tower
 from ._collection import Shards
 from ._manifest import NAME, Shard, read
 from ._shard import build_shard
-from ._parts import load, spooled
+from ._parts import directory_of, load, spooled
 from ._publish import build_directory, clean, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
 
@@ -218,7 +218,7 @@ def build(
     Raises as Index.build, naming the part and its file; ExistsError; BusyError; ArgumentError also for an id or a name
     in two parts.
     """
-    directory = os.fspath(path)
+    directory = directory_of(path)
     if model is not None and not isinstance(model, (Tower, Dual)):
         model = open_model(model, threads)
     if metric is None:

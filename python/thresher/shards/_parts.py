@@ -20,6 +20,14 @@ class Loaded(NamedTuple):
     what: str
 
 
+def directory_of(path: Any) -> str:
+    """The directory of a build, as it was given."""
+    if not isinstance(path, (str, os.PathLike)):
+        kind = type(path).__name__
+        raise TypeError(f"path: an object of type {kind} was given: the first argument is the directory, the parts come second")
+    return os.fspath(path)
+
+
 def load(part: Any, number: int) -> Loaded:
     """Read part number: vectors [n, n_dims], the name of a .npy file of them, or a pair of either and ids."""
     vectors, ids = part if isinstance(part, tuple) and len(part) == 2 else (part, None)

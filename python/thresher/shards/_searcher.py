@@ -11,6 +11,7 @@ import numpy as np
 from .._core import abi, arrays
 from .._core.checks import whole
 from .._filters import Filter, as_filter
+from .._radius import note_radius
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
@@ -121,6 +122,7 @@ class Searcher:
     ) -> Any:
         """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
         rows, _ = self._rows(queries)
+        note_radius(self.info.metric, least_score)
         options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
         found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
         return found if certified else found[:3]

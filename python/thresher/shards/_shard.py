@@ -276,5 +276,6 @@ def search_shard_radius(
 ) -> RadiusAnswer:
     """As search_shard, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
     run: Any = index.search_radius
-    found = run(queries, least_score, certified=certified, **options)
+    with held_notes():  # of the radius, for the collection
+        found = run(queries, least_score, certified=certified, **options)
     return found[0], _global(index, first_row, found[1]), found[2], found[3] if certified else None
