@@ -52,6 +52,18 @@ thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t 
     return status;
 }
 
+size_t thr_radix_first(const thr_keyed *pairs, size_t n, uint64_t key) {
+    size_t first = 0;
+    while (first < n) {
+        const size_t middle = first + (n - first) / 2;
+        if (pairs[middle].key < key)
+            first = middle + 1;
+        else
+            n = middle;
+    }
+    return first;
+}
+
 bool thr_radix_find(const uint64_t *keys, const uint32_t *order, uint32_t n, uint64_t key, uint32_t *number) {
     uint32_t low = 0, high = n;
     while (low < high) {

@@ -11,6 +11,9 @@ typedef struct thr_keyed {
 /* Sort n pairs by key with a byte-wise LSD radix sort. A byte that is equal in all keys is skipped. */
 thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_error *err);
 
+/* The first of n sorted pairs whose key is at least `key`; n if there is none. */
+size_t thr_radix_first(const thr_keyed *pairs, size_t n, uint64_t key);
+
 /* Set order to the numbers 0 to n - 1, sorted by key; equal keys keep ascending numbers. */
 thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t n, uint32_t *order, thr_error *err);
 

@@ -43,19 +43,6 @@ static uint64_t identify(const thr_dual_trainer *t) {
     return thr_checksum_end(sum);
 }
 
-_Static_assert(4 * THR_WEIGHTS_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
-
-thr_checkpoint thr_dual_checkpoint_describe(void *trainer) {
-    thr_dual_trainer *t = trainer;
-    thr_checkpoint c = {.state = &t->state, .training = identify(t), .what = "requests, items or options"};
-    thr_training_checkpoint_add_slots(&c, "dense", &t->dense);
-    thr_training_checkpoint_add_slots(&c, "query", &t->tables[THR_SIDE_QUERY]);
-    thr_training_checkpoint_add_slots(&c, "item", &t->tables[THR_SIDE_ITEM]);
-    if (t->model.config.hits)
-        thr_training_checkpoint_add_slots(&c, "hits", &t->hits);
-    return c;
-}
-
 static bool is_same_config(const thr_dual_config *a, const thr_dual_config *b) {
     return a->n_embedding == b->n_embedding && a->n_hidden == b->n_hidden && a->n_dims == b->n_dims &&
            a->n_products == b->n_products && a->hits == b->hits;
@@ -94,9 +81,25 @@ static thr_status take_model(void *user, const thr_tensors *tensors, const char 
     return status;
 }
 
+_Static_assert(4 * THR_WEIGHTS_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
+
+thr_checkpoint thr_dual_checkpoint_describe(void *trainer) {
+    thr_dual_trainer *t = trainer;
+    thr_checkpoint c = {.state = &t->state,
+                        .n_steps = t->split.n_train / t->options.batch,
+                        .training = identify(t),
+                        .what = "requests, items or options",
+                        .take = take_model,
+                        .trainer = t};
+    thr_training_checkpoint_add_slots(&c, "dense", &t->dense);
+    thr_training_checkpoint_add_slots(&c, "query", &t->tables[THR_SIDE_QUERY]);
+    thr_training_checkpoint_add_slots(&c, "item", &t->tables[THR_SIDE_ITEM]);
+    if (t->model.config.hits)
+        thr_training_checkpoint_add_slots(&c, "hits", &t->hits);
+    return c;
+}
+
 thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
     const thr_checkpoint checkpoint = thr_dual_checkpoint_describe(trainer);
-    const uint64_t n_steps = trainer->split.n_train / trainer->options.batch;
-    const thr_checkpoint_taker taker = {trainer, take_model};
-    return thr_training_checkpoint_read(trainer->context, trainer->path, n_steps, &taker, &checkpoint, err);
+    return thr_training_checkpoint_read(trainer->context, trainer->path, &checkpoint, err);
 }

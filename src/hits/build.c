@@ -47,11 +47,17 @@ static thr_status order_ids(thr_context *context, const uint64_t *ids, uint32_t 
     return THR_OK;
 }
 
-static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
-    for (uint64_t row = 0; values != NULL && row < n; row++)
-        if (!isfinite(values[row]))
-            return thr_fail(err, THR_ERANGE, "the %s of row %" PRIu64 " is %g", what, row, (double)values[row]);
+static thr_status check_values(const float *values, uint64_t n, const char *what, const char *of, thr_error *err) {
+    for (uint64_t i = 0; values != NULL && i < n; i++)
+        if (!isfinite(values[i]))
+            return thr_fail(err, THR_ERANGE, "the %s of %s %" PRIu64 " is %g", what, of, i, (double)values[i]);
     return THR_OK;
+}
+
+thr_status thr_hits_check_values(const float *multipliers, const float *offsets, uint64_t n, const char *of,
+                                 thr_error *err) {
+    THR_TRY(check_values(multipliers, n, "multiplier", of, err));
+    return check_values(offsets, n, "offset", of, err);
 }
 
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
@@ -71,8 +77,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
     if ((options->multipliers != NULL || options->offsets != NULL) && options->n_values != items->n_items)
         return thr_fail(err, THR_EDIM, "multipliers or offsets of %" PRIu64 " items, but there are %" PRIu64,
                         options->n_values, items->n_items);
-    THR_TRY(check_values(options->multipliers, items->n_items, "multiplier", err));
-    THR_TRY(check_values(options->offsets, items->n_items, "offset", err));
+    THR_TRY(thr_hits_check_values(options->multipliers, options->offsets, items->n_items, "row", err));
     thr_progress progress = thr_progress_start(context, "build", items->n_items);
     if (options->ids != NULL)
         THR_TRY_OUT(order_ids(context, options->ids, (uint32_t)items->n_items, &id_order, err));

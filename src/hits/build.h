@@ -8,6 +8,10 @@
 thr_status thr_hits_take_build(thr_context *context, const char *path, const thr_hits_build_options *options,
                                thr_hits_build_options *complete, thr_error *err);
 
+/* THR_ERANGE unless the multipliers and offsets of n rows or items are finite; NULL: none. of: "row", for messages. */
+thr_status thr_hits_check_values(const float *multipliers, const float *offsets, uint64_t n, const char *of,
+                                 thr_error *err);
+
 /* Build the lists and write the file. names and words are those of rows and features, or NULL. */
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
                               const thr_hits_build_options *options, const thr_strings *names, const thr_strings *words,

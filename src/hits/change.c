@@ -3,10 +3,10 @@
 #include "hits/change.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "hits/build.h"
 #include "hits/impl.h"
 
 /* ------------------------------------------------------------------------------------------------ checks */
@@ -34,13 +34,6 @@ static thr_status check_kinds(const thr_hits *hits, const thr_hits_changes *g, t
     return THR_OK;
 }
 
-static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
-    for (uint64_t i = 0; values != NULL && i < n; i++)
-        if (!isfinite(values[i]))
-            return thr_fail(err, THR_ERANGE, "the %s of added item %" PRIu64 " is %g", what, i, (double)values[i]);
-    return THR_OK;
-}
-
 static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_error *err) {
     if (g->n_added > THR_HITS_MAX_ADDED)
         return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " items to add, the limit is %" PRIu64 ": rebuild the lists",
@@ -56,8 +49,7 @@ static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_err
         return thr_fail(err, THR_EDIM,
                         "%s: %" PRIu64 " features of added items, the limit is %" PRIu64 ": rebuild the lists",
                         hits->path, g->offsets[g->n_added], THR_HITS_MAX_ADDED_FEATURES);
-    THR_TRY(check_values(g->multipliers, g->n_added, "multiplier", err));
-    return check_values(g->item_offsets, g->n_added, "offset", err);
+    return thr_hits_check_values(g->multipliers, g->item_offsets, g->n_added, "added item", err);
 }
 
 /* ------------------------------------------------------------------------------------------------ features */
@@ -155,17 +147,8 @@ static thr_status touch_all(thr_hits *hits, thr_hit_change *change, thr_error *e
 }
 
 static bool is_touched(const thr_hit_change *change, uint64_t id) {
-    size_t low = 0, high = change->n_touched;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (change->touched[middle].key == id)
-            return true;
-        if (change->touched[middle].key < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    const size_t i = thr_radix_first(change->touched, change->n_touched, id);
+    return i < change->n_touched && change->touched[i].key == id;
 }
 
 static thr_status keep_others(thr_hits *hits, thr_hit_change *change, thr_error *err) {

@@ -6,11 +6,9 @@
 #include "hits/rewrite.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text/decimal.h"
 #include "hits/build.h"
 #include "hits/impl.h"
 #include "select/bitmap.h"
@@ -27,13 +25,6 @@ static thr_status read_table(const thr_hits *hits, const char *path, thr_hits_ad
     THR_TRY(thr_alloc(hits->context, table->n_postings, sizeof *added->owned, &added->owned, "features", err));
     added->items.features = added->owned;
     return thr_hits_rows_parse(table, added->owned, err);
-}
-
-static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
-    for (uint64_t row = 0; values != NULL && row < n; row++)
-        if (!isfinite(values[row]))
-            return thr_fail(err, THR_ERANGE, "the %s of row %" PRIu64 " is %g", what, row, (double)values[row]);
-    return THR_OK;
 }
 
 static thr_status check_arrays(const thr_hits *hits, const thr_item_features *items, thr_error *err) {
@@ -68,8 +59,7 @@ thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *opt
     if ((added->multipliers != NULL || added->offsets != NULL) && options->n_added != added->items.n_items)
         return thr_fail(err, THR_EDIM, "multipliers or offsets of %" PRIu64 " items, but there are %" PRIu64,
                         options->n_added, added->items.n_items);
-    THR_TRY(check_values(added->multipliers, options->n_added, "multiplier", err));
-    return check_values(added->offsets, options->n_added, "offset", err);
+    return thr_hits_check_values(added->multipliers, added->offsets, options->n_added, "row", err);
 }
 
 void thr_hits_added_free(thr_hits_added *added) {

@@ -3,6 +3,7 @@
 #include "index/features.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -28,6 +29,21 @@ thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const 
                     n_listed, n_rows, rows_name);
 }
 
+enum { ID_TEXT = 21 }; /* of 20 digits */
+
+thr_status thr_index_fail_names(const thr_ids *ids, uint64_t row, const char *there, thr_error *err) {
+    char id[ID_TEXT] = "";
+    const char *here = id, *quote = ids->offsets == NULL ? "" : "'";
+    if (ids->offsets == NULL)
+        (void)snprintf(id, sizeof id, "%" PRIu64, ids->ids[row]);
+    else
+        here = ids->names + ids->offsets[row];
+    return thr_fail(err, THR_EMISMATCH,
+                    "row %" PRIu64 " is %s%.60s%s in %s, but %s%.60s%s where its features are: give both in the same "
+                    "order",
+                    row, quote, here, quote, ids->name, quote, there, quote);
+}
+
 /* Check that items with ids or names on both sides have the same ones. */
 static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
@@ -35,17 +51,14 @@ static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_erro
     for (uint64_t row = 0; c->names.offsets != NULL && ids->offsets != NULL && row < n; row++) {
         const char *there = thr_strings_get(&c->names, row);
         if (there == NULL || strcmp(there, ids->names + ids->offsets[row]) != 0)
-            return thr_fail(err, THR_EMISMATCH,
-                            "row %" PRIu64 " is '%.60s' in %s, but '%.60s' where its features are: give both in the "
-                            "same order",
-                            row, ids->names + ids->offsets[row], ids->name, there == NULL ? "" : there);
+            return thr_index_fail_names(ids, row, there == NULL ? "" : there, err);
     }
     for (uint64_t row = 0; c->ids != NULL && ids->ids != NULL && row < n; row++)
-        if (c->ids[row] != ids->ids[row])
-            return thr_fail(err, THR_EMISMATCH,
-                            "row %" PRIu64 " is %" PRIu64 " in %s, but %" PRIu64
-                            " where its features are: give both in the same order",
-                            row, ids->ids[row], ids->name, c->ids[row]);
+        if (c->ids[row] != ids->ids[row]) {
+            char there[ID_TEXT];
+            (void)snprintf(there, sizeof there, "%" PRIu64, c->ids[row]);
+            return thr_index_fail_names(ids, row, there, err);
+        }
     return THR_OK;
 }
 

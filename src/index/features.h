@@ -33,6 +33,9 @@ thr_manifest_hits thr_index_hits_line(const thr_build_dir *dir, const thr_hits *
 /* The column of names of a table of features, "TABLE:1". The caller releases *path. */
 thr_status thr_index_names_path(thr_context *context, const char *table, char **path, thr_error *err);
 
+/* THR_EMISMATCH for a row whose id or name in ids differs from `there`, that of the row's features. */
+thr_status thr_index_fail_names(const thr_ids *ids, uint64_t row, const char *there, thr_error *err);
+
 /* THR_EDIM unless n_listed, the number of items with features, equals n_rows. */
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err);
 

@@ -53,17 +53,9 @@ typedef struct finder {
 static thr_status check_name(const finder *f, const char *name, uint64_t row, thr_name_found *found, void *arg,
                              thr_error *err) {
     const uint64_t key = thr_index_name_key(name, strlen(name) + 1);
-    size_t low = 0, high = f->names->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (f->sorted[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < f->names->n && f->sorted[low].key == key; low++)
-        if (strcmp(name_at(f->names, (size_t)f->sorted[low].row), name) == 0)
-            THR_TRY(found(arg, f->sorted[low].row, row, err));
+    for (size_t i = thr_radix_first(f->sorted, f->names->n, key); i < f->names->n && f->sorted[i].key == key; i++)
+        if (strcmp(name_at(f->names, (size_t)f->sorted[i].row), name) == 0)
+            THR_TRY(found(arg, f->sorted[i].row, row, err));
     return THR_OK;
 }
 

@@ -14,16 +14,8 @@ void thr_nn_dense_forward(thr_context *context, const thr_dense *layer, const fl
             memcpy(y + i * n_out, layer->bias, n_out * sizeof *y);
         else
             memset(y + i * n_out, 0, n_out * sizeof *y);
-    thr_nn_matmul(context, &(thr_product){.c = y,
-                                          .a = x,
-                                          .b = layer->weights,
-                                          .c_row = n_out,
-                                          .a_row = layer->n_in,
-                                          .a_step = 1,
-                                          .b_row = n_out,
-                                          .n_rows = n_rows,
-                                          .n_columns = n_out,
-                                          .n_inner = layer->n_in});
+    const thr_product product = thr_nn_product(y, x, layer->weights, n_rows, layer->n_in, n_out);
+    thr_nn_matmul(context, &product);
 }
 
 size_t thr_nn_dense_scratch(size_t n_in, size_t n_out) {
@@ -37,32 +29,17 @@ static void add_d_x(thr_context *context, const thr_dense *layer, const float *d
                     float *transposed) {
     const size_t n_in = layer->n_in, n_out = layer->n_out;
     thr_nn_transpose(layer->weights, n_in, n_out, transposed);
-    thr_nn_matmul(context, &(thr_product){.c = d_x,
-                                          .a = d_y,
-                                          .b = transposed,
-                                          .c_row = n_in,
-                                          .a_row = n_out,
-                                          .a_step = 1,
-                                          .b_row = n_in,
-                                          .n_rows = n_rows,
-                                          .n_columns = n_in,
-                                          .n_inner = n_out});
+    const thr_product product = thr_nn_product(d_x, d_y, transposed, n_rows, n_out, n_in);
+    thr_nn_matmul(context, &product);
 }
 
 /* d_weights += x^T d_y. The strides of the left operand transpose it. */
 static void add_d_weights(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
                           float *d_weights) {
-    const size_t n_in = layer->n_in, n_out = layer->n_out;
-    thr_nn_matmul(context, &(thr_product){.c = d_weights,
-                                          .a = x,
-                                          .b = d_y,
-                                          .c_row = n_out,
-                                          .a_row = 1,
-                                          .a_step = n_in,
-                                          .b_row = n_out,
-                                          .n_rows = n_in,
-                                          .n_columns = n_out,
-                                          .n_inner = n_rows});
+    thr_product product = thr_nn_product(d_weights, x, d_y, layer->n_in, n_rows, layer->n_out);
+    product.a_row = 1;
+    product.a_step = layer->n_in;
+    thr_nn_matmul(context, &product);
 }
 
 void thr_nn_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y,

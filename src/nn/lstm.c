@@ -17,17 +17,9 @@ void thr_nn_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float 
 
 /* gates += h W_own. */
 static void add_own(thr_context *context, const thr_lstm *lstm, const float *h, size_t h_row, size_t n, float *gates) {
-    const size_t n_gates = THR_LSTM_GATES * lstm->n_units;
-    thr_nn_matmul(context, &(thr_product){.c = gates,
-                                          .a = h,
-                                          .b = lstm->own,
-                                          .c_row = n_gates,
-                                          .a_row = h_row,
-                                          .a_step = 1,
-                                          .b_row = n_gates,
-                                          .n_rows = n,
-                                          .n_columns = n_gates,
-                                          .n_inner = lstm->n_units});
+    thr_product product = thr_nn_product(gates, h, lstm->own, n, lstm->n_units, THR_LSTM_GATES * lstm->n_units);
+    product.a_row = h_row;
+    thr_nn_matmul(context, &product);
 }
 
 typedef struct cells {

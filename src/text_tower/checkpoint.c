@@ -40,18 +40,6 @@ static uint64_t identify(const thr_text_trainer *trainer) {
     return thr_checksum_end(sum);
 }
 
-_Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
-
-thr_checkpoint thr_text_checkpoint_describe(void *user) {
-    thr_text_trainer *trainer = user;
-    thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
-    thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
-    static const char *const names[THR_N_SIDES] = {"words0", "words1"};
-    for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
-        thr_training_checkpoint_add_slots(&c, names[i], &trainer->tables[i]);
-    return c;
-}
-
 static bool is_same_config(const thr_tower_config *a, const thr_tower_config *b) {
     return a->n_dims == b->n_dims && a->n_pooled == b->n_pooled && a->query_bits == b->query_bits &&
            a->item_bits == b->item_bits && a->max_grams == b->max_grams && a->max_words == b->max_words &&
@@ -99,9 +87,24 @@ out:
     return status;
 }
 
+_Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
+
+thr_checkpoint thr_text_checkpoint_describe(void *user) {
+    thr_text_trainer *trainer = user;
+    thr_checkpoint c = {.state = &trainer->state,
+                        .n_steps = trainer->split.n_train / trainer->options.batch,
+                        .training = identify(trainer),
+                        .what = "pairs or options",
+                        .take = take_model,
+                        .trainer = trainer};
+    thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
+    static const char *const names[THR_N_SIDES] = {"words0", "words1"};
+    for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
+        thr_training_checkpoint_add_slots(&c, names[i], &trainer->tables[i]);
+    return c;
+}
+
 thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
     const thr_checkpoint checkpoint = thr_text_checkpoint_describe(trainer);
-    const uint64_t n_steps = trainer->split.n_train / trainer->options.batch;
-    const thr_checkpoint_taker taker = {trainer, take_model};
-    return thr_training_checkpoint_read(trainer->context, trainer->path, n_steps, &taker, &checkpoint, err);
+    return thr_training_checkpoint_read(trainer->context, trainer->path, &checkpoint, err);
 }

@@ -136,7 +136,7 @@ static thr_status take_slots(const thr_tensors *tensors, const char *path, const
 }
 
 /* Read the optimiser's arrays and the state. */
-static thr_status take_state(const thr_tensors *tensors, const char *path, const char *model_path, uint64_t n_steps,
+static thr_status take_state(const thr_tensors *tensors, const char *path, const char *model_path,
                              const thr_checkpoint *checkpoint, thr_error *err) {
     const char *state = thr_tensors_metadata(tensors, "checkpoint.state");
     const char *training = thr_tensors_metadata(tensors, "checkpoint.training");
@@ -153,7 +153,7 @@ static thr_status take_state(const thr_tensors *tensors, const char *path, const
         numbers[i] = strtoull(digits, NULL, 16);
     }
     memcpy(checkpoint->state, numbers, sizeof numbers);
-    if (checkpoint->state->position > n_steps)
+    if (checkpoint->state->position > checkpoint->n_steps)
         return thr_training_checkpoint_damaged(path, err);
     if (checkpoint->state->best_epoch != 0 && access(model_path, R_OK) != 0)
         return thr_fail(err, THR_ENOTFOUND,
@@ -162,8 +162,7 @@ static thr_status take_state(const thr_tensors *tensors, const char *path, const
     return THR_OK;
 }
 
-thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, uint64_t n_steps,
-                                        const thr_checkpoint_taker *taker, const thr_checkpoint *checkpoint,
+thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, const thr_checkpoint *checkpoint,
                                         thr_error *err) {
     char *path = NULL;
     thr_tensors *tensors = NULL;
@@ -172,8 +171,8 @@ thr_status thr_training_checkpoint_read(thr_context *context, const char *model_
     if (access(path, F_OK) != 0)
         THR_TRY_OUT(thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to resume from: start over", path));
     THR_TRY_OUT(thr_tensors_open(context, path, &tensors, err));
-    THR_TRY_OUT(taker->take(taker->user, tensors, path, err));
-    THR_TRY_OUT(take_state(tensors, path, model_path, n_steps, checkpoint, err));
+    THR_TRY_OUT(checkpoint->take(checkpoint->trainer, tensors, path, err));
+    THR_TRY_OUT(take_state(tensors, path, model_path, checkpoint, err));
 out:
     thr_tensors_free(tensors);
     thr_release(context, path);

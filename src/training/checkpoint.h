@@ -40,8 +40,12 @@ typedef struct thr_checkpoint {
     thr_slot_array slots[THR_CHECKPOINT_SLOTS_MAX];
     size_t n_slots;
     thr_training_state *state;
+    uint64_t n_steps;  /* of an epoch */
     uint64_t training; /* checksum of what must not change on resumption: options and data */
     const char *what;  /* the same in words, for messages: "pairs or options" */
+    /* Check the model in the tensors of a checkpoint, and copy its weights to the trainer. */
+    thr_status (*take)(void *trainer, const thr_tensors *tensors, const char *path, thr_error *err);
+    void *trainer;
 } thr_checkpoint;
 
 /* Add the optimiser's arrays of some weights, named "slot0.NAME", "slot1.NAME". */
@@ -67,17 +71,11 @@ thr_status thr_training_checkpoint_save(thr_context *context, const char *model_
                                         const thr_checkpoint *checkpoint, thr_error *err);
 
 /*
- * Read the checkpoint of the model at model_path: take checks the model in its tensors and copies the weights, then the
- * optimiser's arrays and the state are read. n_steps: steps of an epoch. THR_OK; THR_ENOTFOUND without a checkpoint, or
- * if the best model so far is gone; what thr_tensors_open returns; THR_EFORMAT; THR_ECORRUPT; THR_EMISMATCH for another
- * training's checkpoint; a status of take.
+ * Read the checkpoint of the model at model_path: the model, then the optimiser's arrays and the state. THR_OK;
+ * THR_ENOTFOUND without a checkpoint, or if the best model so far is gone; what thr_tensors_open returns; THR_EFORMAT;
+ * THR_ECORRUPT; THR_EMISMATCH for another training's checkpoint; a status of take.
  */
-typedef struct thr_checkpoint_taker {
-    void *user;
-    thr_status (*take)(void *user, const thr_tensors *tensors, const char *path, thr_error *err);
-} thr_checkpoint_taker;
-thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, uint64_t n_steps,
-                                        const thr_checkpoint_taker *taker, const thr_checkpoint *checkpoint,
+thr_status thr_training_checkpoint_read(thr_context *context, const char *model_path, const thr_checkpoint *checkpoint,
                                         thr_error *err);
 
 thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, thr_error *err); /* THR_EMISMATCH */

@@ -36,17 +36,10 @@ typedef struct builder {
 } builder;
 
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
-    if ((unsigned)o->metric > THR_METRIC_L2)
-        return thr_fail(err, THR_EINVAL, "the metric %d is unknown: use cosine, ip or l2", (int)o->metric);
-    if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
-                        THR_MAX_BITS);
+    THR_TRY(thr_index_check_coding(o, err));
     if (!thr_keep_is_known(o->keep))
         return thr_fail(err, THR_EINVAL, "vectors cannot be kept as %s: use f32, f16, i8 or none",
                         thr_dtype_name(o->keep));
-    if (o->lead_bits > o->item_bits)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
-                        o->item_bits);
     if ((unsigned)o->rotate > THR_ROTATE_OFF)
         return thr_fail(err, THR_EINVAL, "the rotation %d is unknown: use THR_ROTATE_AUTO, _ON or _OFF",
                         (int)o->rotate);

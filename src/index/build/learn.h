@@ -29,5 +29,8 @@ bool thr_index_has_one_scale(const thr_quantiser *quantiser);
 thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning, thr_quantiser *quantiser,
                            thr_error *err);
 
+/* Check metric, item_bits and lead_bits. THR_EINVAL. */
+thr_status thr_index_check_coding(const thr_index_build_options *options, thr_error *err);
+
 /* options->lead_bits, or if that is 0 the number of leading planes that suits the dimensions. */
 uint32_t thr_index_choose_lead(const thr_index_build_options *options, uint32_t n_dims);

@@ -20,16 +20,9 @@ static thr_status check_names(const thr_hits_rows *table, const thr_ids *ids, th
     const bool numbers = ids->offsets == NULL && thr_hits_are_numbers(&table->items, THR_NO_ID - 1);
     for (uint32_t row = 0; row < table->items.n && row < ids->n; row++) {
         const char *there = thr_dictionary_text(&table->items, row);
-        if (ids->offsets != NULL && strcmp(ids->names + ids->offsets[row], there) != 0)
-            return thr_fail(err, THR_EMISMATCH,
-                            "row %" PRIu32 " is '%.60s' in %s, but '%.60s' where its features are: give both in the "
-                            "same order",
-                            row, ids->names + ids->offsets[row], ids->name, there);
-        if (numbers && thr_hits_number_at(&table->items, row) != ids->ids[row])
-            return thr_fail(err, THR_EMISMATCH,
-                            "row %" PRIu32 " is %" PRIu64 " in %s, but %.60s where its features are: give both in the "
-                            "same order",
-                            row, ids->ids[row], ids->name, there);
+        if (ids->offsets != NULL ? strcmp(ids->names + ids->offsets[row], there) != 0
+                                 : numbers && thr_hits_number_at(&table->items, row) != ids->ids[row])
+            return thr_index_fail_names(ids, row, there, err);
     }
     return THR_OK;
 }

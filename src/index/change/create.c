@@ -19,20 +19,13 @@ void thr_index_create_options_init(thr_index_create_options *options) {
 static thr_status check_options(const thr_index_create_options *o, thr_error *err) {
     if (o->n_dims < 1 || o->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " dimensions: 1 to %d are possible", o->n_dims, THR_MAX_DIMS);
-    if ((unsigned)o->metric > THR_METRIC_L2)
-        return thr_fail(err, THR_EINVAL, "the metric %d is unknown: use cosine, ip or l2", (int)o->metric);
-    if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
-                        THR_MAX_BITS);
     if (!thr_keep_is_known(o->keep) || o->keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EINVAL,
                         "an index that begins empty cannot keep vectors as %s: use f32, f16 or i8 (its first items "
                         "have no codes)",
                         thr_dtype_name(o->keep));
-    if (o->lead_bits > o->item_bits)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
-                        o->item_bits);
-    return THR_OK;
+    const thr_index_build_options coding = {.metric = o->metric, .item_bits = o->item_bits, .lead_bits = o->lead_bits};
+    return thr_index_check_coding(&coding, err);
 }
 
 thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,

@@ -90,16 +90,8 @@ static bool find(const side_ids *ids, const thr_field *id, size_t *row) {
         return true;
     }
     const uint64_t key = thr_checksum_of(id->text, id->length);
-    size_t first = 0, end = ids->n;
-    while (first < end) {
-        const size_t middle = first + (end - first) / 2;
-        if (ids->sorted[middle].key < key)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    for (; first < ids->n && ids->sorted[first].key == key; first++) {
-        *row = (size_t)ids->sorted[first].row;
+    for (size_t i = thr_radix_first(ids->sorted, ids->n, key); i < ids->n && ids->sorted[i].key == key; i++) {
+        *row = (size_t)ids->sorted[i].row;
         if (strcmp(ids->text + ids->offsets[*row], id->text) == 0)
             return true;
     }
