@@ -77,6 +77,8 @@ static void options(const char *title, const prog_option *table) {
 
         if (o->hidden)
             continue;
+        if (o->heading != NULL)
+            (void)printf("\n%s:\n", o->heading);
         if (o->letter != 0)
             (void)snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name != NULL ? ", " : "");
         (void)snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name != NULL ? "--" : "",
@@ -88,6 +90,11 @@ static void options(const char *title, const prog_option *table) {
 }
 
 static void usage(const prog_command *command) {
+    for (const char *const *u = command->usages; u != NULL && *u != NULL; u++)
+        (void)printf("%-7s%s %s %s %s\n", u == command->usages ? "Usage:" : "", prog_self.name, command->noun,
+                     command->verb, *u);
+    if (command->usages != NULL)
+        return;
     (void)printf("Usage: %s %s%s%s", prog_self.name, command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)

@@ -56,7 +56,8 @@ typedef struct prog_option {
     unsigned group;             /* options of the same group, not 0, exclude each other */
     prog_names names;
     bool required;
-    bool hidden; /* left out of help, manual and completion */
+    bool hidden;         /* left out of help, manual and completion */
+    const char *heading; /* the title of this option and of those after it, or NULL */
 } prog_option;
 
 /* Ends a table. */

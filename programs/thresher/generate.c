@@ -112,6 +112,8 @@ static void roff_options(const prog_option *table) {
 
         if (o->hidden)
             continue;
+        if (o->heading != NULL)
+            (void)printf(".El\n.Pp\n%s:\n.Bl -tag -width Ds\n", o->heading);
         roff_option(o, ".It");
         (void)snprintf(text, sizeof text, "%s%s%s%s.", o->help, o->fallback != NULL ? " (default: " : "",
                        o->fallback != NULL ? o->fallback : "", o->fallback != NULL ? ")" : "");
@@ -128,7 +130,32 @@ static prog_spelling shortest(const prog_option *option) {
     return prog_spell(option->letter != 0 ? &by_letter : option);
 }
 
+/* A word of a usage: "[QUERIES]", "--vectors" or "MODEL". */
+static void roff_usage_word(const char *word, size_t length) {
+    const bool optional = word[0] == '[';
+
+    (void)printf("%s%s", optional ? ".Op " : ".", word[optional ? 1 : 0] == '-' ? "Fl " : "Ar ");
+    for (size_t i = optional ? 1 : word[0] == '-' ? 1 : 0; i < length - (optional ? 1 : 0); i++)
+        roff_char(word[i]);
+    (void)putchar('\n');
+}
+
+static void roff_usages(const prog_command *command) {
+    for (const char *const *u = command->usages; *u != NULL; u++) {
+        (void)printf(".Nm\n.Cm %s %s\n", command->noun, command->verb);
+        for (const char *word = *u; *word != '\0'; word += strspn(word, " ")) {
+            const size_t length = strcspn(word, " ");
+            roff_usage_word(word, length);
+            word += length;
+        }
+    }
+}
+
 static void roff_usage(const prog_command *command) {
+    if (command->usages != NULL) {
+        roff_usages(command);
+        return;
+    }
     (void)printf(".Nm\n.Cm %s%s%s\n", command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++) {
@@ -261,6 +288,8 @@ static void markdown_options(const prog_option *table) {
     for (const prog_option *o = table; prog_option_is(o); o++) {
         if (o->hidden)
             continue;
+        if (o->heading != NULL)
+            (void)printf("\n%s:\n\n| option | meaning | default |\n|---|---|---|\n", o->heading);
         (void)printf("| `");
         if (o->letter != 0)
             (void)printf("-%c%s", o->letter, o->name != NULL ? ", " : "");
@@ -277,9 +306,7 @@ static void markdown_options(const prog_option *table) {
     (void)putchar('\n');
 }
 
-static void markdown_command(const prog_command *command) {
-    (void)printf("## thresher %s%s%s\n\n", command->noun, command->verb != NULL ? " " : "",
-                 command->verb != NULL ? command->verb : "");
+static void markdown_usage(const prog_command *command) {
     (void)printf("    thresher %s%s%s", command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)
@@ -287,7 +314,17 @@ static void markdown_command(const prog_command *command) {
     for (const prog_option *o = command->options.table; prog_option_is(o); o++)
         if (o->required)
             (void)printf(" %s %s", shortest(o).text, o->value);
-    (void)printf(" [options]\n\n");
+    (void)printf(" [options]\n");
+}
+
+static void markdown_command(const prog_command *command) {
+    (void)printf("## thresher %s%s%s\n\n", command->noun, command->verb != NULL ? " " : "",
+                 command->verb != NULL ? command->verb : "");
+    for (const char *const *u = command->usages; u != NULL && *u != NULL; u++)
+        (void)printf("    thresher %s %s %s\n", command->noun, command->verb, *u);
+    if (command->usages == NULL)
+        markdown_usage(command);
+    (void)putchar('\n');
     markdown_text(command->text);
     (void)printf("\n\n");
     if (command->arguments->name != NULL)

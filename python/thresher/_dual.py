@@ -227,7 +227,7 @@ class Dual(TextModel):
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Dual:
         """
-        Open the model in the file path, as thresher tower train --model dual writes it.
+        Open the model in the file path, as thresher tower train --kind dual writes it.
 
         threads       threads of encoding; None: as many as the process may use
 

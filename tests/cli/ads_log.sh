@@ -60,7 +60,7 @@ awk -F'\t' '{ split($2, ads, ":"); if (ads[1] >= 100 || $1 ~ /item=[12][0-9][0-9
 awk -F'\t' '{ split($2, ads, ":"); if (ads[1] >= 200 || $1 ~ /item=[12][0-9][0-9]:/) exit 1 }' log/valid.tsv ||
     die "the validation has purchases of the test"
 
-works "$THRESHER" tower train log/train.tsv --model dual --items log/items.tsv --valid log/valid.tsv --batch 16 \
+works "$THRESHER" tower train log/train.tsv --kind dual --items log/items.tsv --valid log/valid.tsv --batch 16 \
     --epochs 1 -o m.safetensors -q
 works "$THRESHER" tower eval m.safetensors log/test.tsv --items log/items.tsv
 matches '^GAUC 0[.][0-9]* of 60 requests with 1,800 ads$' out

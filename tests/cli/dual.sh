@@ -20,7 +20,7 @@ awk 'BEGIN {
         print line >file
     }
 }'
-small="--model dual --items items.tsv --embedding 6 --hidden 10 --dims 8 --products 4 --batch 32 --rate 0.01
+small="--kind dual --items items.tsv --embedding 6 --hidden 10 --dims 8 --products 4 --batch 32 --rate 0.01
     --embedding-rate 0.01 --patience 0"
 # shellcheck disable=SC2086 # words
 train() {
@@ -199,9 +199,15 @@ fi
 
 # ---------------------------------------------------------------------------------------------------------- refused
 
-fails 2 '--items FILE is missing' "$THRESHER" tower train train.tsv --model dual -o new.safetensors
-fails 2 '--items is for --model dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
-fails 2 '--query-bits is for --model rbe and cdssm' train -o new.safetensors --query-bits 2
+works "$THRESHER" tower train --help
+matches '^       thresher tower train --kind dual REQUESTS --items FILE -o MODEL \[options\]$' out
+matches '^Options with --kind dual:$' out
+! grep -q -- '^ *--model ' out || die "help shows the older name of --kind"
+# shellcheck disable=SC2086 # words
+works "$THRESHER" tower train train.tsv --model ${small#--kind } -o older.safetensors --epochs 1 -q
+fails 2 '--items FILE is missing' "$THRESHER" tower train train.tsv --kind dual -o new.safetensors
+fails 2 '--items is for --kind dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
+fails 2 '--query-bits is for --kind rbe and cdssm' train -o new.safetensors --query-bits 2
 fails 2 '--loss' train -o new.safetensors --loss eq2
 fails 2 '--hits-rate takes a number above 0' train -o new.safetensors --hits-rate 0
 fails 1 'none.tsv' train -o new.safetensors --valid none.tsv

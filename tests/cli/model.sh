@@ -19,7 +19,7 @@ small="--dims 32 --pooled 24 --batch 64 --epochs 3 --rate 0.01"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" tower train pairs.tsv $small -o codes.model.safetensors
 # shellcheck disable=SC2086
-works "$THRESHER" tower train pairs.tsv $small --model cdssm -o floats.model.safetensors
+works "$THRESHER" tower train pairs.tsv $small --kind cdssm -o floats.model.safetensors
 # shellcheck disable=SC2086
 works "$THRESHER" tower train pairs.tsv $small --query-bits 32 --item-bits 2 -o hybrid.model.safetensors
 

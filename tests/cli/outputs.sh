@@ -24,7 +24,7 @@ awk 'BEGIN {
 
 # Each writes to the file of -o; the arguments after it are a variant's.
 small="--dims 8 --pooled 8 --batch 16 --negatives 4 --epochs 1 -q"
-dual="--model dual --items ads.tsv --embedding 4 --hidden 4 --dims 4 --products 2 --batch 16 --epochs 1 -q"
+dual="--kind dual --items ads.tsv --embedding 4 --hidden 4 --dims 4 --products 2 --batch 16 --epochs 1 -q"
 index() { "$THRESHER" index build rows.fbin -q "$@"; }
 hits() { "$THRESHER" hits build items.tsv -q --force "$@"; }
 head_of() { "$THRESHER" head build rows.fbin --places 2 -q --force "$@"; }

@@ -152,7 +152,7 @@ awk 'BEGIN {
         print line >"train.tsv"
     }
 }'
-works "$THRESHER" tower train train.tsv --model dual --items items.tsv --embedding 6 --hidden 10 --dims 8 --products 4 \
+works "$THRESHER" tower train train.tsv --kind dual --items items.tsv --embedding 6 --hidden 10 --dims 8 --products 4 \
     --batch 32 --epochs 2 -o dual.safetensors -q
 works "$THRESHER" tower encode dual.safetensors items.tsv:2 --side item -o ads.fvecs
 cat >ads.py <<'END_OF_PYTHON'

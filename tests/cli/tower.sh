@@ -135,7 +135,7 @@ fails 1 'holds numbers' "$THRESHER" tower encode m.safetensors codes.fvecs -o ne
 fails 1 'none.safetensors: ' "$THRESHER" tower encode none.safetensors texts.txt -o new.fvecs
 fails 1 'names.txt: ' "$THRESHER" tower encode names.txt texts.txt -o new.fvecs
 fails 1 'no/such.fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o no/such.fvecs
-works train --epochs 1 -o floats.safetensors -q --model cdssm
+works train --epochs 1 -o floats.safetensors -q --kind cdssm
 fails 1 'leave out --packed' "$THRESHER" tower encode floats.safetensors texts.txt --packed -o new.npy
 fails 2 'ending must be .npy, .fbin or .fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o new.txt
 fails 2 'ending must be .npy, .fbin or .fvecs' "$THRESHER" tower encode m.safetensors texts.txt -o new.u8bin

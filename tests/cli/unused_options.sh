@@ -46,6 +46,6 @@ train="$THRESHER tower train pairs.tsv -o tower.safetensors --epochs 1 --batch 1
 notes '--least-label has no effect without --label-column' $train --least-label 2
 notes '--valid-share has no effect with --valid' $train --valid pairs.tsv --valid-share 0.5
 for option in '--estimator tanh' '--float-share 0.2' --plain-weights; do
-    notes "${option% *} has no effect without codes, and both sides are floats" $train --model cdssm $option
+    notes "${option% *} has no effect without codes, and both sides are floats" $train --kind cdssm $option
 done
 silent $train --label-column 3 --least-label 1 --valid-share 0.1 --estimator tanh --float-share 0.2 --plain-weights

@@ -305,6 +305,9 @@ static void names_and_filters_see_the_tail(void **state) {
     expect_status(thr_index_writer_add(writer, &three, NULL, NULL, NULL, &error), THR_EINVAL);
     expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EINVAL);
     assert_string_equal(error.text, "names: row 1: the name has a line break: leave it out");
+    wrong[1] = "a\rb";
+    expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EINVAL);
+    assert_string_equal(error.text, "names: row 1: the name has a line break: leave it out");
     wrong[1] = "five";
     expect_status(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &error), THR_EDUPLICATE);
     assert_non_null(strstr(error.text, "names: the name 'four' is repeated, in rows 0 and 2"));

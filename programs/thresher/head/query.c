@@ -61,8 +61,8 @@ static const prog_option options[] = {
     {PROG_FLAG_OPTION("measure", offsetof(query_values, measure),
                       "instead of words, print the recall of the screen and the times of both")},
     {PROG_FILE_OPTION("against", offsetof(query_values, against),
-                      "instead of words, print the loss against this head, queried with all words: one with "
-                      "the same weights in more bytes, for example")},
+                      "instead of words, print the share of this head's answers that is lost; it scores all words, and "
+                      "may hold the same weights in more bytes")},
     {PROG_RESULTS_OPTION(offsetof(query_values, output), "")},
     PROG_OPTIONS_END,
 };

@@ -32,7 +32,7 @@ static const prog_option options[] = {
                         "searches faster, or by rows. Ids and answers do not change"),
      .fallback = "features"},
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
-                      "the dual tower (thresher tower train --model dual) that weighs the queries; queries "
+                      "the dual tower (thresher tower train --kind dual) that weighs the queries; queries "
                       "with the fingerprint of another model are refused")},
     {PROG_FORCE_OPTION(offsetof(build_values, force))},
     PROG_OPTIONS_END,
@@ -106,7 +106,7 @@ const prog_command prog_hits_build = {
     .summary = "build posting lists of items' features",
     .text = "Builds for every feature the list of the items that have it, compressed: containers of 256 "
             "items as bytes, runs or bits, whichever is shortest. Features are words such as "
-            "category=12, or all are whole numbers; names that are all whole numbers are ids.\n\nThe "
+            "category=12, or whole numbers throughout. Names that are all whole numbers become ids.\n\nThe "
             "file appears when it is complete. A build that fails or is stopped changes nothing.",
     .examples = PROG_EXAMPLES("thresher hits build ads.tsv -o ads.hits",
                               "thresher hits build ads.tsv.xz -o ads.hits --force --json",

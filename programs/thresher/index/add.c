@@ -26,9 +26,10 @@ static const prog_argument arguments[] = {
 };
 
 #define FEATURES_OPTIONS                                                                                               \
-    {PROG_FILE_OPTION("features", offsetof(add_values, features),                                                      \
-                      "features of the new items, in the order of VECTORS, which an index with features needs: .tsv "  \
-                      "of names and features, as in thresher index build. Without --ids the items have its names")},   \
+    {PROG_FILE_OPTION(                                                                                                 \
+        "features", offsetof(add_values, features),                                                                    \
+        "features of the new items, in the order of VECTORS: .tsv of names and features, as in thresher "              \
+        "index build. Required by an index with features. Without --ids the items get its names")},                    \
     {                                                                                                                  \
         PROG_FILE_OPTION("values", offsetof(add_values, values),                                                       \
                          "with --features: a bid an item (.tsv of names and numbers, or a file of numbers); "          \
@@ -37,17 +38,17 @@ static const prog_argument arguments[] = {
 
 static const prog_option add_options[] = {
     {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
-                      "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
-                      ".csv:COLUMN); names where the items have names, which then need this option. Default: ids "
-                      "above all that the index ever had")},
+                      "ids or names of the new items: a file of ids (.npy .ibin .ivecs), or a text with an id or name "
+                      "a line (.txt .tsv:COLUMN .csv:COLUMN). Required if the items of the index have names; default: "
+                      "ids above all that the index ever had")},
     FEATURES_OPTIONS,
     PROG_OPTIONS_END,
 };
 
 static const prog_option upsert_options[] = {
     {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
-                      "an id an item (.npy .ibin .ivecs), or a text with an id a line (.txt .tsv:COLUMN "
-                      ".csv:COLUMN); names where the items have names")},
+                      "ids or names of the items: a file of ids (.npy .ibin .ivecs), or a text with an id or name a "
+                      "line (.txt .tsv:COLUMN .csv:COLUMN)")},
     FEATURES_OPTIONS,
     PROG_OPTIONS_END,
 };

@@ -54,7 +54,8 @@ static const prog_option options[] = {
      .offset = offsetof(build_values, output)},
     {PROG_FILE_OPTION("ids", offsetof(build_values, ids),
                       "an id an item (.npy .ibin .ivecs), or a text with an id or name a line (.txt "
-                      ".tsv:COLUMN .csv:COLUMN); default: row numbers from 0")},
+                      ".tsv:COLUMN .csv:COLUMN). If all lines are whole numbers they are ids, else names; default: "
+                      "row numbers from 0")},
     {PROG_FILE_OPTION("features", offsetof(build_values, features),
                       "features of the items, in the order of VECTORS: .tsv of names and features, as in "
                       "thresher hits build. The names become the items' names, and must equal --ids if both "

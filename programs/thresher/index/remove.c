@@ -18,8 +18,8 @@ typedef struct remove_values {
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(remove_values, dir), "an index")},
     {PROG_ARGUMENT("IDS", PROG_NAMES_FILE, offsetof(remove_values, ids_file),
-                   "the items to remove: ids (.npy .ibin .ivecs), or a text of an id a line, or of a name a line where "
-                   "items have names (.txt .tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
+                   "the items to remove: a file of ids (.npy .ibin .ivecs), or a text with an id or name a line (.txt "
+                   ".tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
     {.name = NULL},
 };
 

@@ -21,9 +21,8 @@ static const prog_option options[] = {
     PROG_FUSED_OPTIONS(offsetof(prog_index_values, common), "index"),
     {PROG_FLAG_OPTION(
         "follow", offsetof(prog_index_values, follow),
-        "search every query in the newest commit of an index that changes, and write its answer before "
-        "the next query is read, from a pipe for example; a query with NaN gets an empty answer; not with --filter "
-        "or features")},
+        "answer each query before the next one is read, from the newest commit of the index: for queries from a pipe "
+        "while the index changes. A query with NaN gets an empty answer. Not with --filter or features")},
     PROG_FOUND_OPTION(offsetof(prog_index_values, common)),
     PROG_OPTIONS_END,
 };

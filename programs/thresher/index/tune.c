@@ -74,11 +74,12 @@ static int run_tune(program *run, const void *all_values) {
 const prog_command prog_index_tune = {
     PROG_COMMAND("index", "tune", tune_values, arguments, options, run_tune),
     .summary = "calibrate an index for your own queries",
-    .text = "Searches the index exactly for every query, and measures how many candidates each "
-            "recall of thresher index search --recall requires. A build does the same with some of "
-            "its items; queries that differ from the items are searched faster after a calibration of their "
-            "own. The recall depends on the calibration only with features, without kept vectors, for flat cosine "
-            "codes without a centre, and for codes of a model of vectors.\n\nThe calibration is stored in the "
-            "index. It takes at least 30 queries; a thousand are better.",
+    .text =
+        "Searches the index exactly for every query, and measures how many candidates each "
+        "recall of thresher index search --recall requires. A build does the same with some of "
+        "its items; queries that differ from the items are searched faster after a calibration by queries "
+        "like them. The recall depends on the calibration only with features, without kept vectors, for flat cosine "
+        "codes without a centre, and for codes of a model of vectors.\n\nThe calibration is stored in the "
+        "index. It takes at least 30 queries; a thousand are better.",
     .examples = PROG_EXAMPLES("thresher index tune words.index yesterday.npy", "thresher index tune words.index"),
 };

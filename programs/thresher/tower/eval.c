@@ -24,7 +24,7 @@ static const prog_argument arguments[] = {
 };
 
 static const prog_option options[] = {
-    PROG_PAIRS_OPTIONS(eval_values, columns),
+    PROG_PAIRS_OPTIONS(eval_values, columns, NULL),
     {PROG_FILE_OPTION("items", offsetof(eval_values, items), "for a dual tower: table of items, as in tower train")},
     PROG_OPTIONS_END,
 };
@@ -85,7 +85,7 @@ const prog_command prog_tower_eval = {
     PROG_COMMAND("tower", "eval", eval_values, arguments, options, run_eval),
     .summary = "measure how well a model separates good pairs from bad ones",
     .text = "Prints the area under the ROC curve of the cosines, good pairs against bad ones. Bad "
-            "pairs are those with a low label if --label-column is given, else every query with 10 "
+            "pairs are those with a label below --least-label; without --label-column, every query with 10 "
             "items of other pairs.\n\nFor a dual tower PAIRS are requests, as in tower train. The "
             "command prints GAUC, the mean AUC of a request's best ads against the others, and how "
             "often the best ad ranks in the first 5 and 10, unweighted and weighted by value.",

@@ -13,9 +13,9 @@ typedef struct prog_pairs_values {
 } prog_pairs_values;
 
 /* Entries of an option table; values is the member of that type in the command's struct. */
-#define PROG_PAIRS_OPTIONS(type, values)                                                                               \
+#define PROG_PAIRS_OPTIONS(type, values, title)                                                                        \
     {PROG_COUNT_OPTION("query-column", "N", offsetof(type, values.query_column), "the column of the query, from 1"),   \
-     .least = 1, .most = UINT32_MAX, .fallback = "1"},                                                                 \
+     .least = 1, .most = UINT32_MAX, .fallback = "1", .heading = (title)},                                             \
         {PROG_COUNT_OPTION("item-column", "N", offsetof(type, values.item_column), "the column of the item"),          \
          .least = 1, .most = UINT32_MAX, .fallback = "2"},                                                             \
         {PROG_COUNT_OPTION("label-column", "N", offsetof(type, values.label_column),                                   \

@@ -15,13 +15,12 @@
 #include "commands.h"
 #include "cli/messages.h"
 
-enum { GROUP_MODEL = 1 };
 static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
 
 typedef struct train_values {
     const char *pairs, *second, *items, *output, *valid, *curve;
     prog_pairs_values columns;
-    size_t model, estimator;
+    size_t kind, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
     uint64_t epochs, patience, batch, negatives;
     double gamma, rate, word_dropout, float_share, valid_share;
@@ -37,8 +36,8 @@ typedef struct train_values {
     bool no_ipnn, no_hits;
 } train_values;
 
-static const char *const models[] = {"rbe", "cdssm", "dual", NULL};
-enum { MODEL_RBE = 0, MODEL_DUAL = 2 };
+static const char *const kinds[] = {"rbe", "cdssm", "dual", NULL};
+enum { KIND_RBE = 0, KIND_DUAL = 2 };
 static const char *const losses[] = {"ndcg", "product", "sum", NULL};
 static const char *const differences[] = {"difference", "swap", NULL};
 static const char *const optimisers[] = {"adam", "ftrl", NULL};
@@ -46,9 +45,9 @@ static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
-                   "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --model "
-                   "dual requests, see above; with --vectors vectors of queries, or of items if ITEMS is "
-                   "left out: .npy .fvecs .fbin ..., as in thresher index build")},
+                   "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --kind dual REQUESTS, "
+                   "see above; with --vectors vectors of QUERIES, or of items if ITEMS is left out: .npy .fvecs .fbin "
+                   "..., as in thresher index build")},
     {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
                    "with --vectors: vectors of items, row by row those of the queries unless --pairs is given")},
     {.name = NULL},
@@ -71,99 +70,101 @@ static const prog_argument arguments[] = {
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("MODEL", offsetof(train_values, output),
                           "the model, a .safetensors file, written after each epoch that improves validation")},
-    PROG_PAIRS_OPTIONS(train_values, columns),
-    {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", models, offsetof(train_values, model),
+    {PROG_CHOICE_OPTION("kind", "rbe|cdssm|dual", kinds, offsetof(train_values, kind),
                         "kind of model: rbe, codes, by default of 3 bits for queries and 2 for items; cdssm, float "
-                        "vectors; dual, float "
-                        "vectors of features and hits of histories, trained on requests"),
+                        "vectors; dual, float vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
+    {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", kinds, offsetof(train_values, kind), "the older name of --kind"),
+     .fallback = "rbe", .hidden = true},
     FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
-    {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
-                      "with --vectors: weight of the vectors' own cosines as targets, against that of the pairs; "
-                      "0 to 1 (default: 0 with QUERIES, else 1)"),
-     .least_real = 0, .most_real = 1},
-    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
-                      "with --vectors: length of the random vector added to a query of length 1"),
-     .least_real = 0, .fallback = "0.5"},
-    {PROG_FILE_OPTION("pairs", offsetof(train_values, pairs_by_id),
-                      "with --vectors: pairs by id, the id of a query and of an item in a row: .tsv .csv (default: row "
-                      "by row)")},
-    {PROG_FILE_OPTION("query-ids", offsetof(train_values, query_ids),
-                      "with --pairs: an id a line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
-                      "from 0)")},
-    {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
-    COUNT("query-bits", query_bits, 1, 32, NULL,
-          "bits a dimension of queries, 1 to 8; 32 for floats (default: 3, with --vectors 32)"),
-    COUNT("item-bits", item_bits, 1, 32, NULL,
-          "bits a dimension of items, 1 to 8; 32 for floats (default: 2, with --vectors 4)"),
     COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding; with --vectors 32 by default"),
+    {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
+                      "pairs to validate with, in the columns of PAIRS, or vectors of other items (default: a share "
+                      "of the queries in PAIRS)")},
+    REAL("valid-share", valid_share, 0.5, "0.02",
+         "share of the queries in PAIRS to validate with; with --kind dual 0.05 by default"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --kind dual and --vectors 20 by default"),
+    COUNT("patience", patience, 0, UINT32_MAX, "10",
+          "stop after so many epochs without a better validation; 0: never; with --kind dual 3 by default"),
+    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step; with --vectors 256 by default"),
+    REAL("rate", rate, 1e6, "0.002",
+         "learning rate, which decays linearly to 0 over all epochs; with --vectors 0.03 by default"),
+    {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
+                      "write a line an epoch, and a plot to FILE.svg"),
+     .names = PROG_NAMES_OUTPUT},
+    FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
+    PROG_PAIRS_OPTIONS(train_values, columns, "Options for texts"),
     COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
     COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
     COUNT("words", words, 1, 65535, "128", "words of a text that are read"),
     FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
+    {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
+                      "share of words dropped from a text, drawn anew each time; below 1"),
+     .least_real = 0, .fallback = "0.25"},
+    {PROG_COUNT_OPTION("query-bits", "N", offsetof(train_values, query_bits),
+                       "bits a dimension of queries, 1 to 8; 32 for floats (default: 3, with --vectors 32)"),
+     .least = 1, .most = 32, .heading = "Options for texts and vectors"},
+    COUNT("item-bits", item_bits, 1, 32, NULL,
+          "bits a dimension of items, 1 to 8; 32 for floats (default: 2, with --vectors 4)"),
     FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
     FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
     {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
                         "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
                         "straight-through everywhere; tanh, that of a tanh that gets steeper"),
      .fallback = "variant"},
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --model dual and --vectors 20 by default"),
-    COUNT("patience", patience, 0, UINT32_MAX, "10",
-          "stop after so many epochs without a better validation; 0: never; with --model dual 3 by default"),
-    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step; with --vectors 256 by default"),
     COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
     REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax; with --vectors 20 by default"),
-    REAL("rate", rate, 1e6, "0.002",
-         "learning rate, which decays linearly to 0 over all epochs; with --vectors 0.03 by default"),
     {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
                       "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
                       "in the paper; with --vectors 0 by default"),
      .least_real = 0, .fallback = "0.5"},
-    {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
-                      "share of words dropped from a text, drawn anew each time; below 1"),
-     .least_real = 0, .fallback = "0.25"},
-    {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
-                      "pairs to validate with, in the columns of PAIRS, or vectors of other items (default: a share "
-                      "of the queries in PAIRS)")},
-    REAL("valid-share", valid_share, 0.5, "0.02",
-         "share of the queries in PAIRS to validate with; with --model dual 0.05 by default"),
-    {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
-                      "write a line an epoch, and a plot to FILE.svg"),
-     .names = PROG_NAMES_OUTPUT},
-    {PROG_FILE_OPTION("items", offsetof(train_values, items), "dual: table of items, see above; required")},
-    FLAG("no-ipnn", no_ipnn, "dual: no products of pairs of fields (IPNN)"),
-    FLAG("no-hits", no_hits, "dual: no hits of users' histories (HitMatch)"),
+    {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
+                      "weight of the vectors' own cosines as targets, against that of the pairs; 0 to 1 (default: 0 "
+                      "with QUERIES, else 1)"),
+     .least_real = 0, .most_real = 1, .heading = "Options with --vectors"},
+    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
+                      "length of the random vector added to a query of length 1"),
+     .least_real = 0, .fallback = "0.5"},
+    {PROG_FILE_OPTION("pairs", offsetof(train_values, pairs_by_id),
+                      "pairs by id, the id of a query and of an item in a row: .tsv .csv (default: row by row)")},
+    {PROG_FILE_OPTION("query-ids", offsetof(train_values, query_ids),
+                      "with --pairs: an id a line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
+                      "from 0)")},
+    {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
+    {PROG_FILE_OPTION("items", offsetof(train_values, items), "table of items, see above; required"),
+     .heading = "Options with --kind dual"},
+    FLAG("no-ipnn", no_ipnn, "no products of pairs of fields (IPNN)"),
+    FLAG("no-hits", no_hits, "no hits of users' histories (HitMatch)"),
     {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
-                        "dual: weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product, "
+                        "weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product, "
                         "that times the change of value; sum, that plus the change of value"),
      .fallback = "ndcg"},
     {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
-                        "dual: how much value a swap changes: difference, the difference of the two values; swap, "
+                        "how much value a swap changes: difference, the difference of the two values; swap, "
                         "that times the difference of their positions' discounts"),
      .fallback = "swap"},
-    COUNT("embedding", embedding, 1, 256, "32", "dual: dimensions of a feature's embedding"),
-    COUNT("hidden", hidden, 1, 4096, "128", "dual: units of a tower's first layer"),
-    COUNT("products", products, 1, 1024, "32", "dual: dimensions of the products of fields, in addition to --dims"),
-    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: learn features that occur in at least N requests"),
+    COUNT("embedding", embedding, 1, 256, "32", "dimensions of a feature's embedding"),
+    COUNT("hidden", hidden, 1, 4096, "128", "units of a tower's first layer"),
+    COUNT("products", products, 1, 1024, "32", "dimensions of the products of fields, in addition to --dims"),
+    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "learn features that occur in at least N requests"),
     {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, optimiser),
-                        "dual: optimiser of feature embeddings; hits always use FTRL-Proximal"),
+                        "optimiser of feature embeddings; hits always use FTRL-Proximal"),
      .fallback = "ftrl"},
     REAL("embedding-rate", embedding_rate, 1e6, NULL,
-         "dual: learning rate of feature embeddings, decaying as --rate does, or FTRL's alpha "
+         "learning rate of feature embeddings, decaying as --rate does, or FTRL's alpha "
          "(default: 0.1, with adam 0.002)"),
-    REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha for hits"),
-    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "dual: FTRL's L1 regularisation"), .least_real = 0,
+    REAL("hits-rate", hits_rate, 1e6, "0.05", "FTRL's alpha for hits"),
+    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "FTRL's L1 regularisation"), .least_real = 0,
      .fallback = "0"},
-    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "dual: FTRL's L2 regularisation"), .least_real = 0,
+    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "FTRL's L2 regularisation"), .least_real = 0,
      .fallback = "0"},
     {PROG_REAL_OPTION("adam-beta1", "X", offsetof(train_values, adam_beta1),
-                      "dual: Adam's decay of the first moment, below 1"),
+                      "Adam's decay of the first moment, below 1"),
      .least_real = 0, .fallback = "0.9"},
     {PROG_REAL_OPTION("adam-beta2", "X", offsetof(train_values, adam_beta2),
-                      "dual: Adam's decay of the second moment, below 1"),
+                      "Adam's decay of the second moment, below 1"),
      .least_real = 0, .fallback = "0.999"},
-    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "dual: number that Adam adds to the root of the second moment"),
-    FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
+    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "number that Adam adds to the root of the second moment"),
     PROG_OPTIONS_END,
 };
 
@@ -204,7 +205,7 @@ static void note_unused_options(const program *run, const train_values *values, 
 }
 
 static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
-    const bool rbe = values->model == MODEL_RBE;
+    const bool rbe = values->kind == KIND_RBE;
 
     thr_tower_train_options_init(train);
     train->config.n_dims = (uint32_t)values->dims;
@@ -241,9 +242,9 @@ static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits
                                       "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
                                       "adam-beta2",     "adam-epsilon", NULL};
 
-static const char *const of_texts_alone[] = {"query-column", "item-column",  "label-column", "least-label",
-                                             "header",       "model",        "pooled",       "grams",
-                                             "words",        "shared-words", "word-dropout", NULL};
+static const char *const of_texts_alone[] = {
+    "query-column", "item-column", "label-column", "least-label",  "header",       "kind", "model",
+    "pooled",       "grams",       "words",        "shared-words", "word-dropout", NULL};
 static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", "pairs", "query-ids", "item-ids", NULL};
 
 /* Refuse the first of these options that is given; kind is that of the models it is for. */
@@ -258,13 +259,13 @@ static int refuse(const program *run, const char *const *options_of, const char 
 
 /* Refuse options of other kinds of model. */
 static int check_model_words(const program *run, const train_values *values) {
-    const bool dual = values->model == MODEL_DUAL;
-    int rc = dual ? refuse(run, of_texts, "--model rbe and cdssm") : refuse(run, of_dual, "--model dual");
+    const bool dual = values->kind == KIND_DUAL;
+    int rc = dual ? refuse(run, of_texts, "--kind rbe and cdssm") : refuse(run, of_dual, "--kind dual");
 
     if (rc == PROG_DONE && values->vectors)
         rc = refuse(run, of_texts_alone, "texts, not --vectors");
     if (rc == PROG_DONE && (dual || !values->vectors))
-        rc = refuse(run, of_vectors, dual ? "--model rbe and cdssm" : "--vectors");
+        rc = refuse(run, of_vectors, dual ? "--kind rbe and cdssm" : "--vectors");
     if (rc == PROG_DONE && !values->vectors && values->second != NULL) {
         prog_error("%s: two files are for --vectors, a file of pairs has both columns; %s", values->second,
                    prog_see_help(run));
@@ -273,7 +274,7 @@ static int check_model_words(const program *run, const train_values *values) {
     if (rc != PROG_DONE)
         return rc;
     if (dual && values->items == NULL) {
-        prog_error("--model dual: --items FILE is missing, the table of items; %s", prog_see_help(run));
+        prog_error("--kind dual: --items FILE is missing, the table of items; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     return PROG_DONE;
@@ -400,7 +401,7 @@ static int run_train(program *run, const void *all_values) {
 
     if (rc == PROG_DONE && !values->resume)
         prog_note_replaced(values->output);
-    if (rc == PROG_DONE && values->model == MODEL_DUAL)
+    if (rc == PROG_DONE && values->kind == KIND_DUAL)
         return train_dual(run, values);
     if (rc == PROG_DONE)
         rc = check_words(run, values);
@@ -435,32 +436,30 @@ static int run_train(program *run, const void *all_values) {
 
 const prog_command prog_tower_train = {
     PROG_COMMAND("tower", "train", train_values, arguments, options, run_train),
+    .usages = PROG_EXAMPLES("PAIRS -o MODEL [options]", "--vectors [QUERIES] ITEMS -o MODEL [options]",
+                            "--kind dual REQUESTS --items FILE -o MODEL [options]"),
     .summary = "train a model that encodes texts or vectors, on pairs of a query and an item",
-    .text = "Trains a model of two towers, CDSSM with Recurrent Binary Embedding, which encode "
-            "queries and items so that the codes of matching pairs have a large cosine. Texts are "
-            "UTF-8; letters and digits count, case does not.\n\nEach epoch ends with a validation on "
-            "a share of the queries; the best model so far is written. The same pairs, options and "
-            "--seed give the same model, to the bit, with any number of threads. Long trainings run "
-            "on a GPU if there is one (--device), with other rounding. A training that is stopped "
-            "leaves MODEL.checkpoint; --resume continues it, on the CPU or a GPU.\n\n--vectors learns "
-            "codes of vectors that any other model made, from pairs of QUERIES and ITEMS, row by row "
-            "or by id (--pairs), or from ITEMS alone. It runs on the CPU. With items alone the codes' cosines learn to "
-            "rank as the "
-            "vectors' own do, and each epoch prints recall@10 among items that are not trained on. "
-            "Lengths of vectors are ignored. thresher index build ITEMS --model MODEL makes an "
-            "index of their codes.\n\n--model dual "
-            "trains a dual tower on requests instead; a GPU gives the CPU's model, to the bit. An example line of "
-            "PAIRS and of "
-            "--items, where <TAB> is a tab:\n\n    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 "
-            "~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\nA line of PAIRS has the features of a user, "
-            "a tab, and ads, the best first. age=3 is a feature, field=value; :0.5 is its value, 1 "
-            "if absent. click.category=12:3 is history: 3 clicks on items with the feature category=12. "
-            "a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
-            "good as the one before it. A line of --items has an ID, a tab and the features of the item.",
+    .text =
+        "Trains a model of two towers, which encode queries and items so that the codes of matching pairs have a large "
+        "cosine (CDSSM with Recurrent Binary Embedding). Texts are UTF-8; letters and digits count, case does not.\n\n"
+        "Each epoch ends with a validation on a share of the queries; the best model so far is written. The same "
+        "pairs, options and --seed give the same model, to the bit, with any number of threads. Long trainings run on "
+        "a GPU if there is one (--device), with other rounding. A training that is stopped leaves MODEL.checkpoint; "
+        "--resume continues it, on the CPU or a GPU.\n\n--vectors learns codes of vectors that any other model made. "
+        "It learns from pairs of QUERIES and ITEMS, row by row or by id (--pairs), or from ITEMS alone: then the "
+        "codes' cosines learn to rank as the vectors' own do, and each epoch prints recall@10 among items that are "
+        "not trained on. It runs on the CPU, and ignores the lengths of vectors. thresher index build ITEMS --model "
+        "MODEL makes an index of their codes.\n\n--kind dual trains a dual tower on requests instead; a GPU gives the "
+        "CPU's model, to the bit. An example line of REQUESTS and of --items, where <TAB> is a tab:\n\n"
+        "    age=3 income=2:0.5 click.category=12:3<TAB>a7:0.9 ~a2:1.5 a9\n    a7<TAB>category=12 brand=7\n\n"
+        "A line of REQUESTS has the features of a user, a tab, and ads, the best first. age=3 is a feature, "
+        "field=value; :0.5 is its value, 1 if absent. click.category=12:3 is history: 3 clicks on items with the "
+        "feature category=12. a7:0.9 is an ad's ID and its value, a bid for example, 0 if absent. ~ marks an ad as "
+        "good as the one before it. A line of --items has an ID, a tab and the features of the item.",
     .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
                               ("thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
                                "--shared-words -o p.safetensors"),
-                              "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
-                              "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
+                              "thresher tower train clicks.tsv --kind cdssm --curve clicks.csv -o full.safetensors",
+                              "thresher tower train requests.tsv.xz --kind dual --items items.tsv -o ads.safetensors",
                               "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors"),
 };

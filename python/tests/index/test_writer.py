@@ -92,6 +92,8 @@ class Writers(VectorCase):
                     writer.add(self.vectors[0], names=[""])
                 with self.assertRaisesRegex(ValueError, "line break"):
                     writer.add(self.vectors[0], names=["a\nb"])
+                with self.assertRaisesRegex(ValueError, "line break"):
+                    writer.add(self.vectors[0], names=["end\r"])
                 writer.add(self.vectors[5:7], names=["four", "five"])
                 change = writer.remove(names=["four", "nobody"])
                 self.assertEqual((change.n_removed, change.n_missing), (1, 1))

@@ -167,7 +167,7 @@ thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err) {
         if (*name == '\0')
             return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name is empty: give every item its own",
                             ids->name, i);
-        if (strchr(name, '\n') != NULL)
+        if (strpbrk(name, "\n\r") != NULL)
             return thr_fail(err, THR_EINVAL, "%s: row %" PRIu64 ": the name has a line break: leave it out", ids->name,
                             i);
     }
