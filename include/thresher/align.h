@@ -45,7 +45,7 @@ typedef struct thr_align_report {
  *
  * Lines are ordered by the source word's first occurrence, then by falling probability; equal ones by the target
  * word's first occurrence. The same texts and options give the same bytes. One thread makes the table. Memory: 4 bytes
- * a word of the texts, and 20 bytes a pair of words that occur together.
+ * per word of the texts, and 20 bytes per pair of words that occur together.
  *
  * Returns THR_OK, or
  *   THR_EINVAL   options are out of range, or path is one of the texts

@@ -72,7 +72,7 @@ typedef enum thr_beam_stop {
 
 typedef struct thr_beam_options {
     size_t size;                     /* sizeof(thr_beam_options), set by _init */
-    uint32_t beam;                   /* live rows a sentence, 1 to THR_BEAM_MAX_BEAM */
+    uint32_t beam;                   /* live rows per sentence, 1 to THR_BEAM_MAX_BEAM */
     uint32_t n_best;                 /* sequences returned a sentence, 1 or more; may exceed beam */
     uint32_t start_word;             /* passed to the decoder; need not be a word of the head */
     uint32_t end_word;               /* or THR_BEAM_NO_WORD */
@@ -121,7 +121,7 @@ typedef struct thr_beam_result {
     const uint64_t *first_of; /* n_sentences + 1, from 0 */
     const uint64_t *offsets;  /* n_sequences + 1, from 0 */
     const uint32_t *words;
-    const float *word_log_probs; /* one a word of words */
+    const float *word_log_probs; /* one per word of `words` */
     const double *log_probs;     /* one a sequence: the sum over its words, from first to last */
     const double *scores;        /* log_probs divided by the penalty */
     const uint8_t *ended;        /* 1: by the end word; 0: cut at the maximum length */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codes.h - plane codes: B bits a dimension, scored by weighted XOR distance.
+ * codes.h - plane codes: B bits per dimension, scored by weighted XOR distance.
  *
  * A residual is the vector minus the centre, if there is one. Encoding scales it to unit length, multiplies it by
  * 1/range and rounds every component down to one of 2^B cells of [-1, 1). The cell's number u is stored as B bits, one
@@ -10,8 +10,8 @@
  * components are sums of +-1 +-1/2 +-1/4 ..., and a fixed quantiser recovers its planes.
  *
  * Codes are stored in blocks of 64 items: for every group of 8 dimensions ("row") and every plane 64 bytes, one an
- * item; bit i of a byte is dimension 8 * row + i. A code takes n_planes * ceil(n_dims / 8) bytes an item. Bits past the
- * last dimension and items past the last one are 0.
+ * item; bit i of a byte is dimension 8 * row + i. A code takes n_planes * ceil(n_dims / 8) bytes per item. Bits past
+ * the last dimension and items past the last one are 0.
  *
  * Threads: a trained thr_quantiser is immutable and may be shared.
  */

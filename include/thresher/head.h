@@ -39,7 +39,7 @@ typedef struct thr_head_build_options {
      * product of a row and a state is computed in integers, then scaled). NONE: keep F16 and BF16 weights, else F32.
      */
     thr_dtype dtype;
-    const float *bias; /* n_bias values, one a word; NULL: none */
+    const float *bias; /* n_bias values, one per word; NULL: none */
     uint64_t n_bias;
     /*
      * n_frequent distinct words, most frequent first; the other words follow in order of their numbers. NULL: words are
@@ -71,8 +71,8 @@ typedef struct thr_head thr_head;
  * Make a head from weights, n_words x n_dims of any dtype, which are copied. options may be NULL for the defaults. The
  * result does not depend on the number of threads. The caller frees *head.
  *
- * Memory: the stored weights; for hashes 4 bytes a word and band and up to 36 bytes a distinct band code, and during
- * the build 4 bytes more a word and band; for codes 1 bit a weight and plane and 4 bytes a word.
+ * Memory: the stored weights; for hashes 4 bytes per word and band and up to 36 bytes per distinct band code, and
+ * during the build 4 bytes more per word and band; for codes 1 bit per weight and plane and 4 bytes per word.
  *
  * Returns THR_OK, or
  *   THR_EDIM          no words, more than THR_HEAD_MAX_WORDS, no dimensions, more than THR_MAX_DIMS, a number of biases

@@ -55,7 +55,7 @@ typedef enum thr_hits_order {
 typedef struct thr_hits_build_options {
     size_t size; /* sizeof(thr_hits_build_options), set by _init */
     thr_hits_order order;
-    const uint64_t *ids; /* n_ids distinct ids, one an item, none THR_NO_ID; NULL: ids are rows */
+    const uint64_t *ids; /* n_ids distinct ids, one per item, none THR_NO_ID; NULL: ids are rows */
     uint64_t n_ids;
     const float *multipliers, *offsets; /* initial values, n_values each, by row (thr_hits_set_values); or NULL */
     uint64_t n_values;
@@ -69,8 +69,8 @@ THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
 
 /*
  * Build the file path from the items' features. options may be NULL for the defaults. Uses all threads; the file does
- * not depend on their number. Memory: 12 bytes a posting (a pair of item and feature), 24 bytes an item, 15 bytes a
- * feature number up to the largest, and the size of the file.
+ * not depend on their number. Memory: 12 bytes per posting (a pair of item and feature), 24 bytes per item, 15 bytes
+ * per feature number up to the largest, and the size of the file.
  *
  * Returns THR_OK, or
  *   THR_EEXIST      path exists and replace is false, or path is a file of another kind

@@ -2,9 +2,9 @@
 /*
  * index.h - build an index of plane codes in a directory, open it by mmap, search it.
  *
- * A search has three stages. It screens every item by the leading planes of its code (a few bits a dimension), rescores
- * the survivors by all planes, and refines the best candidates with the exact vectors stored in the index (XFBQ section
- * 4). docs/format.md describes the files.
+ * A search has three stages. It screens every item by the leading planes of its code (a few bits per dimension),
+ * rescores the survivors by all planes, and refines the best candidates with the exact vectors stored in the index
+ * (XFBQ section 4). docs/format.md describes the files.
  *
  * Larger scores are better in every metric: the cosine, the inner product, or, for L2, minus the squared distance.
  * Equal scores are ordered by the smaller row number.
@@ -49,9 +49,9 @@ typedef enum thr_rotate {
 typedef struct thr_index_build_options {
     size_t size; /* sizeof(thr_index_build_options), set by _init */
     thr_metric metric;
-    uint32_t item_bits;  /* bits a dimension, 1 to 8; each bit is one plane */
+    uint32_t item_bits;  /* bits per dimension, 1 to 8; each bit is one plane */
     thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale per item), or NONE: codes only */
-    const uint64_t *ids; /* n_ids distinct ids, one an item, in row order; NULL: ids are row numbers from 0 */
+    const uint64_t *ids; /* n_ids distinct ids, one per item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
     /*
      * The ids as a file instead: integers (.ibin .npy .ivecs, one column), or text (.txt .tsv .csv) with one id or name
@@ -237,7 +237,7 @@ THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
 
 /*
  * Fill names with the names of rows first to first + n - 1; NULL for a row that does not exist or has no name.
- * Checks the files for changes once a call. The strings live as long as the index.
+ * Checks the files for changes once per call. The strings live as long as the index.
  *
  * Returns THR_OK; THR_EINVAL; THR_ECHANGED.
  */
@@ -377,11 +377,11 @@ typedef struct thr_radius_result {
  * best k and for features must be unset. An item whose score equals least_score is missed with a probability of about 1
  * - recall, a better item with a smaller one. The margin for this is measured for each query on some rows of the index.
  *
- * With recall 1 nothing is missed. Nothing is missed either if the search scores all vectors: it does so when it would
- * read many of them anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by
- * their exact scores, or, in an index of codes only, by their estimates.
+ * No item is missed with recall 1, nor if the search scores all vectors. It does so when it would read many of them
+ * anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by their exact scores,
+ * or, in an index of codes only, by their estimates.
  *
- * The caller frees *result, also after the index. Memory: about 40 bytes an item found. Answers do not depend on the
+ * The caller frees *result, also after the index. Memory: about 40 bytes per item found. Answers do not depend on the
  * number of threads or the CPU level.
  *
  * Returns THR_OK; THR_EINVAL for a NaN least_score, one above 0 for L2, options that are out of range or not allowed

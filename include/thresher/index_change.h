@@ -7,8 +7,8 @@
  * at a time may run in a directory; another one gets THR_EBUSY. Any number of processes may search meanwhile.
  *
  * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
- * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes at less
- * cost; the functions here include the items of its journal.
+ * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes at less cost; the
+ * functions here include the items of its journal.
  *
  * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
  * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
@@ -91,7 +91,7 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
                                     thr_index_change *change, thr_error *err);
 
 /*
- * Write all segments again, without removed items, as few files as possible; cells are made anew. Vectors, ids and
+ * Rewrite all segments without removed items, as few files as possible; cells are made anew. Vectors, ids and
  * exact scores stay the same. Codes stay the same, too, unless the index has 4,096 items or more and the codes' error
  * has grown by THR_RECODE_PAYS (thr_index_code_error): then this works as thr_index_recode. Needs disk space for a
  * second copy, and memory for a segment's codes. Does nothing if there is nothing to gain. Returns as thr_index_add.
@@ -99,7 +99,7 @@ THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const
 THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
 /*
- * Compact, and learn the codes anew from the items that there are: their quantiser, all codes, the calibration. Kept
+ * Compact, and learn the codes anew from the current items: their quantiser, all codes, the calibration. Kept
  * vectors, ids and exact scores stay the same, and so does whether vectors are rotated; searches may run meanwhile.
  * Costs about as much as a build. Returns as thr_index_compact, but always writes all segments; THR_EUNSUPPORTED also
  * if the index keeps no vectors, or holds a model's codes.
@@ -107,8 +107,8 @@ THR_API thr_status thr_index_compact(thr_context *context, const char *dir, thr_
 THR_API thr_status thr_index_recode(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 
 /*
- * Compact, but keep the quantiser in any case, and leave no row of a removed item, even if nothing is to be gained: for
- * the shards of a collection, which share a quantiser and whose rows are counted. Returns as thr_index_compact.
+ * Compact, but keep the quantiser in any case, and leave no row of a removed item, even if that makes no file smaller:
+ * for the shards of a collection, which share a quantiser and whose rows are counted. Returns as thr_index_compact.
  */
 THR_API thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_index_change *change, thr_error *err);
 

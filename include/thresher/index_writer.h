@@ -7,8 +7,8 @@
  * journal of thr_index_writer_options.journal_rows items, or of 64 MiB, becomes a segment. Searches find the journal's
  * items like all others, and score them exactly.
  *
- * All of a call survives a crash, or nothing of it. A call that fails leaves the index as it was. Readers see later
- * calls by thr_index_refresh (index_change.h), which reads only what was appended if no segment was written.
+ * After a crash the index has all changes of a call or none. A call that fails leaves the index as it was. Readers see
+ * later calls by thr_index_refresh (index_change.h), which reads only what was appended if no segment was written.
  *
  * Rows are taken as float32. An index of codes only, or with features, has no journal: every change of it is a commit,
  * as by thr_index_add, and costs several flushes.
@@ -42,8 +42,8 @@ typedef struct thr_index_create_options {
 THR_API void thr_index_create_options_init(thr_index_create_options *options);
 
 /*
- * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned
- * when the journal becomes a segment, if the index then has 256 live items: by a call of index_change.h, or by a writer
+ * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned when the
+ * journal becomes a segment, if the index then has 256 live items: by a call of index_change.h, or by a writer
  * whose journal is full or that is given many rows at once, is flushed or compacted. Until then all items are in the
  * journal and are scored exactly.
  *

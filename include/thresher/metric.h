@@ -49,7 +49,7 @@ THR_API thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_row
 THR_API thr_status thr_auc(const float *scores, const uint8_t *labels, size_t n, double *auc, thr_error *err);
 
 /*
- * Lists of scored ads, one a request, ordered best first by the truth. Request r has ads offsets[r] to
+ * Lists of scored ads, one per request, ordered best first by the truth. Request r has ads offsets[r] to
  * offsets[r + 1] - 1; the first n_best[r] of them (NULL: one each) are equally good and better than the others.
  * Requests without ads, or with best ads only, are skipped. A view.
  */

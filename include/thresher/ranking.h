@@ -45,8 +45,8 @@ THR_API void thr_ranking_options_init(thr_ranking_options *options);
  * Indices start at 1 and ascend. Labels and values are finite; values are kept as float32. If no line has a qid, the
  * file FILE.query (or FILE.query.gz, .xz) gives the number of rows of each query, one query per line.
  *
- * Memory: dense rows, or 8 bytes a value in the file, whichever is less; 24 bytes a row; the comments. A small .gz or
- * .xz (16 MiB, or 4 MiB a thread if that is more) is also kept as text, up to 16 times its size.
+ * Memory: dense rows, or 8 bytes per value in the file, whichever is less; 24 bytes per row; the comments. A small .gz
+ * or .xz (16 MiB, or 4 MiB per thread if that is more) is also kept as text, up to 16 times its size.
  *
  * Returns THR_OK, or
  *   THR_EFORMAT    a line is malformed (err names line and column) or has no qid, or the file has no rows

@@ -44,7 +44,7 @@ typedef struct thr_tower_config {
     uint32_t max_grams;  /* most letter trigrams to learn, by frequency; others are ignored. 49,292 */
     uint32_t max_words;  /* words of a text that are read, 1 to 65,535; 128 */
     bool shared_words;   /* one trigram table for both sides; the paper has two. false */
-    bool shared_steps;   /* the same B and R in every recurrent step; the paper has one a step. false */
+    bool shared_steps;   /* the same B and R in every recurrent step; the paper has one per step. false */
     bool plain_weights;  /* planes weigh 1 instead of 1, 1/2, ... (RBE Table 6); such a model has no codes. false */
     uint32_t n_inputs;   /* dimensions of the given vectors, 1 to 4096; 0 for texts. 0 */
 } thr_tower_config;
@@ -229,7 +229,7 @@ THR_API thr_status thr_tower_encode_vectors(const thr_tower *tower, thr_side sid
 THR_API uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side);
 
 /*
- * Pack embeddings of thr_tower_encode to planes, thr_tower_packed_size bytes a text: planes in order from the most
+ * Pack embeddings of thr_tower_encode to planes, thr_tower_packed_size bytes per text: planes in order from the most
  * significant; bit i of byte j is dimension 8 j + i, 1 for +. Returns THR_OK; THR_EUNSUPPORTED for a side without
  * binary codes.
  */
@@ -255,9 +255,9 @@ THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path
                                   thr_tower_quality *quality, thr_error *err);
 
 /*
- * Wrap a text reader (.txt, or a column of a table: "packages.tsv:4") to encode its lines as rows for thr_index_build;
- * for a model of vectors a reader of those. texts and tower must outlive *reader. Returns THR_OK; THR_EINVAL if texts
- * is not such a reader; THR_EDIM for vectors of other dimensions; THR_ENOMEM.
+ * Wrap a reader to encode its rows for thr_index_build: the lines of a text (.txt, or a column of a table:
+ * "packages.tsv:4"), or vectors for a model of vectors. texts and tower must outlive *reader. Returns THR_OK;
+ * THR_EINVAL if texts is not such a reader; THR_EDIM for vectors of other dimensions; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_reader(const thr_tower *tower, thr_side side, thr_reader *texts, thr_reader **reader,
                                     thr_error *err);

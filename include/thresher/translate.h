@@ -113,7 +113,7 @@ typedef struct thr_translation {
 
 /* Where the time of a call went, in seconds; splitting, joining and on_states are in none of these. */
 typedef struct thr_translator_times {
-    double encoder;   /* all layers over the source, once a batch */
+    double encoder;   /* all layers over the source, once per batch */
     double layers;    /* the decoder's embeddings and LSTM layers */
     double attention; /* over the source, and the layer that makes the head's states */
     double head;      /* the choice of words: hashes or codes, logits, normaliser */

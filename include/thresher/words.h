@@ -26,7 +26,7 @@ extern "C" {
  * Write the words of a text of length bytes to out, of size bytes: separated by single spaces, NUL-terminated.
  *
  * Returns the length of the full result without the NUL. If it is not below size, out holds only the first size - 1
- * bytes; 10 bytes a byte of text, plus one, always suffice. out may be NULL with size 0.
+ * bytes; 10 bytes per byte of text, plus one, always suffice. out may be NULL with size 0.
  */
 THR_API size_t thr_words_split(const char *text, size_t length, char *out, size_t size);
 

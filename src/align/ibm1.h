@@ -18,7 +18,7 @@
 typedef struct thr_align_model {
     uint64_t *starts; /* n_source + 1 */
     uint32_t *targets, n_source;
-    double *t, *counts; /* one a place of targets */
+    double *t, *counts; /* one per place of targets */
     size_t targets_capacity;
 } thr_align_model;
 

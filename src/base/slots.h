@@ -11,7 +11,7 @@
 
 /* Initialise with zeros. */
 typedef struct thr_slots {
-    uint64_t *hashes; /* one an item */
+    uint64_t *hashes; /* one per item */
     uint32_t *places; /* the item's number + 1, or 0 if free */
     size_t mask;
     size_t hashes_capacity;

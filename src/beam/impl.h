@@ -69,7 +69,7 @@ struct thr_beam {
     size_t n_sentences, n_rows, n_next_rows;
     uint32_t *words, *from; /* of every next row: its last word, and the row it continues */
     float *states;
-    uint32_t *found;     /* k words a row, best first */
+    uint32_t *found;     /* k words per row, best first */
     float *log_probs;    /* of found */
     double *penalties;   /* by length, from 0 */
     thr_beam_next *heap; /* `beam` elements */

@@ -2,7 +2,7 @@
 /*
  * carries.cuh - weighted sums of popcounts with fewer popcounts, by full adders on words (Harley-Seal).
  *
- * A multiprocessor does 16 popcounts of words a cycle, but 64 LOP3, arbitrary functions of three words. A full adder
+ * A multiprocessor does 16 popcounts of words per cycle, but 64 LOP3, arbitrary functions of three words. A full adder
  * replaces three words of one weight by two: the sum a ^ b ^ c of the same weight, and the carry, their majority, of
  * twice the weight. The total count is unchanged, so two LOP3 save a popcount and an addition. All pairs of planes
  * whose positions have the same sum have the same weight.

@@ -78,7 +78,7 @@ typedef struct thr_head_lists {
 /* Logits: (weights of listed words, gathered in place) x states x (scales of the words), plus the bias. */
 typedef struct thr_head_product_op {
     thr_head_lists lists;
-    const void *weights; /* n_dims values a word, dense */
+    const void *weights; /* n_dims values per word, dense */
     int keep;            /* type of weights as thr_dtype: float32, float16, bfloat16 or int8 */
     const float *scales; /* or NULL */
     const float *bias;   /* or NULL */

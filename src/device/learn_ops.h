@@ -93,7 +93,7 @@ typedef struct thr_windows_op {
  */
 typedef struct thr_windows_back_op {
     thr_device_texts texts;
-    const uint32_t *first, *positions, *text_of; /* first: n_words + 1; positions, text_of: one a word of all texts */
+    const uint32_t *first, *positions, *text_of; /* first: n_words + 1; positions, text_of: one per word of all texts */
     uint32_t n_words, n_columns;
     const float *pooled;
     const uint16_t *where;
@@ -189,7 +189,7 @@ typedef struct thr_match_op {
  * the CPU's in the last bits of a double; nothing else does.
  */
 typedef struct thr_requests_op {
-    const float *users, *items; /* n_vector floats a request, an item */
+    const float *users, *items; /* n_vector floats per request, an item */
     uint32_t n_requests, n_vector;
     const uint32_t *ad_offsets, *ads, *levels;
     const double *gains, *values, *discounts; /* of ads, as thr_nn_rank_loss_terms; of ranks */
@@ -201,7 +201,7 @@ typedef struct thr_requests_op {
     const uint32_t *slot_offsets, *slot_history, *slot_ad_offsets, *slot_ads; /* n_slots + 1 offsets */
     const uint32_t *ad_slot_offsets, *ad_slots;
 
-    float *slots; /* scratch, and two numbers an ad */
+    float *slots; /* scratch, and two numbers per ad */
     double *ad_discounts, *ad_losses;
     float *scores, *d_scores, *d_history;
     double *losses;

@@ -4,7 +4,7 @@
  * pointers are to device memory.
  *
  * On a device, items are numbered from 0 in 32 bits and stored in tiles of 128. A tile's codes take as many bytes as
- * on disk. With W = ceil(n_dims / 8) / 4 whole words a plane and T remaining bytes, first come 32 dimensions at a
+ * on disk. With W = ceil(n_dims / 8) / 4 whole words per plane and T remaining bytes, first come 32 dimensions at a
  * time
  *   word w, plane p, item i:   32 bits at 4 * ((w * n_planes + p) * 128 + i)
  * then, after all words, the remaining bytes
@@ -159,7 +159,7 @@ typedef struct thr_rescore_query {
 
 /*
  * scores[i]: the estimate by all planes of rows[i], from its record of record_size bytes: head bytes of numbers,
- * float32 (wide) or bfloat16, then n_planes planes of n_rows bytes. digits: digits_size bytes a query, padded with
+ * float32 (wide) or bfloat16, then n_planes planes of n_rows bytes. digits: digits_size bytes per query, padded with
  * zeros.
  */
 typedef struct thr_rescore_op {
@@ -176,7 +176,7 @@ typedef struct thr_rescore_op {
 
 /* Exact scores from kept vectors. Type and metric have the values of thr_dtype and thr_metric. */
 typedef struct thr_refine_op {
-    const void *vectors; /* n_dims values a row, dense */
+    const void *vectors; /* n_dims values per row, dense */
     int keep, metric;
     uint32_t n_dims;
     const float *scales, *inverse_norms; /* as scan/segment.h */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * Cells of n_rows rows: gates, 4 n_units floats a row, are complete sums; h and c are replaced. The c of rows from
+ * Cells of n_rows rows: gates, 4 n_units floats per row, are complete sums; h and c are replaced. The c of rows from
  * n_old on counts as 0.
  */
 typedef struct thr_lstm_op {
@@ -20,8 +20,8 @@ typedef struct thr_lstm_op {
 
 /*
  * Row i attends to places places[s] to places[s + 1] - 1 of its sentence s = sentences[i], at least one: their softmax
- * by the products of the row's output with keys, n_units floats a place, and the sum of memory by these shares.
- * combined gets this sum and the output, 2 n_units floats a row; attended, the place with the largest share, the last
+ * by the products of the row's output with keys, n_units floats per place, and the sum of memory by these shares.
+ * combined gets this sum and the output, 2 n_units floats per row; attended, the place with the largest share, the last
  * one excluded, ties to the first. shares: n_rows x most_places floats of scratch memory.
  */
 typedef struct thr_attend_op {

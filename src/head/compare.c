@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "head/impl.h"
 
-/* The answers of both heads, k words a state, best first. */
+/* The answers of both heads, k words per state, best first. */
 typedef struct answers {
     uint32_t *words, *true_words, *n_candidates;
     float *log_probs, *true_log_probs;

@@ -25,7 +25,7 @@ typedef struct thr_head_planes {
     uint32_t n_planes; /* 0: none */
     thr_head_quantiser quantiser;
     const uint8_t *codes;
-    const float *factors; /* one a word, padded to whole blocks */
+    const float *factors; /* one per word, padded to whole blocks */
 } thr_head_planes;
 
 /* The memory of codes that were made; both are NULL for a mapped head. */

@@ -42,7 +42,7 @@ struct thr_head_workspace {
     thr_collector *collectors; /* THR_HEAD_ROUND for each thread */
     thr_head_sum *sums;        /* for each tile and state of the round */
     float *columns;            /* the round's states, packed */
-    float *tiles;              /* products of a tile, one a thread */
+    float *tiles;              /* products of a tile, one per thread */
     double *normalisers;       /* softmax normaliser (ln) of every state */
     thr_head_sample sample;    /* words whose logits represent others' */
     float *sampled;            /* sample.n logits a state */

@@ -342,8 +342,8 @@ static thr_status journal_line(parser *p, thr_manifest_journal *journal) {
 }
 
 /*
- * Whether the fields agree with the model line: with a model's codes, nothing is learnt from vectors but how many
- * candidates to refine, if the vectors that it encoded are kept.
+ * Whether the fields agree with the model line: a model's codes have no learned quantiser, and are calibrated only if
+ * the encoded vectors are kept.
  */
 static bool model_fits(const thr_manifest *m) {
     const bool cosine = m->metric == THR_METRIC_COSINE, kept = m->keep != THR_DTYPE_NONE;

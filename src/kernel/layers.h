@@ -61,7 +61,7 @@ typedef void (*thr_logistic_pairs_kernel)(float *losses, float *slopes, const fl
 
 /*
  * For every column, the largest of a text's windows and its centre word, the first on ties; nn/windows.h defines
- * windows. vectors: 3 * n_columns floats a word. n_words: at least 1.
+ * windows. vectors: 3 * n_columns floats per word. n_words: at least 1.
  */
 typedef void (*thr_window_max_kernel)(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
                                       size_t n_words, const float *bias, size_t n_columns);

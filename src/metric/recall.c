@@ -50,13 +50,13 @@ thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_rows *resul
     if (k == 0 || n_queries == 0)
         return thr_fail(err, THR_EINVAL, "recall@%zu of %zu queries: both must be at least 1", k, n_queries);
     if (n_columns < k || result->n_columns < k)
-        return thr_fail(err, THR_EINVAL, "recall@%zu needs %zu ids a query: the truth has %zu, the result %zu", k, k,
+        return thr_fail(err, THR_EINVAL, "recall@%zu needs %zu ids per query: the truth has %zu, the result %zu", k, k,
                         n_columns, result->n_columns);
     uint64_t *true_ids = n_columns <= SIZE_MAX / 8 ? malloc(n_columns * sizeof *true_ids) : NULL;
     uint64_t *result_ids = k <= SIZE_MAX / 8 ? malloc(k * sizeof *result_ids) : NULL;
     thr_status status = THR_OK;
     if (true_ids == NULL || result_ids == NULL) {
-        status = thr_fail(err, THR_ENOMEM, "no memory for recall of %zu ids a query", n_columns);
+        status = thr_fail(err, THR_ENOMEM, "no memory for recall of %zu ids per query", n_columns);
         goto out;
     }
 

@@ -32,7 +32,7 @@ typedef struct thr_bags_transposed {
     uint32_t *bags;
     float *weights; /* one a bag entry, if has_weights */
     bool has_weights;
-    uint32_t *counts; /* scratch: one a row of the table, all 0 between calls */
+    uint32_t *counts; /* scratch: one per row of the table, all 0 between calls */
     size_t rows_capacity, offsets_capacity, bags_capacity, weights_capacity, counts_capacity;
 } thr_bags_transposed;
 

@@ -23,7 +23,7 @@ typedef struct thr_lstm {
 
 /*
  * Sequences by steps, sorted by descending length: the inputs of step t are rows starts[t] to starts[t + 1] - 1, and
- * row i of them belongs to sequence i. A view. The number of rows a step never increases and is never 0.
+ * row i of them belongs to sequence i. A view. The number of rows per step never increases and is never 0.
  */
 typedef struct thr_lstm_sequences {
     size_t n_steps;
@@ -31,7 +31,7 @@ typedef struct thr_lstm_sequences {
     bool backward;        /* process the last step first */
 } thr_lstm_sequences;
 
-/* gates = bias + x W_in for n rows, the part that does not depend on the state. 4 n_units floats a row. */
+/* gates = bias + x W_in for n rows, the part that does not depend on the state. 4 n_units floats per row. */
 void thr_nn_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates);
 
 /* Advance n rows by one step: h and c, n_units floats each, are replaced. Overwrites gates. */

@@ -4,7 +4,7 @@
  * G the gradient by u, d_x = (G - (G u) u) / |x|.
  *
  * The cosines of row i with its negatives are a band along the diagonal of the matrix of all cosines. The band is
- * stored as one line of n_negatives numbers a row, so the entry one row down in the same column is one place to the
+ * stored as one line of n_negatives numbers per row, so the entry one row down in the same column is one place to the
  * left: the band is a matrix with row stride `stride - 1`. A block of rows times the union of their columns is
  * therefore one product, written directly into the band, and the gradients are products of the band, plain and
  * transposed. The entries of a product outside the band fall into the padding of `pad` floats at both ends of the

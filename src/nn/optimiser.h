@@ -2,7 +2,7 @@
 /*
  * optimiser.h - update weights from a gradient: SGD, Adam (Kingma and Ba 2015), FTRL-Proximal (McMahan et al. 2013).
  *
- * The state is one or two numbers a weight, in arrays parallel to the weights, so that one row of a table can be
+ * The state is one or two numbers per weight, in arrays parallel to the weights, so that one row of a table can be
  * stepped on its own. Only rows with a gradient are stepped; other rows and their state, including Adam's moments, do
  * not change.
  */

@@ -41,7 +41,7 @@ void thr_nn_matmul(thr_context *context, const thr_product *product) {
         thr_parallel_for(context, (product->n_rows + all.n_rows - 1) / all.n_rows, multiply_rows, &all);
 }
 
-/* Transpose in squares of one cache line a side, so that each line is used up while it is cached. */
+/* Transpose in squares of one cache line per side, so that each line is used up while it is cached. */
 void thr_nn_transpose(const float *in, size_t n_rows, size_t n_columns, float *out) {
     for (size_t i0 = 0; i0 < n_rows; i0 += TRANSPOSE_BLOCK)
         for (size_t j0 = 0; j0 < n_columns; j0 += TRANSPOSE_BLOCK) {

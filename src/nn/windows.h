@@ -22,7 +22,7 @@ enum { THR_WINDOW_WORDS = 3, THR_TEXT_WORDS_MAX = 65535 };
 
 /*
  * pooled[i * n_columns + c] = the largest of text i's windows in column c; where[...] = the centre of that window
- * (the first on ties). A text without words has one empty window: the bias. vectors: 3 * n_columns floats a word.
+ * (the first on ties). A text without words has one empty window: the bias. vectors: 3 * n_columns floats per word.
  */
 void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
                             size_t n_columns, float *pooled, uint16_t *where);

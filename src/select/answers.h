@@ -8,10 +8,10 @@ typedef struct thr_answers {
     uint64_t k;
     uint64_t *ids;             /* n_queries x k, padded with THR_NO_ID */
     float *scores;             /* n_queries x k, padded with -INFINITY; NULL: not wanted, likewise the two below */
-    uint8_t *certified;        /* one a query: 1 if the answer is proven exact */
-    uint32_t *n_unknown;       /* one a query: number of its features that no item has */
-    uint64_t *n_read;          /* one a query: number of items that were scored by more than their leading planes */
-    const float *least_scores; /* one a query: items that score less are left out; NULL: none are */
+    uint8_t *certified;        /* one per query: 1 if the answer is proven exact */
+    uint32_t *n_unknown;       /* one per query: number of its features that no item has */
+    uint64_t *n_read;          /* one per query: number of items that were scored by more than their leading planes */
+    const float *least_scores; /* one per query: items that score less are left out; NULL: none are */
 } thr_answers;
 
 /* The least score that counts for a query; -INFINITY: all do. */

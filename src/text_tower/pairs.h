@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pairs.h - pairs of texts to learn from, read once and kept as word numbers, four bytes a word. */
+/* pairs.h - pairs of texts to learn from, read once and kept as word numbers, four bytes per word. */
 #pragma once
 
 #include <thresher/tower.h>

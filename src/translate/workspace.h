@@ -16,7 +16,7 @@ typedef struct thr_floats {
     size_t capacity;
 } thr_floats;
 
-/* h and c of a layer, n_units floats a row. */
+/* h and c of a layer, n_units floats per row. */
 typedef struct thr_layer_state {
     thr_floats h, c;
 } thr_layer_state;

@@ -2,7 +2,7 @@
 /*
  * lexicon.h - the distinct words of some texts, numbered in order of first occurrence.
  *
- * Words repeat, in a batch as in a file. With numbers, letters are parsed once a word and a model computes each
+ * Words repeat, in a batch as in a file. With numbers, letters are parsed once per word and a model computes each
  * distinct word once.
  */
 #pragma once

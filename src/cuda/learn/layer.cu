@@ -9,7 +9,7 @@
 #include "cuda/backend.cuh"
 #include "kernel/elementwise.h"
 
-static const uint32_t LAYER_THREADS = 256, LAYER_SIDE = 16; /* threads a row of the tile */
+static const uint32_t LAYER_THREADS = 256, LAYER_SIDE = 16; /* threads per row of the tile */
 static const uint32_t LAYER_EACH = 4;                       /* rows and columns of a thread, LAYER_SIDE apart */
 static const uint32_t LAYER_TILE = LAYER_SIDE * LAYER_EACH, LAYER_STEPS = 16;
 static const uint32_t LAYER_ROW = LAYER_TILE + 1; /* of shared memory: steps of a line are in different banks */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scores of requests' ads, the loss over them and its gradients (nn/rank_loss.h, dual_tower/scores.c), in three
- * kernels: the weights of the features that a history hits, a block of threads a request, and the gradients of the
+ * kernels: the weights of the features that a history hits, a block of threads per request, and the gradients of the
  * history's words. Every sum has one thread, or the lanes of dot_f32, and the CPU's order; only the loss, which changes
  * no weight, is added ad by ad.
  */

@@ -23,7 +23,7 @@
 #include "select/sampled_threshold.h"
 
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
-static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places a thread */
+static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places per thread */
 static const uint32_t GROUP = 4;                         /* of which this many are adjacent */
 static const uint32_t WORK = 3 * TILE_THREADS;           /* ends, firsts and sizes of ranges; or the bins of a rank */
 static const uint32_t NOBODY = 0xffffffff;               /* marks a filtered place: the bits of a NaN */

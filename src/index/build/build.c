@@ -65,8 +65,8 @@ static thr_status train(builder *b, thr_error *err) {
 }
 
 /*
- * Set the options that the model's vectors imply. If they are codes, these are the segments' planes; a search reads all
- * of them, so nothing is left to calibrate or to refine with, but the vectors that the codes are of.
+ * Set the options that the model's vectors imply. Codes become the segments' planes, and a search reads all of them: so
+ * only an index that keeps the encoded vectors is calibrated, and refines.
  */
 static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
     if (o->model == NULL)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A block has 64 bytes, one an item, for every eight dimensions of every plane. */
+/* A block has 64 bytes, one per item, for every eight dimensions of every plane. */
 static void copy_code(const thr_segment_shape *shape, uint8_t *to, uint64_t at, const uint8_t *from, uint32_t item) {
     const size_t size = thr_block_size(shape->n_dims, shape->lead);
     uint8_t *out = to + at / THR_BLOCK_ITEMS * size;

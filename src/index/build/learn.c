@@ -79,7 +79,7 @@ thr_status thr_index_check_coding(const thr_index_build_options *o, thr_error *e
     if ((unsigned)o->metric > THR_METRIC_L2)
         return thr_fail(err, THR_EINVAL, "the metric %d is unknown: use cosine, ip or l2", (int)o->metric);
     if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits per dimension: 1 to %d are possible", o->item_bits,
                         THR_MAX_BITS);
     if (o->lead_bits > o->item_bits)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,

@@ -8,7 +8,7 @@
 #include "index/impl.h"
 #include "index/build/row_source.h"
 
-/* The index that a build is to share its quantiser with, and what it must agree with. */
+/* The index whose quantiser a build takes, and what both must have in common. */
 typedef struct thr_quantiser_wanted {
     const char *dir;
     thr_metric metric;

@@ -158,9 +158,8 @@ static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall)
 }
 
 /*
- * The factor by which the chosen counts exceed those that reached a recall: a fifth more, and still more where so few
- * misses are expected of so few queries that none may have been seen; ranks have long tails, about one in c beyond c
- * times as far.
+ * The factor by which the chosen counts exceed those that reached a recall: 1.2, or more if the queries are so few that
+ * fewer than three misses are expected. Ranks have long tails: about one in c is beyond c times as far.
  */
 static double reserve_factor(const tuner *t, size_t k, double recall) {
     const double misses = (double)t->queries->rows.n_rows * sqrt((double)thr_tuned_ks[k]) * (1 - recall);

@@ -6,8 +6,8 @@
  * (device/rank_ops.h) between an upload of n_features numbers and a download of about as many; scores, orders, counts
  * and sums stay on the device. Of several devices the first is used.
  *
- * Device memory: X, about 100 bytes a row and 12 more for each depth of the deepest tree, and the problem's arrays by
- * chunk. Sparse rows take 16 bytes an entry, since X' is there, too, and 8 a chunk and feature.
+ * Device memory: X, about 100 bytes per row and 12 more for each depth of the deepest tree, and the problem's arrays by
+ * chunk. Sparse rows take 16 bytes per entry, since X' is there, too, and 8 per chunk and feature.
  *
  * Threads: one at a time.
  */

@@ -14,7 +14,7 @@ static bool has_parts(const thr_pair_node *node) {
 
 /*
  * All queries' trees together. depths: for each node the number of nodes that contain it; of_rows: scratch memory, one
- * number a row.
+ * number per row.
  */
 typedef struct tree_shape {
     uint32_t n_nodes, n_depths;
