@@ -32,7 +32,6 @@ typedef struct hdf5_state {
     int n_axes;
     void *buffer;
     uint64_t capacity; /* rows */
-    uint64_t cursor;
 } hdf5_state;
 
 static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,7 +75,7 @@ static void hdf5_close(thr_reader *reader) {
 
 static thr_status hdf5_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     hdf5_state *s = reader->state;
-    uint64_t left = reader->shape.n_rows - s->cursor;
+    uint64_t left = reader->shape.n_rows - reader->next_row;
     uint64_t n = max_rows < s->capacity ? max_rows : s->capacity;
     n = n < left ? n : left;
     uint32_t n_dims = reader->shape.n_dims;
@@ -85,7 +84,7 @@ static thr_status hdf5_next(thr_reader *reader, uint64_t max_rows, thr_matrix *r
     rows->stride = n_dims * thr_dtype_size(reader->shape.dtype);
     if (n == 0)
         return THR_OK;
-    hsize_t start[2] = {s->cursor, 0}, count[2] = {n, n_dims};
+    hsize_t start[2] = {reader->next_row, 0}, count[2] = {n, n_dims};
     hdf5_printing before = hdf5_enter();
     hid_t memory = H5Screate_simple(s->n_axes, count, NULL);
     bool ok = memory >= 0 && H5Sselect_hyperslab(s->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
@@ -98,17 +97,12 @@ static thr_status hdf5_next(thr_reader *reader, uint64_t max_rows, thr_matrix *r
             err, THR_ECORRUPT,
             "%s: HDF5 cannot read %llu rows from row %llu on: the file is damaged or cut short, or packed by "
             "a filter that is not installed",
-            reader->name, (unsigned long long)n, (unsigned long long)s->cursor);
-    s->cursor += n;
+            reader->name, (unsigned long long)n, (unsigned long long)reader->next_row);
+    reader->next_row += n;
     return THR_OK;
 }
 
-static void hdf5_seek(thr_reader *reader, uint64_t row) {
-    hdf5_state *s = reader->state;
-    s->cursor = row;
-}
-
-static const thr_reader_ops hdf5_ops = {.next = hdf5_next, .seek = hdf5_seek, .close = hdf5_close};
+static const thr_reader_ops hdf5_ops = {.next = hdf5_next, .close = hdf5_close};
 
 /* The names of data sets, concatenated and truncated to the buffer. */
 typedef struct hdf5_list {

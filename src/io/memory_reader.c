@@ -3,17 +3,11 @@
 #include "base/error.h"
 #include "io/reader.h"
 
-typedef struct matrix_state {
-    thr_matrix rows;
-    uint64_t cursor;
-} matrix_state;
-
 typedef struct function_state {
     thr_rows_fn fn;
     void *user;
     float *buffer;
     uint64_t capacity; /* rows */
-    uint64_t cursor;
 } function_state;
 
 enum { BUFFER_BYTES = 1 << 20 };
@@ -41,19 +35,14 @@ static thr_status check_dims(const char *name, uint32_t n_dims, thr_error *err) 
 
 static thr_status matrix_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     (void)err;
-    matrix_state *s = reader->state;
-    uint64_t left = s->rows.n_rows - s->cursor;
-    *rows = s->rows;
+    const thr_matrix *all = reader->state;
+    const uint64_t left = all->n_rows - reader->next_row;
+    *rows = *all;
     rows->n_rows = left < max_rows ? left : max_rows;
     if (rows->n_rows != 0)
-        rows->data = (const char *)s->rows.data + s->cursor * s->rows.stride;
-    s->cursor += rows->n_rows;
+        rows->data = (const char *)all->data + reader->next_row * all->stride;
+    reader->next_row += rows->n_rows;
     return THR_OK;
-}
-
-static void matrix_seek(thr_reader *reader, uint64_t row) {
-    matrix_state *s = reader->state;
-    s->cursor = row;
 }
 
 static void matrix_close(thr_reader *reader) {
@@ -61,7 +50,7 @@ static void matrix_close(thr_reader *reader) {
 }
 
 thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, thr_reader **reader, thr_error *err) {
-    static const thr_reader_ops ops = {.next = matrix_next, .seek = matrix_seek, .close = matrix_close};
+    static const thr_reader_ops ops = {.next = matrix_next, .close = matrix_close};
     *reader = NULL;
     THR_TRY(check_dims("vectors", rows->n_dims, err));
     size_t value = thr_dtype_size(rows->dtype), bytes = 0;
@@ -75,29 +64,23 @@ thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, 
         return thr_fail(err, THR_EINVAL, "vectors: data is NULL, or %llu rows are too many",
                         (unsigned long long)rows->n_rows);
     thr_reader_shape shape = {.n_rows = rows->n_rows, .n_dims = rows->n_dims, .dtype = rows->dtype, .seekable = true};
-    THR_TRY(make(context, "vectors", &ops, shape, sizeof(matrix_state), reader, err));
-    matrix_state *s = (*reader)->state;
-    s->rows = *rows;
+    THR_TRY(make(context, "vectors", &ops, shape, sizeof *rows, reader, err));
+    *(thr_matrix *)(*reader)->state = *rows;
     return THR_OK;
 }
 
 static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     function_state *s = reader->state;
-    uint64_t left = reader->shape.n_rows - s->cursor; /* THR_ROWS_UNKNOWN exceeds the length of every stream */
+    uint64_t left = reader->shape.n_rows - reader->next_row; /* THR_ROWS_UNKNOWN exceeds the length of every stream */
     uint64_t want = max_rows < s->capacity ? max_rows : s->capacity;
     want = want < left ? want : left;
-    uint64_t n = want != 0 ? s->fn(s->user, s->cursor, want, s->buffer) : 0;
+    uint64_t n = want != 0 ? s->fn(s->user, reader->next_row, want, s->buffer) : 0;
     if (n > want)
         return thr_fail(err, THR_EINVAL, "function: gave %llu rows from row %llu on, where %llu were asked for",
-                        (unsigned long long)n, (unsigned long long)s->cursor, (unsigned long long)want);
+                        (unsigned long long)n, (unsigned long long)reader->next_row, (unsigned long long)want);
     *rows = thr_matrix_f32(s->buffer, n, reader->shape.n_dims);
-    s->cursor += n;
+    reader->next_row += n;
     return THR_OK;
-}
-
-static void function_seek(thr_reader *reader, uint64_t row) {
-    function_state *s = reader->state;
-    s->cursor = row;
 }
 
 static void function_close(thr_reader *reader) {
@@ -108,7 +91,7 @@ static void function_close(thr_reader *reader) {
 
 thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint32_t n_dims, thr_rows_fn fn, void *user,
                                     thr_reader **reader, thr_error *err) {
-    static const thr_reader_ops ops = {.next = function_next, .seek = function_seek, .close = function_close};
+    static const thr_reader_ops ops = {.next = function_next, .close = function_close};
     *reader = NULL;
     THR_TRY(check_dims("vectors", n_dims, err));
     if (fn == NULL)

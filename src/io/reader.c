@@ -165,7 +165,9 @@ thr_status thr_reader_seek(thr_reader *reader, uint64_t row, thr_error *err) {
     if (row > reader->shape.n_rows)
         return thr_fail(err, THR_EINVAL, "%s: row %llu is past the end: there are %llu rows", reader->name,
                         (unsigned long long)row, (unsigned long long)reader->shape.n_rows);
-    reader->ops->seek(reader, row);
+    reader->next_row = row;
+    if (reader->ops->seek != NULL)
+        reader->ops->seek(reader, row);
     reader->broken = THR_OK;
     return THR_OK;
 }

@@ -14,7 +14,7 @@
 typedef struct thr_reader_ops {
     thr_status (*next)(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err); /* NULL for a text */
     thr_status (*next_line)(thr_reader *reader, const char **line, size_t *length, thr_error *err);
-    void (*seek)(thr_reader *reader, uint64_t row); /* row <= n_rows; called only if seekable */
+    void (*seek)(thr_reader *reader, uint64_t row); /* row <= n_rows; NULL: set next_row */
     void (*close)(thr_reader *reader);              /* frees state */
 } thr_reader_ops;
 
@@ -25,6 +25,7 @@ struct thr_reader {
     const thr_reader_ops *ops;
     void *state;
     thr_reader_shape shape;
+    uint64_t next_row;   /* of formats whose seek is NULL */
     size_t buffer_bytes; /* recommended bytes for one read */
     size_t longest_line; /* limit in bytes of a line of a text; longer lines are errors */
     bool may_be_empty;   /* an empty text is no error */
