@@ -125,6 +125,15 @@ static thr_status twice(const thr_ids *ids, uint64_t a, uint64_t b, thr_error *e
                     ids->name, ids->ids[first], first, second);
 }
 
+thr_status thr_index_ids_fail_present(const thr_ids *ids, uint64_t item, const char *dir, thr_error *err) {
+    static const char remedy[] = "already: replace it, or leave the row out";
+    if (ids->offsets != NULL)
+        return thr_fail(err, THR_EDUPLICATE, "%s: row %" PRIu64 ": %s holds an item with the name '%.200s' %s",
+                        ids->name, item, dir, ids->names + ids->offsets[item], remedy);
+    return thr_fail(err, THR_EDUPLICATE, "%s: row %" PRIu64 ": %s holds an item with the id %" PRIu64 " %s", ids->name,
+                    item, dir, ids->ids[item], remedy);
+}
+
 static bool same_name(const thr_ids *ids, uint64_t a, uint64_t b) {
     uint64_t length = ids->offsets[a + 1] - ids->offsets[a];
     return length == ids->offsets[b + 1] - ids->offsets[b] &&

@@ -8,7 +8,7 @@ typedef struct thr_ids {
     thr_context *context;
     const char *name;    /* of their source, for messages */
     uint64_t n;          /* ids or names; 0 without either: then row numbers are the ids */
-    const uint64_t *ids; /* borrowed, or owned_ids */
+    const uint64_t *ids; /* borrowed, or `owned` */
     uint64_t *owned;
     uint64_t *offsets;      /* names: n + 1 byte offsets */
     char *names;            /* each with a zero byte */
@@ -33,6 +33,9 @@ void thr_index_ids_close(thr_ids *ids);
 
 /* THR_EDUPLICATE if an id or a name occurs twice, THR_ERANGE for the id that means 'none'; THR_ENOMEM. */
 thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err);
+
+/* THR_EDUPLICATE: the index in dir has an item with the id or name of item `item`. */
+thr_status thr_index_ids_fail_present(const thr_ids *ids, uint64_t item, const char *dir, thr_error *err);
 
 /* THR_EDIM unless there are n_rows ids or names, or none at all. */
 thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);

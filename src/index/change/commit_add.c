@@ -42,16 +42,8 @@ static thr_status check_kind(const adder *a, thr_error *err) {
 /* Row `row` of the index has the id or name of new item `item`: remove it, or fail unless replacing. */
 static thr_status remove_replaced(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     adder *a = arg;
-    if (!a->replace && a->ids->offsets != NULL)
-        return thr_fail(err, THR_EDUPLICATE,
-                        "%s: row %" PRIu64 ": %s holds an item with the name '%.200s' already: replace it, or leave "
-                        "the row out",
-                        a->ids->name, item, a->commit.index->dir, a->ids->names + a->ids->offsets[item]);
     if (!a->replace)
-        return thr_fail(err, THR_EDUPLICATE,
-                        "%s: row %" PRIu64 ": %s holds an item with the id %" PRIu64 " already: replace it, or leave "
-                        "the row out",
-                        a->ids->name, item, a->commit.index->dir, a->ids->ids[item]);
+        return thr_index_ids_fail_present(a->ids, item, a->commit.index->dir, err);
     a->commit.live[row / 64] &= ~(UINT64_C(1) << row % 64);
     a->n_replaced++;
     return THR_OK;

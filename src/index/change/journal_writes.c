@@ -8,7 +8,6 @@
 #include "index/change/writer.h"
 #include "index/journal/snapshot.h"
 
-#include <inttypes.h>
 #include <unistd.h>
 
 enum {
@@ -96,13 +95,8 @@ typedef struct resolving {
 /* Row `row` of the index has the id or name of item `item` of the write: note it for removal, or fail. */
 static thr_status note_replaced(void *arg, uint64_t item, uint64_t row, thr_error *err) {
     resolving *r = arg;
-    const thr_ids *ids = &r->write->ids;
-    if (!r->write->replace && ids->offsets != NULL)
-        return thr_fail(err, THR_EDUPLICATE, "row %" PRIu64 ": %s holds an item with the name '%.200s' already", item,
-                        r->writer->dir, ids->names + ids->offsets[item]);
     if (!r->write->replace)
-        return thr_fail(err, THR_EDUPLICATE, "row %" PRIu64 ": %s holds an item with the id %" PRIu64 " already", item,
-                        r->writer->dir, ids->ids[item]);
+        return thr_index_ids_fail_present(&r->write->ids, item, r->writer->dir, err);
     r->writer->removed[r->n_removed++] = thr_index_id_of(r->writer->index, row);
     return THR_OK;
 }

@@ -4,8 +4,8 @@
 #include "index/change/change.h"
 #include "index/journal/journal.h"
 
-static thr_status write_calls(thr_commit *c, const char *path, const thr_journal_kind *kind,
-                              const thr_journal_change *first, const thr_journal_change *second, thr_error *err) {
+static thr_status write_changes(thr_commit *c, const char *path, const thr_journal_kind *kind,
+                                const thr_journal_change *first, const thr_journal_change *second, thr_error *err) {
     thr_frame frame = {.context = c->context};
     thr_journal journal;
     thr_status status = THR_OK;
@@ -38,7 +38,7 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ch
     THR_TRY_OUT(thr_index_build_dir_file_path(&commit->dir, THR_INDEX_FILE_JOURNAL, &path, err));
     THR_TRY_OUT(thr_index_journal_create(commit->context, path, &kind, err));
     if (first != NULL || second != NULL)
-        THR_TRY_OUT(write_calls(commit, path, &kind, first, second, err));
+        THR_TRY_OUT(write_changes(commit, path, &kind, first, second, err));
     m->journal = (thr_manifest_journal){true, commit->dir.build};
     count_carried(commit, first);
     count_carried(commit, second);
