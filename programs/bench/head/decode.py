@@ -5,8 +5,8 @@ usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences
        [--alignment FILE [--pair] | --plot FILE.svg] [--docs]
 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
-by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has a setting or
-two of each screen, for a long test set. One thread, one head's file for all ways.
+by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has fewer settings
+of each screen and smaller beams, for a long test set. One thread, one head's file for all ways.
 """
 
 import os
@@ -57,8 +57,17 @@ def screens(n_words, alignment=None):
     return ways + [Way("planes", shortlist=n) for n in SHORTLISTS if n < n_words]
 
 
-OF_PAIR = (Way("frequent", frequent=8000), Way("wta", frequent=500, threshold=3), Way("wta", frequent=2000, threshold=3),
-           Way("wta", frequent=2000, threshold=2), Way("align", frequent=1000, aligned=20), Way("planes", shortlist=64))  # fmt: skip
+PAIR_BEAMS = (1, 3, 6)
+
+
+def of_pair():
+    """Some settings of each screen, and smaller beams with and without hashes, to be measured in the same turns."""
+    ways = [Way("frequent", frequent=n) for n in (1000, 2000, 4000, 8000)]
+    ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) for t in (4, 3, 2)]
+    ways += [Way("align", frequent=n, aligned=m) for n, m in ((200, 10), (1000, 20))]
+    ways += [Way("planes", shortlist=n) for n in (16, 64, 256)]
+    small = [(Way("full", beam), Way("wta", beam, frequent=2000, threshold=3)) for beam in PAIR_BEAMS]
+    return ways + [way for both in small for way in both]
 
 
 @dataclass
@@ -157,7 +166,7 @@ class Course:
         return getattr(self.full(outcome.way.beam), key) / getattr(outcome, key) if outcome else 0.0
 
     def run_all(self, n_words):
-        self.run(Way("full"), *(OF_PAIR if self.pair else screens(n_words, self.alignment)))
+        self.run(Way("full"), *(of_pair() if self.pair else screens(n_words, self.alignment)))
         if self.alignment:
             return
         for beam in BEAMS:
@@ -245,7 +254,7 @@ def main():
     parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
     parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
-    parser.add_argument("--pair", action="store_true", help="with --alignment: a setting or two of each screen alone")
+    parser.add_argument("--pair", action="store_true", help="with --alignment: fewer settings, and smaller beams")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
     parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
     arguments = parser.parse_args()

@@ -36,6 +36,22 @@ def model_of(reports):
     return "the model of `bench head --model`"
 
 
+def pairs(reports):
+    return [mark for mark in reports.tables if mark.startswith(PAIR)]
+
+
+def by_model(reports, judge, first=MODEL, name="bench head --model"):
+    """judge(reports, mark) -> (words, verdict) of one model, and of each pair of languages that has what it needs."""
+    own = {name: judge(reports, first)}
+    for mark in pairs(reports):
+        try:
+            own[mark.removeprefix(PAIR).strip()] = judge(reports, mark)
+        except Missing:
+            continue
+    words = "; ".join(f"{name}: {text}" for name, (text, _) in own.items())
+    return Verdict(words, ", ".join(own), {name: judged for name, (_, judged) in own.items()})
+
+
 def table_1(reports, paper):
     full, wta = ({row["part"]: number(row["ms"])[0] for row in reports.rows(TIMES, f"Beam of 12, {screen}")}
                  for screen in ("full", "wta"))  # fmt: skip
@@ -95,7 +111,7 @@ def table_4_naive(reports, paper):
 def table_7(reports, paper):
     """Each pair of languages by itself; without any the model of bench head --model."""
     softmax, all_of, _ = (max(column) for column in zip(*paper["numbers"].values()))
-    marks = [mark for mark in reports.tables if mark.startswith(PAIR)] or [MODEL]
+    marks = pairs(reports) or [MODEL]
     words, parts = [], {}
     for mark in marks:
         rows, name = translated(reports, "wta", mark=mark), mark.removeprefix(PAIR).strip() if PAIR in mark else "one model"
@@ -138,25 +154,21 @@ def above(curve, other):
     return sum(both), len(both)
 
 
-def of_points(reports, curve, other, names):
-    n_above, n = above(curve, other)
+def figure_6(reports, paper):
+    return by_model(reports, judge_frequent)
+
+
+def judge_frequent(reports, mark):
+    n_above, n = above(*(translated(reports, screen, BEAM, mark) for screen in ("wta", "frequent")))
     judged = (ORDER, "") if n_above == n else (NOT, f"{n - n_above} of {n} points are not above")
     if n > n_above > n / 2:
         judged = ORDER, f" at {n_above} of {n} points"
-    return one(f"{n_above} of {n} points of {names[0]} above {names[1]}", model_of(reports), judged)
-
-
-def figure_6(reports, paper):
-    curve, other = translated(reports, "wta"), translated(reports, "frequent")
-    return of_points(reports, curve, other, ("wta", "the frequent words"))
+    return f"{n_above} of {n} points of wta above the frequent words", judged
 
 
 def figure_6_alignments(reports, paper):
     """Points of bench head --alignment, and the fewer ones of each pair of languages."""
-    own = {"data/translate": judge_alignments(reports, ALIGNMENT)}
-    own |= {mark.removeprefix(PAIR).strip(): judge_alignments(reports, mark) for mark in reports.tables if mark.startswith(PAIR)}
-    words = "; ".join(f"{name}: {text}" for name, (text, _) in own.items())
-    return Verdict(words, ", ".join(own), {name: judged for name, (_, judged) in own.items()})
+    return by_model(reports, judge_alignments, ALIGNMENT, "data/translate")
 
 
 def judge_alignments(reports, mark):
@@ -172,27 +184,35 @@ def judge_alignments(reports, mark):
     return f"{words}, {gains}", judged
 
 
-def smaller(reports, screen):
+def smaller(reports, screen, mark):
     """The curve of beams of 12 and fewer; speeds over the full head with a beam of 12."""
-    whole = translated(reports, "full")[0]["all, s"]
-    rows = [translated(reports, screen, beam)[0] for beam in ("1", "3", "6")]
-    rows.append(translated(reports, "full")[0] if screen == "full" else fastest(translated(reports, screen), 0.3))
-    return [{**row, "speed-up": whole / row["all, s"]} for row in rows]
+    whole = translated(reports, "full", BEAM, mark)[0]
+    rows = [translated(reports, screen, beam, mark)[0] for beam in ("1", "3", "6")]
+    rows.append(whole if screen == "full" else fastest(translated(reports, screen, BEAM, mark), 0.3))
+    return [{**row, "speed-up": whole["all, s"] / row["all, s"]} for row in rows]
 
 
 def figure_7(reports, paper):
+    return by_model(reports, judge_beams)
+
+
+def judge_beams(reports, mark):
     """A point of smaller beams alone is beaten by one with hashes that is faster and not worse."""
-    curve, alone = smaller(reports, "wta"), smaller(reports, "full")
+    curve, alone = smaller(reports, "wta", mark), smaller(reports, "full", mark)
     beaten = sum(any(w["speed-up"] > p["speed-up"] and w["BLEU"] >= p["BLEU"] for w in curve) for p in alone)
     words = f"{beaten} of {len(alone)} beams alone beaten by a beam with hashes that is faster and not worse"
     judged = (ORDER, "" if beaten == len(alone) else f" at {beaten} of {len(alone)} points")
     if beaten <= len(alone) / 2:
         judged = NOT, f"{len(alone) - beaten} of {len(alone)} beams alone are not beaten"
-    return one(words, model_of(reports), judged)
+    return words, judged
 
 
 def figure_8(reports, paper):
-    rows = translated(reports, "wta")
+    return by_model(reports, judge_counts)
+
+
+def judge_counts(reports, mark):
+    rows = translated(reports, "wta", BEAM, mark)
     by_count = {}
     for row in rows:
         by_count.setdefault(row["parameters"].split(",")[0], []).append(row)
@@ -204,8 +224,8 @@ def figure_8(reports, paper):
     least = {name: min(row["BLEU"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
     good = fast[counts[0]] > fast[counts[-1]] and least[counts[0]] < least[counts[-1]]
     judged = (ORDER, "") if good else (NOT, "more frequent words are not slower and better")
-    words = "; ".join(f"{name}: speed-up {fast[name]:.2f} at most, BLEU {least[name]:.2f} at least" for name in fast)
-    return one(words, model_of(reports), judged)
+    words = ", ".join(f"{name} speed-up {fast[name]:.2f} at most and BLEU {least[name]:.2f} at least" for name in fast)
+    return words, judged
 
 
 ROWS = {
