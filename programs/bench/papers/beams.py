@@ -212,14 +212,16 @@ def figure_8(reports, paper):
 
 
 def judge_counts(reports, mark):
-    rows = translated(reports, "wta", BEAM, mark)
+    """The least and the greatest number of frequent words, at the thresholds that were measured with both."""
     by_count = {}
-    for row in rows:
-        by_count.setdefault(row["parameters"].split(",")[0], []).append(row)
+    for row in translated(reports, "wta", BEAM, mark):
+        count, threshold = row["parameters"].split(", ")
+        by_count.setdefault(count, {})[threshold] = row
     counts = sorted(by_count, key=lambda words: number(words)[0])
-    if len(counts) < 2:
-        raise Missing("two numbers of frequent words")
-    few, many = by_count[counts[0]], by_count[counts[-1]]
+    both = set(by_count[counts[0]]) & set(by_count[counts[-1]]) if len(counts) > 1 else ()
+    if not both:
+        raise Missing("two numbers of frequent words at one threshold")
+    few, many = ([by_count[count][threshold] for threshold in both] for count in (counts[0], counts[-1]))
     fast = {name: max(row["speed-up"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
     least = {name: min(row["BLEU"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
     good = fast[counts[0]] > fast[counts[-1]] and least[counts[0]] < least[counts[-1]]
