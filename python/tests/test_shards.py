@@ -10,10 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -21,7 +25,7 @@ import thresher
 from support import Case, random_vectors
 from test_tower import train as train_tower
 from thresher import shards
-from thresher.shards import _build, _duplicates, _manifest, _sample
+from thresher.shards import _build, _collection, _duplicates, _manifest, _publish, _sample
 
 N, DIMS, K = 3000, 24, 10
 KILLS = int(os.environ.get("THR_KILLS", "5"))
@@ -520,6 +524,8 @@ class Damaged(Case):
                 np.testing.assert_array_equal(a, b)
             with shards.open(self.path()) as new:
                 self.assertEqual(len(new), 50)
+        with self.assertRaisesRegex(thresher.FileError, "changed since it was opened: open it again"):
+            _collection.open_shard(self.path(), self.manifest, 0, None, None)
 
     def test_a_damaged_byte(self) -> None:
         name = next(n for n in os.listdir(self.place(2)) if n.endswith(".seg"))
@@ -626,6 +632,22 @@ def _put_a_file(place: str) -> None:
     open(place, "w").close()
 
 
+@contextmanager
+def damaged_vectors(path: str) -> Iterator[None]:
+    """The last byte of the largest file of the first shard is another one."""
+    shard = os.path.join(path, shards.read(path).shards[0].directory)
+    place = max((os.path.join(shard, name) for name in os.listdir(shard)), key=os.path.getsize)
+    with open(place, "r+b") as file:
+        whole = file.read()
+        file.seek(len(whole) // 2)
+        file.write(bytes([whole[len(whole) // 2] ^ 1]))
+    try:
+        yield
+    finally:
+        with open(place, "r+b") as file:
+            file.write(whole)
+
+
 class Changes(Case):
     """Collections that are changed have the answers of one index over the rows that are there then."""
 
@@ -706,6 +728,94 @@ class Changes(Case):
         shards.compact(self.path("many"))
         with shards.open(self.path("many")) as many:
             self.assertEqual(many.name(int(many.search(x[451], 1, exact=True)[0][0])), "item 451")
+
+    def test_items_are_removed_by_name(self) -> None:
+        x, names = shifted(500), [f"item {i}" for i in range(500)]
+        parts = [(x[:200], names[:200]), (x[200:400], names[200:400]), (x[400:], names[400:])]
+        shards.build(self.path("many"), parts).close()
+        gone = [7, 199, *range(200, 400), 450]
+        shards.remove(self.path("many"), [names[i] for i in gone])
+        left = np.setdiff1d(np.arange(500), gone)
+        self.same(x[left], [names[i] for i in left])
+        with self.assertRaisesRegex(thresher.NotFoundError, "no item with the name 'item 7'"):
+            shards.remove(self.path("many"), ["item 7", "item 8"])
+        self.assertEqual(shards.remove(self.path("many"), ["item 7"], missing="ignore").n_items, len(left))
+        with self.assertRaisesRegex(ValueError, "items have names: give names"):
+            shards.remove(self.path("many"), [1])
+
+    def test_ids_that_become_rows_are_still_given(self) -> None:
+        x = shifted(400)
+        shards.build(self.path("many"), [(x, np.arange(400))]).close()
+        shards.remove(self.path("many"), np.arange(200, 400))
+        shards.remove(self.path("many"), [3])
+        with self.assertRaisesRegex(ValueError, "give ids"):
+            shards.add(self.path("many"), x[200:])
+        shards.add(self.path("many"), x[200:], ids=np.arange(500, 700))
+        left = np.setdiff1d(np.arange(400), [3])
+        self.same(x[left], np.where(left < 200, left, left + 300))
+
+    def test_a_change_that_fails_after_its_commit_is_kept(self) -> None:
+        x, ids = shifted(400), np.arange(400)
+        parts = [(x[:200], ids[:200]), (x[200:], ids[200:])]
+        for change, left in (
+            (lambda: shards.remove(self.path("many"), [5, 300]), np.setdiff1d(ids, [5, 300])),
+            (lambda: shards.compact(self.path("many")), ids),
+        ):
+            shards.build(self.path("many"), parts, replace=True).close()
+            interrupted = iter([KeyboardInterrupt])
+
+            def clean(*arguments: Any, once: Any = interrupted, clean: Any = _publish.clean) -> None:
+                for kind in once:
+                    raise kind
+                clean(*arguments)
+
+            with mock.patch.object(_publish, "clean", clean), self.assertRaises(KeyboardInterrupt):
+                change()
+            shards.verify(self.path("many"))
+            with shards.open(self.path("many")) as many:
+                self.assertEqual(len(many), len(left))
+            self.same(x[left], left)
+
+    def test_verify_beside_changes(self) -> None:
+        x = shifted(300)
+        shards.build(self.path("many"), [(x[:200], 2 * np.arange(200)), (x[200:], 2 * np.arange(100) + 1)]).close()
+        changed = threading.Event()
+        failed = []
+
+        def verify_again() -> None:
+            while not changed.is_set():
+                try:
+                    shards.verify(self.path("many"))
+                except Exception as error:
+                    failed.append(error)
+
+        thread = threading.Thread(target=verify_again)
+        thread.start()
+        for number in range(30):
+            shards.remove(self.path("many"), [2 * number, 2 * number + 1])
+        changed.set()
+        thread.join()
+        self.assertEqual(failed, [])
+        self.assertEqual(shards.verify(self.path("many")).n_items, 240)
+
+    def test_damage_is_not_copied(self) -> None:
+        x = shifted(400)
+        shards.build(self.path("many"), [(x[:200], np.arange(200)), (x[200:], np.arange(200, 400))]).close()
+        for change in (
+            lambda: shards.remove(self.path("many"), [5]),
+            lambda: shards.compact(self.path("many")),
+        ):
+            with damaged_vectors(self.path("many")), self.assertRaisesRegex(thresher.FormatError, "checksum"):
+                change()
+        with thresher.Index(os.path.join(self.path("many"), shards.read(self.path("many")).shards[1].directory)) as index:
+            index.remove(ids=[300])
+        for change in (
+            lambda: shards.remove(self.path("many"), [5]),
+            lambda: shards.remove(self.path("many"), [301]),
+            lambda: shards.compact(self.path("many")),
+        ):
+            with self.assertRaisesRegex(thresher.FormatError, "changed or replaced since the collection was published"):
+                change()
 
     def test_items_with_features(self) -> None:
         x, rows = shifted(300), [[i % 7, 10 + i % 3] for i in range(300)]

@@ -81,6 +81,10 @@ def _frame_part(frame: Any, vector: str, ids: str | None) -> Any:
             f"the column {vector!r} holds text. Dask makes text of objects: build the DataFrame under "
             'dask.config.set({"dataframe.convert-string": False})'
         )
+    shapes = [np.shape(row) for row in column]
+    if len(set(shapes)) > 1:
+        row = next(number for number, shape in enumerate(shapes) if shape != shapes[0])
+        raise ValueError(f"the column {vector!r}: row {row} of a partition has other dimensions than row 0, or one is null")
     vectors = np.stack(column) if len(column) else np.empty((0, 1), np.float32)
     return vectors if ids is None else (vectors, frame[ids].to_numpy())
 
@@ -226,6 +230,7 @@ class DaskShards(Searcher):
     ) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self.info = read(self.path)
+        self._closed = False
         client = client or _current_client()
         try:
             client.wait_for_workers(1, timeout=patience)
@@ -251,6 +256,7 @@ class DaskShards(Searcher):
 
     def close(self) -> None:
         """Close the shards on all workers."""
+        self._closed = True
         self._actors.close()
 
     def __repr__(self) -> str:
@@ -274,6 +280,8 @@ class DaskShards(Searcher):
         """
         Groups (None: all) and their answers; they work at the same time. Names of shards without answer go to missing.
         """
+        if self._closed:
+            raise ValueError(f"{self.path}: the collection is closed")
         radius, rows, wanted, options = call
 
         def start(group: _Group) -> Any:

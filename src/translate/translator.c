@@ -52,7 +52,7 @@ static thr_status check(const thr_translator_options *o, thr_error *err) {
         return thr_fail(err, THR_EINVAL, "a head is either opened or built: leave out one of head and build");
     const bool aligns = o->query != NULL && o->query->screen == THR_HEAD_SCREEN_ALIGN;
     if (aligns && o->alignment == NULL)
-        return thr_fail(err, THR_EINVAL, "the screen align needs an alignment, a file of word translations");
+        return thr_fail(err, THR_EINVAL, "the screen align needs an alignment, a file by thresher head align");
     if (!aligns && o->alignment != NULL)
         return thr_fail(err, THR_EINVAL, "%s: an alignment is for the screen align only", o->alignment);
     if (o->n_aligned == 0)

@@ -68,6 +68,12 @@ for how in "cosine rows" "ip ids" "l2 names"; do
     works "$THRESHER" index search one queries.npy -k 5 --exact -o truth.ivecs
     works "$THRESHER" eval recall truth.ivecs found.ivecs -k 5
     works "$THRESHER" shards verify many
+    shard=$(find many -name "0*-*" | head -n 1)
+    for change in "remove $shard --id 1" "compact $shard" "tune $shard" "add $shard queries.npy"; do
+        # shellcheck disable=SC2086 # words
+        fails 1 'is a shard of a collection, which would not open any more' "$THRESHER" index $change
+    done
+    works "$THRESHER" shards verify many
 done
 works "$THRESHER" shards info many
 matches '^number          4, of 1 to 450 items$' out
@@ -122,7 +128,7 @@ done
 
 fails 1 'no collection of shards' "$THRESHER" shards info one
 fails 1 "many: is a collection of shards, not one index: use 'thresher shards'" "$THRESHER" index info many
-fails 1 'no collection of shards' "$THRESHER" shards search nowhere queries.npy -k 1
+fails 1 'nowhere: there is no such directory' "$THRESHER" shards search nowhere queries.npy -k 1
 random_rows 3 5 1 | to_fvecs >five.fvecs
 fails 1 'queries and items must have the same' "$THRESHER" shards search many five.fvecs -k 1
 fails 2 'not for --radius' "$THRESHER" shards search many queries.npy --radius 1 --candidates 5

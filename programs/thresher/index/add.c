@@ -6,6 +6,7 @@
 #include "hits/values.h"
 #include "index/changes.h"
 #include "index/rows.h"
+#include "shards/manifest.h"
 #include "commands.h"
 #include "cli/messages.h"
 
@@ -110,6 +111,8 @@ static int run_any(program *run, const add_values *values, prog_change_kind kind
         prog_error("--ids is missing: the ids or names of the items to replace; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
+    if (prog_refuse_shard(values->dir))
+        return PROG_FAILED;
     int rc = prog_rows_open(&rows, run->context, values->vectors);
 
     if (rc == PROG_DONE)

@@ -4,6 +4,7 @@
 
 #include "index/changes.h"
 #include "index/removal.h"
+#include "shards/manifest.h"
 #include "commands.h"
 #include "cli/messages.h"
 
@@ -60,6 +61,8 @@ static int run_remove(program *run, const void *all_values) {
         prog_error("nothing to remove: give IDS, --id, --name or --where-filter; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
+    if (prog_refuse_shard(values->dir))
+        return PROG_FAILED;
     if (thr_index_open(run->context, values->dir, &index, &err) != THR_OK)
         return prog_failed(&err);
     removal.index = index;
@@ -125,6 +128,8 @@ static int run_compact(program *run, const void *values) {
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
 
+    if (prog_refuse_shard(change.dir))
+        return PROG_FAILED;
     if (read_info(run, change.dir, &change.before, &err) != THR_OK ||
         (v->recode ? thr_index_recode : thr_index_compact)(run->context, change.dir, &change.done, &err) != THR_OK ||
         read_info(run, change.dir, &change.after, &err) != THR_OK)

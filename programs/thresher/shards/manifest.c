@@ -319,8 +319,12 @@ int prog_shards_read(prog_shards *shards, const char *dir) {
         return prog_no_memory();
     int rc = read_whole(path, &text);
     if (rc == PROG_DONE && text == NULL) {
-        prog_error("%s: is no collection of shards, there is no shards.json in it (an interrupted build leaves none)",
-                   dir);
+        if (access(dir, F_OK) != 0)
+            prog_error("%s: there is no such directory", dir);
+        else
+            prog_error(
+                "%s: is no collection of shards, there is no shards.json in it (an interrupted build leaves none)",
+                dir);
         rc = PROG_FAILED;
     }
     p.next = text;
@@ -347,18 +351,23 @@ static thr_status fail(thr_error *err, thr_status status, const char *dir, uint6
     return status;
 }
 
-/* The last line of a MANIFEST is "checksum " and 16 digits. */
-static bool has_checksum(const char *dir, const char *checksum) {
+/* The last line of a MANIFEST is "checksum " and 16 digits. One that is not there has none. */
+static thr_status has_checksum(const char *dir, const char *checksum, bool *good, thr_error *err) {
     char *path = join(dir, "MANIFEST"), line[CHECKSUM_LINE + 1] = "";
     FILE *file = path != NULL ? fopen(path, "rb") : NULL;
-    const bool good = file != NULL && fseek(file, -CHECKSUM_LINE, SEEK_END) == 0 &&
-                      fread(line, 1, CHECKSUM_LINE, file) == CHECKSUM_LINE && strncmp(line, "checksum ", 9) == 0 &&
-                      strncmp(line + 9, checksum, PROG_SHARD_CHECKSUM - 1) == 0;
+    const bool there = file != NULL || errno == ENOENT || errno == ENOTDIR;
 
+    *good = file != NULL && fseek(file, -CHECKSUM_LINE, SEEK_END) == 0 &&
+            fread(line, 1, CHECKSUM_LINE, file) == CHECKSUM_LINE && strncmp(line, "checksum ", 9) == 0 &&
+            strncmp(line + 9, checksum, PROG_SHARD_CHECKSUM - 1) == 0;
+    if (!there) {
+        err->status = THR_EIO;
+        (void)snprintf(err->text, sizeof err->text, "%.300s/MANIFEST: cannot be opened: %s", dir, strerror(errno));
+    }
     if (file != NULL)
         (void)fclose(file);
     free(path);
-    return good;
+    return there ? THR_OK : THR_EIO;
 }
 
 static uint64_t model_of(const thr_index *index) {
@@ -367,14 +376,27 @@ static uint64_t model_of(const thr_index *index) {
     return thr_index_dual(index) != NULL ? thr_dual_get_info(thr_index_dual(index)).fingerprint : 0;
 }
 
+/* Whether another shard has the place of shard i in the list now. */
+static bool is_replaced(const prog_shards *s, uint64_t i) {
+    prog_shards now;
+    const bool other = prog_shards_read(&now, s->dir) == PROG_DONE &&
+                       (i >= now.n_shards || strcmp(now.shards[i].directory, s->shards[i].directory) != 0);
+    prog_shards_free(&now);
+    return other;
+}
+
 thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t i, thr_index **index, thr_error *err) {
     const prog_shard *shard = &s->shards[i];
     char *dir = join(s->dir, shard->directory);
 
     if (dir == NULL)
         return fail(err, THR_ENOMEM, shard->directory, i, "needs more memory");
-    const bool before = has_checksum(dir, shard->checksum);
-    thr_status status = thr_index_open(context, dir, index, err);
+    bool before = false, after = false;
+    thr_status status = has_checksum(dir, shard->checksum, &before, err);
+    if (status == THR_OK)
+        status = thr_index_open(context, dir, index, err);
+    if (status == THR_OK)
+        status = has_checksum(dir, shard->checksum, &after, err);
     if (status == THR_ENOTFOUND)
         status = fail(err, THR_ECORRUPT, dir, i, "of the collection is missing");
     if (status == THR_OK) {
@@ -384,8 +406,13 @@ thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t
             model_of(*index) != s->model)
             status = fail(err, THR_EMISMATCH, dir, i,
                           "has another metric, dimensions, bits, quantiser or model than the collection");
-        else if (!before || info.n_items != shard->n_items || !has_checksum(dir, shard->checksum))
+        else if (!before || !after || info.n_items != shard->n_items)
             status = fail(err, THR_ECORRUPT, dir, i, "was changed or replaced since the collection was published");
+    }
+    if (status == THR_ECORRUPT && is_replaced(s, i)) {
+        err->status = status = THR_ECHANGED;
+        (void)snprintf(err->text, sizeof err->text, "%.300s: the collection was changed meanwhile: search it again",
+                       s->dir);
     }
     if (status != THR_OK) {
         thr_index_free(*index);
@@ -393,4 +420,27 @@ thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t
     }
     free(dir);
     return status;
+}
+
+bool prog_refuse_shard(const char *dir) {
+    char *list = join(dir, "../shards.json"), *text = NULL;
+    bool is_shard = false;
+
+    if (list != NULL && access(list, F_OK) == 0 && read_whole(list, &text) == PROG_DONE && text != NULL) {
+        size_t end = strlen(dir), begin;
+        while (end > 0 && dir[end - 1] == '/')
+            end--;
+        for (begin = end; begin > 0 && dir[begin - 1] != '/';)
+            begin--;
+        char quoted[PROG_SHARD_NAME + 3];
+        (void)snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)(end - begin), dir + begin);
+        is_shard = end - begin < PROG_SHARD_NAME && strstr(text, quoted) != NULL;
+    }
+    if (is_shard)
+        prog_error("%s: is a shard of a collection, which would not open any more: change the collection, by Python's "
+                   "thresher.shards",
+                   dir);
+    free(text);
+    free(list);
+    return is_shard;
 }

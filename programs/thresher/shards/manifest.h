@@ -35,8 +35,15 @@ int prog_shards_read(prog_shards *shards, const char *dir);
 void prog_shards_free(prog_shards *shards);
 
 /*
- * Open shard number i, and check that it is the one that the list names. THR_EMISMATCH for one of another collection;
- * THR_ECORRUPT for one that is missing or was changed; what thr_index_open returns; THR_ENOMEM.
+ * Open shard number i, and check that it is the one that the list names. THR_ECHANGED if the collection has other shards
+ * now; THR_EMISMATCH for one of another collection; THR_ECORRUPT for one that is missing or was changed; what
+ * thr_index_open returns; THR_ENOMEM.
  */
 thr_status prog_shards_open(const prog_shards *shards, thr_context *context, uint64_t i, thr_index **index,
                             thr_error *err);
+
+/*
+ * Print an error if the index in directory dir is a shard of a collection, and return whether it is one: a collection
+ * does not open after a shard was changed by itself.
+ */
+bool prog_refuse_shard(const char *dir);

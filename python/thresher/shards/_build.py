@@ -17,10 +17,10 @@ from .._core.jobs import Progress
 from .._dual import Dual
 from .._tower import Tower
 from ._collection import Shards
-from ._manifest import NAME, Shard, read
+from ._manifest import Shard
 from ._shard import build_shard
 from ._parts import directory_of, load, spooled
-from ._publish import build_directory, clean, publish
+from ._publish import build_directory, forget, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
 
 
@@ -155,20 +155,11 @@ def options_by_part(n_parts: int, **given: Sequence[Any] | None) -> dict[str, Se
     """The options that are given, of which each part has its own."""
     by_part = {name: values for name, values in given.items() if values is not None}
     for name, values in by_part.items():
+        if isinstance(values, str):
+            raise TypeError(f"{name}: a text was given: expected a list with those of each part")
         if len(values) != n_parts:
             raise ValueError(f"{name}: {len(values)} are given for {n_parts} parts: give one for each")
     return by_part
-
-
-def forget(directory: str) -> None:
-    """Delete what a failed build has left beside a collection, if there is one."""
-    try:
-        named = {shard.directory for shard in read(directory).shards}
-    except _errors.FileError:
-        if os.path.exists(os.path.join(directory, NAME)):
-            return  # a damaged list may name what would be deleted
-        named = set()
-    clean(directory, named)
 
 
 # ------------------------------------------------------------------------------------------------ in one process

@@ -19,15 +19,16 @@ import numpy as np
 from .. import _errors
 from .._build import open_model
 from .._core import abi, arrays
-from .._core.checks import choice
+from .._core.checks import choice, whole
 from .._core.tables import as_names
 from .._index import Index
-from .._items import check_found, find_names
+from .._items import IdArray, Items, check_found, find_names
 from ._build import is_binary
+from ._collection import open_shard
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
 from ._shard import build_shard, described, new_name
-from ._publish import build_directory, clean, publish
+from ._publish import build_directory, forget, publish
 
 SMALL = 100_000
 """Shards with fewer items take longer for each of them (docs/many-machines.md)."""
@@ -43,15 +44,20 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
         try:
             yield directory, manifest
         except BaseException:
-            clean(directory, {shard.directory for shard in manifest.shards})
+            forget(directory)
             raise
 
 
-def _publish(directory: str, shards: Sequence[Shard]) -> Manifest:
-    """Publish shards with new first rows: each shard's follow those of the one before."""
-    ends = np.cumsum([shard.n_items for shard in shards])
-    moved = [shard._replace(first_row=int(end) - shard.n_items) for shard, end in zip(shards, ends)]
-    return publish(directory, moved, distinct_names=True)
+def _publish(directory: str, shards: Sequence[Shard], has_ids: bool) -> Manifest:
+    """Publish shards with new first rows: each shard's follow those of the one before. Without ids, rows are ids."""
+    moved, row = [], 0
+    for shard in shards:
+        end = row + shard.n_items
+        moved.append(shard._replace(first_row=row))
+        if not has_ids:
+            moved[-1] = moved[-1]._replace(least_id=row, greatest_id=end - 1)
+        row = end
+    return publish(directory, moved, distinct_names=True, given_ids=has_ids)
 
 
 def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:
@@ -139,52 +145,100 @@ def add(
             threads=threads,
             what="vectors",
         )
-        return _publish(directory, [*manifest.shards, made])
+        return _publish(directory, [*manifest.shards, made], manifest.has_ids)
+
+
+def _sound(directory: str, manifest: Manifest, number: int) -> Index:
+    """A shard to be copied, every byte verified: a copy has new checksums, which would hide what is damaged."""
+    index = open_shard(directory, manifest, number, None, None)
+    try:
+        index.verify()
+    except BaseException:
+        index.close()
+        raise
+    return index
 
 
 def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard:
     """A copy of a shard without some items. Its rows follow each other again."""
     name = new_name(number)
     target = os.path.join(directory, name)
-    shutil.copytree(os.path.join(directory, manifest.shards[number].directory), target)
+    with _sound(directory, manifest, number) as index:
+        shutil.copytree(index.path, target)
     with Index(target) as index:
         index.remove(ids=ids)
         index._rewrite()
         return described(index, name, 0)
 
 
+def _without_names(directory: str, manifest: Manifest, number: int, names: Sequence[str]) -> Shard:
+    """A shard without some items, built again from its vectors, so that its items' ids are their rows again."""
+    _need_vectors(directory, manifest)
+    gone = set(names)
+    with _sound(directory, manifest, number) as index:
+        if index.hits is not None:
+            why = "items with names and features are not removed: build the collection again"
+            raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
+        own = ids_of(index)
+        held = index.name(own)
+        keep = [row for row, name in enumerate(held) if name not in gone]
+        rows = index.vectors(own[keep])
+    return _part_like(directory, manifest, number, rows, first_row=0, ids=[held[row] for row in keep])
+
+
+def _wanted(directory: str, manifest: Manifest, ids: Any) -> Items:
+    """Distinct ids or names, whichever the collection has."""
+    names = as_names(ids)
+    if (names is not None) != manifest.has_names:
+        raise ValueError(f"{directory}: items have {'names: give names' if manifest.has_names else 'no names: give ids'}")
+    if names is not None:
+        return list(dict.fromkeys(names))
+    if not manifest.has_ids:
+        raise _errors.UnsupportedError(
+            f"{directory}: ids are row numbers, which removing would change: build it with ids or names", "EUNSUPPORTED"
+        )
+    wanted: IdArray = np.unique(arrays.ids(ids, "ids"))
+    return wanted
+
+
+def _held(index: Index, wanted: Items) -> Any:
+    """Which of the items an index holds: bool [m]."""
+    return find_names(index.handle(), wanted) != abi.NO_ID if isinstance(wanted, list) else np.isin(wanted, ids_of(index))
+
+
 def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "raise") -> Manifest:
     """
-    Remove the items with these integer ids [m] from the collection in directory path; returns the new manifest. Shards
-    that hold some of them are written again, a shard at a time; shards that hold no other items are left out.
+    Remove the items with these integer ids [m], or names, from the collection in directory path; returns the new
+    manifest. Shards that hold some of them are written again, a shard at a time, after every byte was verified; shards
+    that hold no other items are left out. In a collection with names the rows of later items change.
 
-    missing   "raise" for an id that no item has, or "ignore"
+    missing   "raise" for an id or name that no item has, or "ignore"
 
-    Raises NotFoundError (an unknown id); UnsupportedError for a collection whose ids are row numbers; ArgumentError if
-    no item would be left; FormatError or FileMissingError for no collection.
+    Raises NotFoundError (an unknown id or name); UnsupportedError for a collection whose ids are row numbers, and for names
+    where no float vectors are kept, or with features; ArgumentError if no item would be left; FormatError or FileMissingError.
     """
-    wanted = np.unique(arrays.ids(ids, "ids"))
     choice(missing, "missing", {"raise": 0, "ignore": 1})
     with _changing(path) as (directory, manifest):
-        if not manifest.has_ids or manifest.has_names:
-            raise _errors.UnsupportedError(
-                f"{directory}: ids are row numbers, which removing would change: build it with ids", "EUNSUPPORTED"
-            )
+        wanted = _wanted(directory, manifest, ids)
         kept: list[Shard] = []
-        unknown = wanted
+        found = np.zeros(len(wanted), bool)
         for number, shard in enumerate(manifest.shards):
-            with Index(os.path.join(directory, shard.directory)) as index:
-                here = np.intersect1d(wanted, ids_of(index))
-            unknown = np.setdiff1d(unknown, here)
-            if len(here) == 0:
+            with open_shard(directory, manifest, number, None, None) as index:
+                here = _held(index, wanted)
+            found |= here
+            if not here.any():
                 kept.append(shard)
-            elif len(here) < shard.n_items:
-                kept.append(_without(directory, manifest, number, here))
+            elif here.sum() < shard.n_items:
+                if isinstance(wanted, list):
+                    kept.append(_without_names(directory, manifest, number, [wanted[i] for i in np.flatnonzero(here)]))
+                else:
+                    kept.append(_without(directory, manifest, number, wanted[here]))
         if missing == "raise":
-            check_found(directory, unknown, np.full(len(unknown), abi.NO_ID), ': missing="ignore" leaves out such items')
+            unknown = np.where(found, np.uint64(0), np.uint64(abi.NO_ID))
+            check_found(directory, wanted, unknown, ': missing="ignore" leaves out such items')
         if not kept:
             raise _errors.ArgumentError(f"{directory}: no item would be left: delete the directory", "EINVAL")
-        return _publish(directory, kept) if tuple(kept) != manifest.shards else manifest
+        return _publish(directory, kept, manifest.has_ids) if tuple(kept) != manifest.shards else manifest
 
 
 def _runs(shards: Sequence[Shard], least_items: int) -> list[list[int]]:
@@ -200,12 +254,23 @@ def _runs(shards: Sequence[Shard], least_items: int) -> list[list[int]]:
     return runs
 
 
+def _need_vectors(directory: str, manifest: Manifest) -> None:
+    """Raise an error unless shards can be built again from what they keep."""
+    if manifest.keep not in ("float32", "float16"):
+        raise _errors.UnsupportedError(
+            f"{directory}: keeps {manifest.keep} vectors: shards are made from float32 or float16 vectors: build the "
+            "collection again",
+            "EUNSUPPORTED",
+        )
+
+
 def _joined(directory: str, manifest: Manifest, run: Sequence[int], threads: int | None) -> Shard:
     vectors, ids, names = [], [], []
     for number in run:
-        with Index(os.path.join(directory, manifest.shards[number].directory)) as index:
+        with _sound(directory, manifest, number) as index:
             if index.hits is not None:
-                raise _errors.UnsupportedError(f"{index.path}: shards with features are not joined", "EUNSUPPORTED")
+                why = "shards with features are not joined: build the collection again to join them"
+                raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
             own = ids_of(index)
             vectors.append(index.vectors(own))
             ids.append(own)
@@ -226,14 +291,12 @@ def compact(
     Raises UnsupportedError for a collection that keeps no vectors, keeps int8, or has features; FormatError or
     FileMissingError.
     """
+    whole(least_items, "least_items", 1, 2**63)
     with _changing(path) as (directory, manifest):
         runs = _runs(manifest.shards, least_items)
         if len(runs) == len(manifest.shards):
             return manifest
-        if manifest.keep not in ("float32", "float16"):
-            raise _errors.UnsupportedError(
-                f"{directory}: keeps {manifest.keep}: shards are joined from float32 or float16 vectors", "EUNSUPPORTED"
-            )
+        _need_vectors(directory, manifest)
         shards = manifest.shards
         made = [shards[run[0]] if len(run) == 1 else _joined(directory, manifest, run, threads) for run in runs]
-        return _publish(directory, made)
+        return _publish(directory, made, manifest.has_ids)

@@ -29,8 +29,25 @@ def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, 
     Open shard number of a collection, and check that it is the one that the manifest names.
 
     Raises FormatError (missing, damaged, or changed since the collection was published), MismatchError (of another
-    collection).
+    collection), FileError (the collection has other shards now).
     """
+    try:
+        return _open_shard(path, manifest, number, threads, device)
+    except _errors.FormatError:
+        if _is_current(path, manifest):
+            raise
+        why = "the collection was changed since it was opened: open it again"
+        raise _errors.FileError(f"{path}: {why}", "ECHANGED") from None
+
+
+def _is_current(path: str, manifest: Manifest) -> bool:
+    try:
+        return read(path) == manifest
+    except _errors.Error:
+        return True
+
+
+def _open_shard(path: str, manifest: Manifest, number: int, threads: int | None, device: str | None) -> Index:
     shard = manifest.shards[number]
     place = os.path.join(path, shard.directory)
     try:
@@ -108,7 +125,7 @@ class Shards(Searcher):
         self._indexes = []
 
     def close(self) -> None:
-        """Close it after the calls in progress. May be called twice."""
+        """Close it. A search in progress ends in ValueError at its next shard. May be called twice."""
         self._closed = True
         self._close_indexes()
 

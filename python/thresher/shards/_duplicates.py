@@ -73,17 +73,19 @@ def _same_name(path: str, shards: Sequence[Shard], both: Sequence[int], wanted: 
     return str(same.pop(), "utf-8", "replace") if same else None
 
 
-def check_ids(path: str, shards: Sequence[Shard], *, names: bool = False, most: int = _AT_ONCE) -> None:
+def check_ids(
+    path: str, shards: Sequence[Shard], *, names: bool = False, most: int = _AT_ONCE, scratch: str | None = None
+) -> None:
     """
     Raise an error if two shards hold the same id or, with names=True, the same name. Each shard's own are distinct: its
-    build has checked that.
+    build has checked that. scratch: where to put files of sorted ids; None: where the system has temporary files.
     """
     numbers = list(range(len(shards))) if names else _overlapping(shards)
-    with tempfile.TemporaryDirectory(dir=path, prefix="parts-", suffix="") as scratch:
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="parts-", suffix="") as folder:
         files = []
         for number in numbers:
             with Index(os.path.join(path, shards[number].directory)) as index:
-                name = os.path.join(scratch, f"{number}.npy")
+                name = os.path.join(folder, f"{number}.npy")
                 np.save(name, np.sort(_hashes(index) if names else ids_of(index)))
             files.append(np.load(name, mmap_mode="r"))
         for twice in _twice(files, 0, 2**64 - 1, most):

@@ -8,10 +8,9 @@ import secrets
 from typing import Any
 
 from .. import _errors
-from ._build import forget
 from ._collection import open_shard
 from ._manifest import NAME, Manifest, Shard, parse
-from ._publish import build_directory, clean, is_shard_name, write
+from ._publish import build_directory, clean, forget, is_shard_name, write
 
 
 def _copy(fs: Any, source: str, directory: str, number: int, shard: Shard) -> str:
@@ -26,8 +25,20 @@ def _copy(fs: Any, source: str, directory: str, number: int, shard: Shard) -> st
         own = os.path.basename(file)
         if own in ("", ".", "..") or not file.endswith(f"/{shard.directory}/{own}"):
             raise _errors.FormatError(f"{file}: is in a folder of shard {number}: a shard has none", "ECORRUPT")
-        fs.get_file(file, os.path.join(directory, name, own))
+        place = os.path.join(directory, name, own)
+        fs.get_file(file, place)
+        _flush(place)
+    _flush(os.path.join(directory, name))
     return name
+
+
+def _flush(place: str) -> None:
+    """Write a file or directory to the disk: the list that names it follows."""
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _is_there(directory: str, manifest: Manifest, number: int) -> bool:

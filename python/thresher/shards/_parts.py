@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,5 +65,5 @@ def spooled(parts: Iterable[Any], directory: str) -> Sequence[Any]:
         given = load(part, number)
         name = os.path.join(directory, f"{number:06d}.npy")
         np.save(name, given.vectors)
-        listed.append(name if given.ids is None else (name, given.ids))
+        listed.append(name if given.ids is None else (name, copy(given.ids)))  # which the iterator may change
     return listed

@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import _errors
 from .._index import Index
 from ._duplicates import check_ids
-from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describe, to_json
+from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describe, read, to_json
 
 _OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json(\.new)?")
 
@@ -53,17 +53,20 @@ def _differ(path: str, number: int, shard: Shard, key: str, one: object, other: 
     shown = (f"{one:016x}", f"{other:016x}") if key in ("quantiser", "model") else (one, other)
     return _errors.MismatchError(
         f"{os.path.join(path, shard.directory)}: shard {number} has {key} {shown[1]}, and shard 0 has {shown[0]}: "
-        "shards of one collection have the same",
+        f"shards of one collection have the same{': texts of digits alone are ids' * (key == 'has_names')}",
         "EMISMATCH",
     )
 
 
-def publish(path: str | os.PathLike[str], shards: Sequence[Shard], *, distinct_names: bool = False) -> Manifest:
+def publish(
+    path: str | os.PathLike[str], shards: Sequence[Shard], *, distinct_names: bool = False, given_ids: bool = False
+) -> Manifest:
     """
     Make the shards that build_shard() has described, in the order of their rows, the collection in directory path. This
     replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
     not in it are deleted, also those of builds that were stopped. distinct_names: the caller has checked that no name is
-    in two shards, which takes a microsecond a name.
+    in two shards, which takes a microsecond a name. given_ids: ids were given, although no shard may store any, because
+    they are 0, 1, 2, ...
 
     Raises MismatchError (shards of different metric, dimensions, quantiser, model or format); FormatError (rows of
     shards that overlap or leave a gap, or a shard twice); ArgumentError (an id or a name in two shards); FileError. Then nothing
@@ -86,16 +89,17 @@ def publish(path: str | os.PathLike[str], shards: Sequence[Shard], *, distinct_n
                 common[key] = max(value, common[key])
             elif value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
+    given_ids = given_ids or any(has_ids)
     for number, shard in enumerate(shards):  # an index whose ids are 0, 1, 2, ... stores none
-        if has_ids[number] != any(has_ids) and shard.least_id != 0:
+        if has_ids[number] != given_ids and shard.least_id != 0:
             raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
-    manifest = Manifest(**common, has_ids=any(has_ids), n_items=n_items, shards=tuple(shards))
+    manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards))
     check_ranges(directory, manifest.shards, n_items)
     if manifest.has_ids:
-        check_ids(directory, manifest.shards)
+        check_ids(directory, manifest.shards, scratch=directory)
     if manifest.has_names and not distinct_names:
-        check_ids(directory, manifest.shards, names=True)
+        check_ids(directory, manifest.shards, names=True, scratch=directory)
     write(directory, to_json(manifest))
     clean(directory, {shard.directory for shard in shards})
     return manifest
@@ -117,11 +121,23 @@ def write(directory: str, text: str) -> None:
 
 
 def clean(directory: str, named: set[str]) -> None:
-    """Delete what builds have left in directory, except shards.json and the names that it lists."""
+    """Delete what builds have left in directory, except shards.json and the names that it lists. The next build deletes the rest."""
     for name in os.listdir(directory):
         if _OURS.fullmatch(name) and name not in named and name != NAME:
             place = os.path.join(directory, name)
             if os.path.isdir(place) and not os.path.islink(place):
                 shutil.rmtree(place, ignore_errors=True)
             else:
-                os.unlink(place)
+                with suppress(OSError):
+                    os.unlink(place)
+
+
+def forget(directory: str) -> None:
+    """Delete what a build or change that failed, before or after its commit, has left beside the collection, if there is one."""
+    try:
+        named = {shard.directory for shard in read(directory).shards}
+    except (_errors.Error, OSError):
+        if os.path.lexists(os.path.join(directory, NAME)):
+            return  # a damaged list may name what would be deleted
+        named = set()
+    clean(directory, named)

@@ -79,8 +79,8 @@ class Searcher:
     ) -> Any:
         """
         Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
-        ties are ordered by the row in the collection. Every shard is searched for k items with the same options, and
-        the answers are merged.
+        ties are ordered by the row in the collection. Every shard is searched with the same options, for k items or, by
+        a promised recall, for its share of them and some more, and the answers are merged.
 
         recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
         filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
@@ -98,6 +98,8 @@ class Searcher:
             options["features"] = [features] if isinstance(features, Mapping) else list(features)
             if len(options["features"]) != len(rows):
                 raise ValueError(f"features: {len(options['features'])} are given for {len(rows)} queries")
+        elif value != "sum":
+            raise ValueError(f"value: {value!r} was given without features: give features=, if need be of empty queries")
         if features is not None or target is not None:
             options.update(value=value, target=target)
         n_found = min(k, len(self))

@@ -96,7 +96,8 @@ def build_shard(
         if isinstance(raised, _errors.Error):
             raise type(raised)(f"{what}: {raised}", raised.status) from raised
         if isinstance(raised, (ValueError, TypeError)):
-            raise type(raised)(f"{what}: {raised}") from raised
+            kind = TypeError if isinstance(raised, TypeError) else ValueError
+            raise kind(f"{what}: {raised}") from raised
         raise
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 
+from .. import _errors
 from .._core.jobs import Progress
 from ._collection import open_shard
 from ._duplicates import check_ids
 from ._ids import ids_of
-from ._manifest import Manifest, read, wrong
+from ._manifest import Manifest, describe, read, wrong
+
+_TRIES = 10
 
 
 def verify(
@@ -23,16 +26,36 @@ def verify(
     CanceledError.
     """
     directory = os.fspath(path)
-    manifest = read(directory)
+    for _ in range(_TRIES):
+        manifest = read(directory)
+        try:
+            return _verified(directory, manifest, threads, progress)
+        except _errors.Error:
+            if read(directory) == manifest:
+                raise
+    raise _errors.FileError(f"{directory}: the collection is changed all the time: verify it when it rests", "ECHANGED")
+
+
+def _verified(directory: str, manifest: Manifest, threads: int | None, progress: Progress | None) -> Manifest:
+    found = []
     for number in range(len(manifest.shards)):
         with open_shard(directory, manifest, number, threads, None) as index:
             index.verify(progress=progress)
+            found.append(describe(index))
             shard = manifest.shards[number]
             ids = ids_of(index, manifest.first_id(shard))
             if (int(ids.min()), int(ids.max())) != (shard.least_id, shard.greatest_id):
                 raise wrong(
                     directory, f"has wrong ids of shard {number}: they are from {ids.min()} to {ids.max()}"
                 )
+    stored = {
+        "has_ids": manifest.has_ids or any(own["has_ids"] for own in found),
+        "has_names": all(own["has_names"] for own in found),
+        "index_format": max(own["index_format"] for own in found),
+    }
+    for key, value in stored.items():
+        if getattr(manifest, key) != value:
+            raise wrong(directory, f"has {key} {getattr(manifest, key)}, and the shards have {value}")
     if manifest.has_ids:
         check_ids(directory, manifest.shards)
     if manifest.has_names:
