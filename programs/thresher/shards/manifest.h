@@ -35,7 +35,7 @@ int prog_shards_read(prog_shards *shards, const char *dir);
 void prog_shards_free(prog_shards *shards);
 
 /*
- * Open shard number i, and check that it is the one that the list names. THR_ECHANGED if the collection has other shards
+ * Open shard number i, and check that it is the one that the list names. THR_ECHANGED if the collection has another one
  * now; THR_EMISMATCH for one of another collection; THR_ECORRUPT for one that is missing or was changed; what
  * thr_index_open returns; THR_ENOMEM.
  */
