@@ -95,36 +95,54 @@ static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_
     return thr_scan_margin_z(best, reach, error, job->rescore_z, miss_of(job, 1 - THR_SCREEN_SHARE));
 }
 
-/* Refine the best few rows, then all rows that can still be among the best k. */
-static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr_lane *lane) {
-    const thr_scan_query *query = &margin->rescoring;
-    const bool nested = thr_is_nested(job->corpus), needs_bounds = thr_answer_needs_bounds(job, query);
+/* Refine the best few rows, which come first, and return how many they are. */
+static size_t refine_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n, first = first_rows(job, n);
-    size_t kept = first;
-    if (nested && needs_bounds)
-        thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
     if (first < n)
         thr_select_candidates_split(items, n, first);
-    if (nested && needs_bounds)
+    if (thr_is_nested(job->corpus) && thr_answer_needs_bounds(job, query)) {
+        thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
         thr_scan_left_out_note_refined(items, first, n, &lane->left_out);
+    }
     thr_scan_refine(query, lane, items, first);
-    const thr_reach reach = reach_of(job, items, first, q);
-    const double least = reach.least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(query, reach.least);
-    /*
-     * The rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of
-     * factor. Factors are read again only for the few rows that reach the larger margin.
-     */
-    const double less = nested ? (job->rescore_z - rescore_z(job, margin, items, &reach)) * margin->noise.rescored : 0;
-    if (!margin->noise.known && lane->left_out_bound == (double)-INFINITY)
-        kept = n; /* no search of all rows follows, since the screen left none out */
-    for (size_t i = first; i < n && margin->noise.known; i++)
+    return first;
+}
+
+/*
+ * Put the rows that can still be among the best k after the first ones, and return how many rows that makes. The
+ * rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of factor.
+ * Factors are read again only for the few rows that reach the larger margin.
+ */
+static size_t keep_reaching(const thr_job *job, const thr_margin *margin, const thr_reach *reach, thr_lane *lane,
+                            size_t first) {
+    thr_candidate *items = lane->collector.items;
+    const size_t n = lane->collector.n;
+    size_t kept = first;
+    if (!margin->noise.known) /* a search of all rows follows, unless the screen left none out */
+        return lane->left_out_bound == (double)-INFINITY ? n : first;
+    const double least =
+        reach->least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(&margin->rescoring, reach->least);
+    const double less = thr_is_nested(job->corpus)
+                            ? (job->rescore_z - rescore_z(job, margin, items, reach)) * margin->noise.rescored
+                            : 0;
+    for (size_t i = first; i < n; i++)
         if ((double)items[i].score >= least &&
             (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->corpus, items[i].row) >= least))
             items[kept++] = items[i];
+    return kept;
+}
+
+/* Refine the best few rows, then all rows that can still be among the best k. */
+static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr_lane *lane) {
+    const thr_scan_query *query = &margin->rescoring;
+    thr_candidate *items = lane->collector.items;
+    const size_t first = refine_first(job, query, lane);
+    const thr_reach reach = reach_of(job, items, first, q);
+    const size_t kept = keep_reaching(job, margin, &reach, lane, first);
     thr_scan_refine(query, lane, items + first, kept - first);
+    lane->n_read += (thr_is_nested(job->corpus) ? lane->collector.n : 0) + kept;
     lane->collector.n = kept;
-    lane->n_read += (nested ? n : 0) + kept;
 }
 
 /* Sort, and drop repeated rows. Both passes find most of the rows, with the same scores. */
