@@ -6,12 +6,15 @@ from __future__ import annotations
 import unittest
 import warnings
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import thresher
 from support import Case, random_vectors
 from thresher import Filter, shards
+from thresher._core.feature_queries import Queries
+from thresher._core.library import lib
 
 
 class Items(Case):
@@ -51,6 +54,25 @@ class Items(Case):
         except (KeyError, TypeError, ValueError) as raised:
             kept = "" if function == "find" else str(raised).replace(where.path, "")
             return type(raised).__name__, kept.replace(" the index", "").replace(" the collection", "")
+
+    def test_each_word_of_a_call_is_looked_up_once_a_shard(self) -> None:
+        x, queries = random_vectors(300, 8), random_vectors(50, 8, seed=2)
+        words = [[f"c={i % 5}", f"b={i % 3}"] for i in range(300)]
+        asked: list[Any] = [{f"c={i % 5}": 1.0, "b=1": i / 50, "nobody": 2} if i % 2 else [f"b={i % 3}"] for i in range(50)]
+        with thresher.Index.build(self.path("one"), x, features=words) as index:
+            wanted = index.search(queries, 7, exact=True, features=asked)
+        parts = [x[:100], x[100:250], x[250:]]
+        of_parts = [words[:100], words[100:250], words[250:]]
+        counting = mock.patch("thresher._core.feature_queries.lib", wraps=lib)
+        with shards.build(self.path("many"), parts, features=of_parts) as many, counting as counted:
+            np.testing.assert_equal(many.search(queries, 7, exact=True, features=asked), wanted)
+            self.assertEqual(counted.thr_hits_feature.call_count, 3 * 9)
+            one = many.search(queries[3], 7, exact=True, features=asked[3])
+            self.assertEqual(counted.thr_hits_feature.call_count, 3 * (9 + 3))
+            np.testing.assert_equal(one, (wanted[0][3], wanted[1][3]))
+            self.assertEqual(len(Queries.of(asked).take([1, 3, 4])), 3)
+            with self.assertRaisesRegex(thresher.ArgumentError, "feature 'b=1' of a query weighs nan"):
+                many.search(queries, 7, features=[*asked[:49], {"c=1": 1, "b=1": float("nan")}])
 
     def test_a_cosine_above_1_is_noted_once(self) -> None:
         x = random_vectors(300, 8)

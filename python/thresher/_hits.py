@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from ctypes import addressof, byref, c_char_p, c_uint32, c_uint64, c_void_p
-from typing import Any, NamedTuple, Union
+from ctypes import addressof, byref, c_char_p, c_uint64, c_void_p
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,13 @@ from . import _errors
 from ._core import abi, arrays
 from ._core.checks import choice, encoded, encoded_path, shown, whole
 from ._core.context import shared_context
+from ._core.feature_queries import Asked, Queries, Query, is_one_query
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
 from ._core.notes import note
 from ._core.tables import are_words, note_weighed, rows_of, words_table
 from ._filters import Filter
 from ._handle import Handle, Opened
-
-Query = Union[Mapping[Any, float], Sequence[Any]]
-"""Features and their weights, or features that weigh 1 each; a feature is a word or a number."""
-
-UNKNOWN = 2**32 - 1
-"""What a word that no item has is asked for as."""
-
 
 class HitsInfo(NamedTuple):
     """
@@ -94,51 +88,6 @@ def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
 
 def _at(array: Any) -> int | None:
     return None if array is None else arrays.address(array)
-
-
-def is_one_query(query: Any) -> bool:
-    """Whether query is a single query, not a list of queries."""
-    return isinstance(query, Mapping) or not len(query) or not isinstance(query[0], (Mapping, list, tuple))
-
-
-def _refuse_text(query: Any) -> None:
-    if isinstance(query, (str, bytes)):
-        raise TypeError(
-            f"a query is {shown(query)}: give a list of words, ['color=green'], or a dict, {{'color=green': 1}}"
-        )
-
-
-class Asked:
-    """Feature queries in the form that the library takes."""
-
-    def __init__(self, lists: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]]) -> None:
-        self._offsets = np.cumsum([0, *(len(f) for f, _ in lists)]).astype(np.uint64)
-        self._features = np.concatenate([f for f, _ in lists]) if lists else np.empty(0, np.uint32)
-        self._weights = np.concatenate([w for _, w in lists]) if lists else np.empty(0, np.float32)
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def warn(self, path: str) -> None:
-        """Warn of the first query with features that no item has."""
-        for number, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
-            if first < end and (self._features[first:end] == UNKNOWN).all():
-                which = "the query" if len(self) == 1 else f"query {number}"
-                if not note(f"no item has any of the words of {which}", about=f"{path}: "):
-                    return
-
-    def queries(self, first: int, n: int) -> abi.HitsQueries:
-        """thr_hits_queries of n of them, a view of this object."""
-        begin = int(self._offsets[first])
-        offsets = self._offsets[first : first + n + 1] - np.uint64(begin)
-        made = abi.HitsQueries(
-            n,
-            arrays.address(offsets),
-            arrays.address(self._features) + begin * 4,
-            arrays.address(self._weights) + begin * 4,
-        )
-        made.kept = offsets, self  # live as long
-        return made
 
 
 class Hits(Opened):
@@ -241,7 +190,7 @@ class Hits(Opened):
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
         one = is_one_query(query)
         some: Sequence[Any] = [query] if one else query  # type: ignore[assignment]
-        asked = self.asked(handle, some)
+        asked = self.asked(handle, Queries.of(some))
         asked.warn(self.path)
         queries = asked.queries(0, len(some))
         wanted = whole(k, "k", 1, 2**31)
@@ -269,9 +218,9 @@ class Hits(Opened):
     def explain(self, id: int, query: Query) -> dict[Any, float]:
         """The query's features that the item with this id has, and the weight of each."""
         handle = self.handle()
-        _refuse_text(query)
+        listed = Queries.of([query])
         query = dict(query) if isinstance(query, Mapping) else list(query)
-        queries = self.asked(handle, [query]).queries(0, 1)
+        queries = self.asked(handle, listed).queries(0, 1)
         shares, matched = np.empty(len(query), np.float32), np.empty(len(query), np.uint8)
         _errors.call(
             lib.thr_hits_explain,
@@ -363,28 +312,9 @@ class Hits(Opened):
         with Job() as job:
             job.finish(lib.thr_hits_verify(handle.pointer, byref(_errors.slot.error)))
 
-    def asked(self, handle: HitsHandle, queries: Sequence[Query]) -> Asked:
-        """Queries of these features, converted to the numbers of these lists."""
-        return Asked([self._features(handle, query) for query in queries])
-
-    def _features(self, handle: HitsHandle, query: Query) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-        _refuse_text(query)
-        pairs = list(query.items() if isinstance(query, Mapping) else ((feature, 1.0) for feature in query))
-        numbers = np.empty(len(pairs), np.uint32)
-        found = c_uint32()
-        for i, (feature, _) in enumerate(pairs):
-            if isinstance(feature, str):
-                known = lib.thr_hits_feature(handle.pointer, encoded(feature, "feature"), byref(found))
-                numbers[i] = found.value if known else UNKNOWN
-            else:
-                number = whole(feature, "feature", 0, UNKNOWN)
-                numbers[i] = UNKNOWN if self.info.has_words else number
-        weights = np.fromiter((weight for _, weight in pairs), np.float32, len(pairs))
-        wrong = np.flatnonzero(~np.isfinite(weights))
-        if wrong.size:
-            feature, weight = pairs[wrong[0]]
-            raise _errors.ArgumentError(f"feature {feature!r} of a query weighs {weight:g}", "ERANGE")
-        return numbers, weights
+    def asked(self, handle: HitsHandle, queries: Queries) -> Asked:
+        """Queries of these features, with the numbers that words have in these lists."""
+        return queries.asked(handle.pointer, self.info.has_words)
 
     def __len__(self) -> int:
         return self.info.n_items

@@ -16,13 +16,14 @@ from . import _errors
 from ._build import Ids, Model, build
 from ._core import abi, arrays
 from ._core.checks import choice, encoded, whole
+from ._core.feature_queries import Queries, is_one_query
 from ._core.jobs import Job, Progress
 from ._core.library import lib
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, as_filter, filter_of_roaring_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
-from ._hits import HitsTarget, IndexHits, is_one_query
+from ._hits import HitsTarget, IndexHits
 from ._index_change import IndexChange
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
@@ -471,8 +472,9 @@ class Index(Opened):
         hits = IndexHits(self, handle, of_one_search=True)
         asked = None
         if features is not None:
-            queries = [features] if is_one_query(features) else features
-            asked = hits.asked(hits.handle(), queries)
+            if not isinstance(features, Queries):
+                features = Queries.of([features] if is_one_query(features) else features)
+            asked = hits.asked(hits.handle(), features)
             if not by_model:
                 asked.warn(self.path)
         ask_for_features(options, asked, value, HitsTarget(hits, target) if isinstance(target, str) else target)

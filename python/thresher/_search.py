@@ -13,10 +13,11 @@ from . import _errors
 from ._core import abi, arrays
 from ._core.arrays import output
 from ._core.checks import choice, whole
+from ._core.feature_queries import Asked
 from ._core.library import defaults, lib
 from ._core.steps import FEW, search_in_steps
 from ._filters import as_filter
-from ._hits import Asked, HitsTarget
+from ._hits import HitsTarget
 from ._index_info import IndexHandle
 
 IdArray = npt.NDArray[np.uint64]

@@ -13,12 +13,14 @@ static bool more_words(prog_hits_batch *b, size_t n) {
     b->words = words != NULL ? words : b->words;
     uint32_t *features = realloc(b->features, n * sizeof *features);
     b->features = features != NULL ? features : b->features;
+    uint32_t *numbers = realloc(b->numbers, n * sizeof *numbers);
+    b->numbers = numbers != NULL ? numbers : b->numbers;
     uint32_t *own = realloc(b->own, n * sizeof *own);
     b->own = own != NULL ? own : b->own;
     float *weights = realloc(b->weights, n * sizeof *weights);
     b->weights = weights != NULL ? weights : b->weights;
     b->capacity = n;
-    return words != NULL && features != NULL && own != NULL && weights != NULL;
+    return words != NULL && features != NULL && numbers != NULL && own != NULL && weights != NULL;
 }
 
 static bool more_text(prog_hits_batch *b, size_t n) {
@@ -64,6 +66,11 @@ static bool take_model(const char *word, uint64_t *model) {
     return true;
 }
 
+/* The feature of word i in a part; UINT32_MAX if the part does not have it. */
+static uint32_t feature_in(const prog_hits_batch *b, const prog_hits_parts *parts, size_t i, size_t part) {
+    return b->dictionary.features[(size_t)b->numbers[i] * parts->n + part];
+}
+
 /* Whether the text before the last colon of an unknown word is a feature: what follows was meant as a weight. */
 static bool has_bad_weight(const prog_hits_parts *parts, char *word) {
     char *colon = strrchr(word, ':');
@@ -91,8 +98,11 @@ static int take_word(prog_hits_batch *b, const prog_hits_parts *parts, const cha
     }
     b->words[b->n] = (size_t)(word - b->text);
     b->weights[b->n] = weight;
-    if (!prog_hits_parts_feature(parts, word, &b->features[b->n]))
-        b->features[b->n] = UINT32_MAX;
+    if (prog_dictionary_number(&b->dictionary, parts, word, &b->numbers[b->n]) != PROG_DONE)
+        return PROG_FAILED;
+    b->features[b->n] = UINT32_MAX;
+    for (size_t part = 0; part < parts->n && b->features[b->n] == UINT32_MAX; part++)
+        b->features[b->n] = feature_in(b, parts, b->n, part);
     if (b->features[b->n] == UINT32_MAX && !weighed && has_bad_weight(parts, word)) {
         prog_error("%s: the weight of %.200s is not a number: write a number after the last colon", name, word);
         return PROG_FAILED;
@@ -122,14 +132,15 @@ int prog_hits_batch_add(prog_hits_batch *batch, const prog_hits_parts *parts, co
 }
 
 thr_hits_queries prog_hits_batch_of(prog_hits_batch *b, const prog_hits_parts *parts, size_t part) {
-    for (size_t i = 0; i < b->n && parts->n > 1; i++)
-        if (!thr_hits_feature(parts->parts[part].hits, b->text + b->words[i], &b->own[i]))
-            b->own[i] = UINT32_MAX;
-    return (thr_hits_queries){b->n_queries, b->offsets, parts->n > 1 ? b->own : b->features, b->weights};
+    for (size_t i = 0; i < b->n; i++)
+        b->own[i] = feature_in(b, parts, i, part);
+    return (thr_hits_queries){b->n_queries, b->offsets, b->own, b->weights};
 }
 
 void prog_hits_batch_clear(prog_hits_batch *batch) {
     batch->n = batch->n_queries = batch->text_size = 0;
+    if (batch->dictionary.n > PROG_DICTIONARY_MOST)
+        prog_dictionary_clear(&batch->dictionary);
 }
 
 prog_hits_query prog_hits_batch_query(const prog_hits_batch *b, size_t i) {
@@ -140,7 +151,9 @@ prog_hits_query prog_hits_batch_query(const prog_hits_batch *b, size_t i) {
 void prog_hits_batch_free(prog_hits_batch *batch) {
     free(batch->text);
     free(batch->words);
+    free(batch->numbers);
     free(batch->features);
+    prog_dictionary_clear(&batch->dictionary);
     free(batch->own);
     free(batch->weights);
     free(batch->offsets);

@@ -9,14 +9,17 @@
  */
 #pragma once
 
+#include "hits/dictionary.h"
 #include "hits/parts.h"
 
 /* A batch of queries. Zeroed before the first; prog_hits_batch_clear keeps the memory. */
 typedef struct prog_hits_batch {
     char *text;         /* all words, each with a zero byte */
     size_t *words;      /* where in text each begins */
+    uint32_t *numbers;  /* of the words in the dictionary */
     uint32_t *features; /* of the first part that has the word; UINT32_MAX if none has */
     uint32_t *own;      /* of one part: prog_hits_batch_of */
+    prog_dictionary dictionary;
     float *weights;
     size_t n, capacity, text_size, text_capacity;
     uint64_t *offsets; /* n_queries + 1 */

@@ -16,6 +16,7 @@ import numpy as np
 from .. import _errors
 from .._build import Model
 from .._core import abi, arrays
+from .._core.feature_queries import Queries
 from .._core.notes import held_notes, note
 from .._filters import Filter
 from .._index import Index
@@ -182,7 +183,7 @@ def search_shards(
     certified: bool = False,
     least_scores: Any = None,
     n_read_out: Ids | None = None,
-    features: Sequence[Any] | None = None,
+    features: Sequence[Any] | Queries | None = None,
     **options: Any,
 ) -> Answer:
     """
@@ -212,6 +213,7 @@ def search_shards(
     if n_read_out is not None:
         n_read_out[:] = 0
     given = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
+    wanted_features = features if features is None or isinstance(features, Queries) else Queries.of(features)
     best, answers, bounds = Best(len(rows), k, certified), [], []
     notes: dict[str, int] = {}
 
@@ -219,8 +221,8 @@ def search_shards(
         index, first_row, allowed = shard
         n_read = np.zeros(len(rows[at]), np.uint64)
         own = {"certified": certified, "least_scores": least[at], "filter": allowed, "n_read_out": n_read, **options}
-        if features is not None:
-            own["features"] = [features[i] for i in np.arange(len(rows))[at]]
+        if wanted_features is not None:
+            own["features"] = wanted_features if isinstance(at, slice) else wanted_features.take(at)
         with held_notes() as of_shard:  # of features that no item of this shard has
             found = search_shard(index, first_row, rows[at], wanted, **own)
         if isinstance(at, slice):
