@@ -154,21 +154,13 @@ def build(
 
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """
-
+    options = locals()
     directory = os.path.abspath(directory_of(path))
     client = client or _current_client()
     parts = _parts_of(collection, vector, ids)
     by_part = options_by_part(len(parts), features=features, multipliers=multipliers, offsets=offsets)
-    common = {
-        "metric": metric,
-        "keep": keep,
-        "calibration_queries": calibration_queries,
-        "tune": tune,
-        "threads": threads,
-    }
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
-        build_by(partial(_run, client), directory, parts, common, quantiser_options, sample_rows, by_part)
+        build_by(partial(_run, client), directory, parts, options, by_part)
     return DaskShards(directory, client=client)
 
 

@@ -106,6 +106,7 @@ def build(
 
     Raises as thresher.shards.build, naming the partition.
     """
+    options = locals()
     directory = os.path.abspath(os.fspath(path))
     own = {"features": features, "multipliers": multipliers, "offsets": offsets}
     names = {"vectors": vector, "ids": id, **own}
@@ -113,17 +114,13 @@ def build(
     need_columns(df, *taken.values())
     given = df.select(*(F.col(name).alias(key) for key, name in taken.items()))
     kinds = [key if key in ("vectors", "ids", "features") else "numbers" for key in taken]
-    common = {"metric": metric, "keep": keep, "calibration_queries": calibration_queries, "tune": tune, "threads": threads}
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
     with build_directory(directory, replace):
         with spooled(given, directory, kinds) as found:
             build_by(
                 lambda function, calls: run_tasks(df.sparkSession, _with_part, [(function, *call) for call in calls]),
                 directory,
                 [_Part(rows) for rows in found],
-                common,
-                quantiser_options,
-                sample_rows,
+                options,
                 {key: [_Column(rows, number) for rows in found] for number, key in enumerate(taken) if key in own},
             )
     return read(directory)

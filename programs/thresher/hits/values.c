@@ -139,16 +139,10 @@ static int take_line(const lookup *l, const char *path, uint64_t line, char *tex
 
 static int read_lines(const lookup *l, thr_reader *reader, const char *path, uint8_t *seen, float *values) {
     for (uint64_t line = 1;; line++) {
-        const char *text;
-        size_t length;
-        int rc = prog_input_line(reader, &text, &length);
-        if (rc != PROG_DONE || text == NULL)
+        char *copy;
+        int rc = prog_input_line_copy(reader, &copy);
+        if (rc != PROG_DONE || copy == NULL)
             return rc;
-        char *copy = malloc(length + 1);
-        if (copy == NULL)
-            return prog_no_memory();
-        memcpy(copy, text, length);
-        copy[length] = '\0';
         rc = take_line(l, path, line, copy, seen, values);
         free(copy);
         if (rc != PROG_DONE)

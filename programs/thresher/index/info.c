@@ -25,10 +25,6 @@ static const prog_argument arguments[] = {
 
 static const prog_option no_options[] = {PROG_OPTIONS_END};
 
-static double per_item(uint64_t bytes, uint64_t n_items) {
-    return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
-}
-
 /* Whether the items' codes are a model's. */
 static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
     return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
@@ -105,7 +101,7 @@ static planes_text planes_of(const thr_index_info *info) {
 
 static void print_codes(const thr_index_info *info, code_errors errors) {
     (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
-                 prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+                 prog_bytes((double)info->code_bytes).text, prog_per_item(info->code_bytes, info->n_items));
     print_code_errors(errors);
     (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
@@ -144,7 +140,7 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
         (void)printf("kept vectors    %s\n", thr_dtype_name(info->keep));
     else
         (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
-                     prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
+                     prog_bytes((double)info->vector_bytes).text, prog_per_item(info->vector_bytes, info->n_items));
     if (tower != NULL)
         (void)printf("model           %s, %s\n", prog_model_line(tower).text,
                      prog_bytes((double)prog_model_bytes(index)).text);

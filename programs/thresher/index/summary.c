@@ -18,14 +18,14 @@ uint64_t prog_model_bytes(const thr_index *index) {
     return tower != NULL ? thr_tower_get_info(tower).file_bytes : dual != NULL ? thr_dual_get_info(dual).file_bytes : 0;
 }
 
-static double per_item(uint64_t bytes, uint64_t n_items) {
+double prog_per_item(uint64_t bytes, uint64_t n_items) {
     return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
 }
 
 double prog_bytes_per_item(const thr_index *index) {
     const thr_index_info info = thr_index_get_info(index);
 
-    return per_item(info.file_bytes - prog_model_bytes(index), info.n_items);
+    return prog_per_item(info.file_bytes - prog_model_bytes(index), info.n_items);
 }
 
 void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
@@ -43,8 +43,8 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
     prog_json_key_bool(json, "features", info.has_features);
     prog_json_key_count(json, "n_segments", info.n_segments);
-    prog_json_key_real(json, "code_bytes_per_item", per_item(info.code_bytes, info.n_items));
-    prog_json_key_real(json, "vector_bytes_per_item", per_item(info.vector_bytes, info.n_items));
+    prog_json_key_real(json, "code_bytes_per_item", prog_per_item(info.code_bytes, info.n_items));
+    prog_json_key_real(json, "vector_bytes_per_item", prog_per_item(info.vector_bytes, info.n_items));
     prog_json_key_real(json, "bytes_per_item", prog_bytes_per_item(index));
     prog_json_key_count(json, "file_bytes", info.file_bytes);
 }

@@ -183,18 +183,13 @@ static int check_all_there(const prog_rerank *r, const uint8_t *seen, uint64_t n
 
 static int read_lines(prog_rerank *r, thr_reader *reader, uint64_t n_items, uint8_t *seen) {
     for (uint64_t line = 1;; line++) {
-        const char *text;
-        size_t length;
-        int rc = prog_input_line(reader, &text, &length);
+        char *copy;
+        int rc = prog_input_line_copy(reader, &copy);
 
         if (rc != PROG_DONE)
             return rc;
-        if (text == NULL)
-            return check_all_there(r, seen, n_items);
-        char *copy = malloc(length + 1);
         if (copy == NULL)
-            return prog_no_memory();
-        memcpy(copy, text, length + 1);
+            return check_all_there(r, seen, n_items);
         rc = take_line(r, line, copy, n_items, seen);
         free(copy);
         if (rc != PROG_DONE)

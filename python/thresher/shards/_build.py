@@ -111,37 +111,39 @@ def _same_version(found: Iterable[tuple[PartShape, str]]) -> Iterator[PartShape]
         yield shape
 
 
+_OF_SHARDS = ("metric", "keep", "model", "calibration_queries", "tune", "threads")
+_OF_QUANTISER = ("metric", "threads", "bits", "lead_bits", "rotate", "scale")
+
+
 def build_by(
     run: Run,
     directory: str,
     parts: Sequence[Any],
-    common: dict[str, Any],
-    quantiser_options: dict[str, Any],
-    sample_rows: int,
-    by_part: Mapping[str, Sequence[Any]] | None = None,
+    given: Mapping[str, Any],
+    by_part: Mapping[str, Sequence[Any]],
 ) -> None:
     """
-    Build shards of the parts by run(), and publish them; the caller has build_directory(). common: the options of
-    build_shard() that all parts share; by_part: those of which each part has its own, a list each; quantiser_options:
-    those of build_quantiser(). This process holds the sample and a line a shard. After an error all that was written is
+    Build shards of the parts by run(), and publish them; the caller has build_directory(). given: the arguments of a
+    build(), of which the options of build_quantiser() and build_shard() are used; by_part: those of which each part has
+    its own, a list each. This process holds the sample and a line a shard. After an error all that was written is
     deleted, also by workers that were lost.
     """
+    common = {name: given.get(name) for name in _OF_SHARDS}
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
     try:
         found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
         sizes, row_bytes = common_sizes(list(_same_version(found)))
         if learned:
-            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, sample_rows))
+            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, given["sample_rows"]))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
             samples = list(run(_sampled, [(parts[number], number, wanted[number]) for number in some]))
-            shared = {name: common[name] for name in ("metric", "threads")}
-            build_quantiser(quantiser, samples, **shared, **quantiser_options)
+            build_quantiser(quantiser, samples, **{name: given[name] for name in _OF_QUANTISER})
         calls: list[tuple[Any, ...]] = []
         first_row = 0
         for number, n in enumerate(sizes):
             options = {**common, "quantiser_from": quantiser if learned else None, "first_row": first_row}
-            options.update({name: values[number] for name, values in (by_part or {}).items()})
+            options.update({name: values[number] for name, values in by_part.items()})
             if n:
                 calls.append((parts[number], number, directory, n, options))
             first_row += n
@@ -214,15 +216,7 @@ def build(
         model = open_model(model, threads)
     if metric is None:
         metric = "ip" if isinstance(model, Dual) else "cosine"
-    common = {
-        "metric": metric,
-        "keep": keep,
-        "model": model,
-        "calibration_queries": calibration_queries,
-        "tune": tune,
-        "threads": threads,
-    }
-    quantiser_options = {"bits": bits, "lead_bits": lead_bits, "rotate": rotate, "scale": scale}
+    options = locals()
 
     def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
         n_done, n_items = 0, sum(call[3] for call in calls) if function is _built else 0
@@ -240,5 +234,5 @@ def build(
         except BaseException:
             forget(directory)
             raise
-        build_by(run, directory, listed, common, quantiser_options, sample_rows, by_part)
+        build_by(run, directory, listed, options, by_part)
     return Shards(directory, threads=threads)
