@@ -121,7 +121,7 @@ static void touch_removed(thr_hits *hits, thr_hit_change *change) {
         const bool there = hits->info.has_names ? thr_hits_find_name(hits, g->removed_names[i], &row, &id)
                                                 : thr_hits_find_row(hits, id = g->removed_ids[i], &row);
         change->n_missing += !there;
-        if (there || !hits->info.has_names) /* the removal of an unknown id is kept too: newer lists may have it */
+        if (there || !hits->info.has_names) /* the removal of an unknown id is recorded, too: newer lists may have it */
             touch(change, id, g->n_added + i);
     }
 }
@@ -153,10 +153,10 @@ static bool is_touched(const thr_hit_change *change, uint64_t id) {
 
 static thr_status keep_others(thr_hits *hits, thr_hit_change *change, thr_error *err) {
     const uint32_t n = thr_hits_n_added(hits);
-    THR_TRY(thr_alloc(hits->context, n, sizeof *change->kept, &change->kept, "changes", err));
+    THR_TRY(thr_alloc(hits->context, n, sizeof *change->remaining, &change->remaining, "changes", err));
     for (uint32_t i = 0; i < n; i++)
         if (!is_touched(change, hits->delta->ids[i]))
-            change->kept[change->n_kept++] = i;
+            change->remaining[change->n_remaining++] = i;
     return THR_OK;
 }
 
@@ -183,6 +183,6 @@ out:
 
 void thr_hit_change_free(thr_context *context, thr_hit_change *change) {
     thr_dictionary_free(context, &change->words);
-    THR_RELEASE(context, change->ids, change->resolved, change->touched, change->kept);
+    THR_RELEASE(context, change->ids, change->resolved, change->touched, change->remaining);
     *change = (thr_hit_change){.given = NULL};
 }

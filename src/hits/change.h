@@ -20,8 +20,8 @@ typedef struct thr_hit_change {
     thr_keyed
         *touched; /* by ascending id: added items with row their number, removed ones with row n_added + their number */
     size_t n_touched;
-    uint32_t *kept; /* items of the previous delta that remain, ascending */
-    uint32_t n_kept;
+    uint32_t *remaining; /* items of the previous delta, neither replaced nor removed; ascending */
+    uint32_t n_remaining;
     thr_dictionary words; /* words that the file lacks; number i is feature n_features + i */
     uint64_t next_id;     /* the id of the next new name */
     uint64_t n_missing;   /* removed items that did not exist */

@@ -31,11 +31,11 @@ static thr_status too_much(const maker *m, const char *what, uint64_t n, uint64_
 static thr_status reserve_items(const maker *m, uint64_t *n_features, thr_error *err) {
     thr_context *context = m->hits->context;
     const uint64_t n_added = m->change->given->n_added;
-    const uint64_t n = m->change->n_kept + n_added;
+    const uint64_t n = m->change->n_remaining + n_added;
     thr_hit_delta *d = m->delta;
     *n_features = n_added > 0 ? m->change->given->offsets[n_added] : 0;
-    for (uint32_t i = 0; i < m->change->n_kept; i++) {
-        const uint32_t item = m->change->kept[i];
+    for (uint32_t i = 0; i < m->change->n_remaining; i++) {
+        const uint32_t item = m->change->remaining[i];
         *n_features += m->before->offsets[item + 1] - m->before->offsets[item];
     }
     if (n > THR_HITS_MAX_ADDED)
@@ -78,14 +78,14 @@ static thr_status put_items(const maker *m, thr_error *err) {
     const thr_hits_changes *g = m->change->given;
     uint32_t at = 0;
     m->delta->offsets[0] = 0;
-    for (; at < m->change->n_kept; at++) {
-        const uint32_t i = m->change->kept[at];
-        const added_item kept = {.id = b->ids[i],
-                                 .sequence = b->sequences[i],
-                                 .name = b->names.n == 0 ? NULL : thr_dictionary_text(&b->names, i),
-                                 .features = b->features + b->offsets[i],
-                                 .n_features = b->offsets[i + 1] - b->offsets[i]};
-        THR_TRY(put_item(m, at, &kept, err));
+    for (; at < m->change->n_remaining; at++) {
+        const uint32_t i = m->change->remaining[at];
+        const added_item old = {.id = b->ids[i],
+                                .sequence = b->sequences[i],
+                                .name = b->names.n == 0 ? NULL : thr_dictionary_text(&b->names, i),
+                                .features = b->features + b->offsets[i],
+                                .n_features = b->offsets[i + 1] - b->offsets[i]};
+        THR_TRY(put_item(m, at, &old, err));
     }
     for (uint64_t i = 0; i < g->n_added; i++, at++) {
         const uint64_t begin = g->offsets[i], n = g->offsets[i + 1] - begin;

@@ -132,14 +132,14 @@ static thr_status choose_sources(rewriter *w, thr_error *err) {
 static thr_status place(rewriter *w, thr_error *err) {
     const uint64_t n_old = w->hits->info.n_rows;
     uint64_t next = w->moves->first, new_row, at = 0;
-    const uint64_t n_kept = thr_select_bitmap_count_range(w->moves->kept, w->moves->first, n_old);
-    if (n_kept + n_added(w) != thr_select_bitmap_count_range(w->moves->filled, w->moves->first, w->moves->n_rows))
+    const uint64_t n_remaining = thr_select_bitmap_count_range(w->moves->remaining, w->moves->first, n_old);
+    if (n_remaining + n_added(w) != thr_select_bitmap_count_range(w->moves->filled, w->moves->first, w->moves->n_rows))
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " new items for another number of rows", n_added(w));
     THR_TRY(thr_alloc(w->context, (size_t)(n_old - w->from), sizeof *w->to, &w->to, "rows", err));
     THR_TRY(thr_alloc(w->context, (size_t)n_added(w), sizeof *w->added_to, &w->added_to, "rows", err));
     for (uint64_t row = w->from; row < n_old; row++) {
         w->to[row - w->from] = GONE;
-        if (row >= w->moves->first && (w->moves->kept[row / 64] >> row % 64 & 1) != 0 &&
+        if (row >= w->moves->first && (w->moves->remaining[row / 64] >> row % 64 & 1) != 0 &&
             thr_select_bitmap_next_rows(w->moves->filled, &next, w->moves->n_rows, &new_row, 1) == 1)
             w->to[row - w->from] = (uint32_t)(new_row - w->from);
     }

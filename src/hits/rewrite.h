@@ -32,11 +32,11 @@ thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *opt
                                thr_error *err);
 void thr_hits_added_free(thr_hits_added *added);
 
-/* Where items go. Bitmaps by row; the first bits of `filled` are those of kept items, in their order, then of added. */
+/* Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in order, then the added ones. */
 typedef struct thr_hits_moves {
-    const uint64_t *kept;   /* of the file's rows */
-    const uint64_t *filled; /* of the new rows; others have no item */
-    uint64_t n_rows;        /* new ones, at least 1 */
+    const uint64_t *remaining; /* of the file's rows */
+    const uint64_t *filled;    /* of the new rows; others have no item */
+    uint64_t n_rows;           /* new ones, at least 1 */
     /* 0: write all rows; the number of rows of the first file: these stay there, and a second file gets the rest. */
     uint64_t first;
 } thr_hits_moves;

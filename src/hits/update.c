@@ -24,11 +24,11 @@ thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_e
 /* ------------------------------------------------------------------------------------------------ values */
 
 static void gather(const float *before, const float *given, float fallback, const thr_hit_change *change, float *out) {
-    const uint32_t n_kept = change->n_kept;
-    for (uint32_t i = 0; i < n_kept; i++)
-        out[i] = before == NULL ? fallback : before[change->kept[i]];
+    const uint32_t n_remaining = change->n_remaining;
+    for (uint32_t i = 0; i < n_remaining; i++)
+        out[i] = before == NULL ? fallback : before[change->remaining[i]];
     for (uint64_t i = 0; i < change->given->n_added; i++)
-        out[n_kept + i] = given == NULL ? fallback : given[i];
+        out[n_remaining + i] = given == NULL ? fallback : given[i];
 }
 
 /* The values of the added items: those of the delta before, and those given. */
@@ -41,7 +41,7 @@ static thr_status take_values(thr_hits *hits, const thr_hit_change *change, thr_
     const bool wants_offsets = offsets != NULL || g->item_offsets != NULL;
     thr_status status = THR_OK;
     if (wants_multipliers || wants_offsets)
-        status = thr_hit_values_make(hits->context, change->n_kept + (size_t)g->n_added, wants_multipliers,
+        status = thr_hit_values_make(hits->context, change->n_remaining + (size_t)g->n_added, wants_multipliers,
                                      wants_offsets, values, err);
     if (status == THR_OK && wants_multipliers)
         gather(multipliers, g->multipliers, 1, change, (*values)->multipliers);

@@ -113,9 +113,9 @@ thr_status thr_lists_renumber(thr_context *context, const thr_item_features *ite
     to = other;
     for (uint32_t depth = DEPTH; depth-- > 0;) { /* an even number of sorts, so that the last one writes to rows */
         sort_by(&k, depth, from, to, next);
-        uint32_t *kept = from;
+        uint32_t *spare = from;
         from = to;
-        to = kept;
+        to = spare;
     }
     _Static_assert(DEPTH % 2 == 0, "rows has the last pass");
 out:

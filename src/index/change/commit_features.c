@@ -80,9 +80,9 @@ out:
     return status;
 }
 
-thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *kept, uint64_t first_moved,
+thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *remaining, uint64_t first_moved,
                                            const thr_hits_added *added, thr_error *err) {
-    thr_hits_moves moves = {kept, c->live, c->manifest.n_rows, 0};
+    thr_hits_moves moves = {remaining, c->live, c->manifest.n_rows, 0};
     thr_manifest *m = &c->manifest;
     if (c->index->hits == NULL)
         return THR_OK;
