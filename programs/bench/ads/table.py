@@ -4,7 +4,7 @@
 usage: ./run bench ads [--peers | --values] [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
 Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
-losses of eq. 6 with `thresher tower train --model dual` at its defaults, and evaluates them with `tower eval` on the test
+losses of eq. 6 with `thresher tower train --kind dual` at its defaults, and evaluates them with `tower eval` on the test
 requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
 (speed.py). With --values eq. 6 is compared with eq. 2 on a log of the first set on which value
 can be gained (make_log.py --bids category), by small models; the last row learns by eq. 2 from requests that are drawn
@@ -159,7 +159,7 @@ def text(arguments, results):
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
         "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads a request; defaults of "
-        "`thresher tower train --model dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5, 0.999, 1e-8).\n"
+        "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5, 0.999, 1e-8).\n"
     )
     parts += [set_text(results, name) for name in arguments.sets]
     rows = [row for name in arguments.sets for row in order_rows(results, name)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of `thresher tower train --model dual` in PyTorch, trained on one thread: how many requests a second?
+"""The model of `thresher tower train --kind dual` in PyTorch, trained on one thread: how many requests a second?
 
 The same model: fields pooled by weighted bags, two dense layers, IPNN's projections, a weight for what a history hits,
 LambdaRank's pairs weighed by what NDCG changes by, Adam for dense layers and FTRL-Proximal for rows and hits. It is
