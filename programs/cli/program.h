@@ -45,8 +45,7 @@ typedef struct prog_command {
     prog_options options;
     size_t values_size;          /* size of the struct that the offsets of both tables point into */
     const char *const *examples; /* command lines, ended by NULL */
-    const char *const
-        *usages; /* what follows the command's words, a form each, ended by NULL; NULL: one, as the tables have it */
+    const char *const *usages;   /* forms of what follows noun and verb, ended by NULL; NULL: one, from the tables */
     int (*run)(struct program *program, const void *values);
 } prog_command;
 

@@ -217,7 +217,7 @@ class Changes(Case):
             shards.add(self.path("many"), x[250:], ids=np.arange(250, 300))
         shards.add(self.path("many"), x[250:], ids=np.arange(250, 300), features=rows[250:])
         shards.remove(self.path("many"), np.arange(140, 160))
-        with self.assertRaisesRegex(thresher.UnsupportedError, "with features are not joined"):
+        with self.assertRaisesRegex(thresher.UnsupportedError, "with features are not rebuilt"):
             shards.compact(self.path("many"))
         left = np.setdiff1d(np.arange(300), np.arange(140, 160))
         weights = [{3: 0.5, 11: 0.25}] * 20

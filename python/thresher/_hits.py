@@ -24,6 +24,7 @@ from ._core.tables import are_words, note_weighed, rows_of, words_table
 from ._filters import Filter
 from ._handle import Handle, Opened
 
+
 class HitsInfo(NamedTuple):
     """
     The properties of posting lists: n_ids postings are stored singly, the others in n_runs runs and n_bitmaps bitmap

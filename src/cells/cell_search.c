@@ -16,7 +16,7 @@
 enum {
     LEAST_WANTED = 20, /* rows that a pass finds, at least: the spread is fitted to them */
     FIRST_ROWS = 16,   /* the cells visited first have this many rows for each wanted row, */
-    FIRST_ONE_IN = 64, /* and at least one in this many of all rows; with 256 the recall falls short on MQ2007 */
+    FIRST_ONE_IN = 64, /* and at least one in this many of all rows */
     SURVIVORS = 4,     /* of the first pass, for each wanted row; if they are too few, margins cause a second pass */
 };
 

@@ -35,7 +35,8 @@ def embed(directory, texts):
         counts[list(set(row))] += 1
     rarity = np.log(len(ids) / (1 + counts)).astype(np.float32)
     rows = np.stack([(words[row] * rarity[row, None]).sum(axis=0) for row in ids if row])
-    return unit(rows[np.linalg.norm(rows, axis=1) > 0])[np.random.default_rng(5).permutation(len(rows))]
+    rows = unit(rows[np.linalg.norm(rows, axis=1) > 0])
+    return rows[np.random.default_rng(5).permutation(len(rows))]
 
 
 def column(path, n):
@@ -60,7 +61,7 @@ def english():
 
 
 def load(directory):
-    """(base, queries)"""
+    """(base, queries): vectors of english() by the model in directory."""
     if not os.path.isdir(FILES):
         raise Missing(f"{FILES} is not there")
     rows = embed(directory, english())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -171,19 +171,33 @@ def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard
         return described(index, name, 0)
 
 
-def _without_names(directory: str, manifest: Manifest, number: int, names: Sequence[str]) -> Shard:
-    """A shard without some items, built again from its vectors, so that its items' ids are their rows again."""
-    _need_vectors(directory, manifest)
-    gone = set(names)
-    with _sound(directory, manifest, number) as index:
-        if index.hits is not None:
-            why = "items with names and features are not removed: build the collection again"
-            raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
-        own = ids_of(index)
-        held = index.name(own)
-        keep = [row for row, name in enumerate(held) if name not in gone]
-        rows = index.vectors(own[keep])
-    return _part_like(directory, manifest, number, rows, first_row=0, ids=[held[row] for row in keep])
+def _rebuilt(
+    directory: str, manifest: Manifest, run: Sequence[int], gone: Collection[str] = (), threads: int | None = None
+) -> Shard:
+    """One shard built from the vectors of neighbouring ones, without the items of these names. Rows follow each other."""
+    if manifest.keep not in ("float32", "float16"):
+        raise _errors.UnsupportedError(
+            f"{directory}: keeps {manifest.keep} vectors, and shards are rebuilt from float32 or float16: build the "
+            "collection again",
+            "EUNSUPPORTED",
+        )
+    vectors, ids, names = [], [], []
+    for number in run:
+        with _sound(directory, manifest, number) as index:
+            if index.hits is not None:
+                why = "shards with features are not rebuilt: build the collection again"
+                raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
+            own = ids_of(index)
+            held = index.name(own) if manifest.has_names else []
+            if gone:
+                own = own[[name not in gone for name in held]]
+            vectors.append(index.vectors(own))
+            ids.append(own)
+            names += [name for name in held if name not in gone]
+    given: Any = names if manifest.has_names else np.concatenate(ids) if manifest.has_ids else None
+    first_row = manifest.shards[run[0]].first_row
+    rows = np.concatenate(vectors)
+    return _part_like(directory, manifest, run[0], rows, first_row=first_row, ids=given, threads=threads)
 
 
 def _wanted(directory: str, manifest: Manifest, ids: Any) -> Items:
@@ -230,7 +244,7 @@ def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "raise") ->
                 kept.append(shard)
             elif here.sum() < shard.n_items:
                 if isinstance(wanted, list):
-                    kept.append(_without_names(directory, manifest, number, [wanted[i] for i in np.flatnonzero(here)]))
+                    kept.append(_rebuilt(directory, manifest, [number], set(wanted)))
                 else:
                     kept.append(_without(directory, manifest, number, wanted[here]))
         if missing == "raise":
@@ -254,33 +268,6 @@ def _runs(shards: Sequence[Shard], least_items: int) -> list[list[int]]:
     return runs
 
 
-def _need_vectors(directory: str, manifest: Manifest) -> None:
-    """Raise an error unless shards can be built again from what they keep."""
-    if manifest.keep not in ("float32", "float16"):
-        raise _errors.UnsupportedError(
-            f"{directory}: keeps {manifest.keep} vectors: shards are made from float32 or float16 vectors: build the "
-            "collection again",
-            "EUNSUPPORTED",
-        )
-
-
-def _joined(directory: str, manifest: Manifest, run: Sequence[int], threads: int | None) -> Shard:
-    vectors, ids, names = [], [], []
-    for number in run:
-        with _sound(directory, manifest, number) as index:
-            if index.hits is not None:
-                why = "shards with features are not joined: build the collection again to join them"
-                raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
-            own = ids_of(index)
-            vectors.append(index.vectors(own))
-            ids.append(own)
-            names.extend(index.name(own) if manifest.has_names else [])
-    given: Any = names if manifest.has_names else np.concatenate(ids) if manifest.has_ids else None
-    first_row = manifest.shards[run[0]].first_row
-    rows = np.concatenate(vectors)
-    return _part_like(directory, manifest, run[0], rows, first_row=first_row, ids=given, threads=threads)
-
-
 def compact(
     path: str | os.PathLike[str], *, least_items: int = SMALL, threads: int | None = None
 ) -> Manifest:
@@ -296,7 +283,6 @@ def compact(
         runs = _runs(manifest.shards, least_items)
         if len(runs) == len(manifest.shards):
             return manifest
-        _need_vectors(directory, manifest)
         shards = manifest.shards
-        made = [shards[run[0]] if len(run) == 1 else _joined(directory, manifest, run, threads) for run in runs]
+        made = [shards[run[0]] if len(run) == 1 else _rebuilt(directory, manifest, run, threads=threads) for run in runs]
         return _publish(directory, made, manifest.has_ids)

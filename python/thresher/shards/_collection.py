@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,19 @@ def _is_current(path: str, manifest: Manifest) -> bool:
         return read(path) == manifest
     except _errors.Error:
         return True
+
+
+def of_current(path: str, work: Callable[[Manifest], None]) -> Manifest:
+    """Call work with the collection's manifest, again if another build or change replaces it meanwhile; returns the last one."""
+    for attempt in range(_TRIES):
+        manifest = read(path)
+        try:
+            work(manifest)
+            return manifest
+        except _errors.Error:
+            if attempt + 1 == _TRIES or _is_current(path, manifest):
+                raise
+    raise AssertionError("unreachable")
 
 
 def _open_shard(path: str, manifest: Manifest, number: int, threads: int | None, device: str | None) -> Index:
@@ -103,21 +116,16 @@ class Shards(Searcher):
         self._threads, self._device = threads, device
         self._closed = False
         self._indexes: list[Index] = []
-        self.info: Manifest = self._open()
+        self.info: Manifest = of_current(self.path, self._open)
 
-    def _open(self) -> Manifest:
-        """Open all shards; again, if another build replaces the collection meanwhile."""
-        for attempt in range(_TRIES):
-            manifest = read(self.path)
-            try:
-                for number in range(len(manifest.shards)):
-                    self._indexes.append(open_shard(self.path, manifest, number, self._threads, self._device))
-                return manifest
-            except _errors.Error:
-                self._close_indexes()
-                if attempt + 1 == _TRIES or read(self.path) == manifest:
-                    raise
-        raise AssertionError("unreachable")
+    def _open(self, manifest: Manifest) -> None:
+        """Open all shards."""
+        try:
+            for number in range(len(manifest.shards)):
+                self._indexes.append(open_shard(self.path, manifest, number, self._threads, self._device))
+        except BaseException:
+            self._close_indexes()
+            raise
 
     def _close_indexes(self) -> None:
         for index in self._indexes:

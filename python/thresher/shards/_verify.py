@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import os
 
-from .. import _errors
 from .._core.jobs import Progress
-from ._collection import open_shard
+from ._collection import of_current, open_shard
 from ._duplicates import check_ids
 from ._ids import ids_of
-from ._manifest import Manifest, describe, read, wrong
-
-_TRIES = 10
+from ._manifest import Manifest, describe, wrong
 
 
 def verify(
@@ -26,17 +23,10 @@ def verify(
     CanceledError.
     """
     directory = os.fspath(path)
-    for _ in range(_TRIES):
-        manifest = read(directory)
-        try:
-            return _verified(directory, manifest, threads, progress)
-        except _errors.Error:
-            if read(directory) == manifest:
-                raise
-    raise _errors.FileError(f"{directory}: the collection is changed all the time: verify it when it rests", "ECHANGED")
+    return of_current(directory, lambda manifest: _verify(directory, manifest, threads, progress))
 
 
-def _verified(directory: str, manifest: Manifest, threads: int | None, progress: Progress | None) -> Manifest:
+def _verify(directory: str, manifest: Manifest, threads: int | None, progress: Progress | None) -> None:
     found = []
     for number in range(len(manifest.shards)):
         with open_shard(directory, manifest, number, threads, None) as index:
@@ -60,4 +50,3 @@ def _verified(directory: str, manifest: Manifest, threads: int | None, progress:
         check_ids(directory, manifest.shards)
     if manifest.has_names:
         check_ids(directory, manifest.shards, names=True)
-    return manifest
