@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * likely_cells.h - which cells a query visits, in which order, and when the others may be left out.
+ *
+ * The first cells are those with the best centroids. The scores of the rows found there fit a model (score_model.h), by
+ * which the next cells are chosen.
+ */
+#pragma once
+
+#include "cells/plan.h"
+#include "cells/score_model.h"
+
+/* The memory of one thread, and the state of its query. Initialise with zeros; owned. */
+typedef struct thr_cells_likely {
+    float *vector;                /* n_dims: the query */
+    double length;                /* of it; 1 for cosine */
+    float *centroid_scores;       /* as the kernel computes them */
+    thr_cell_score_model *models; /* of all cells */
+    thr_cell_visited *counts;     /* of the chosen cells; in any order */
+    double *found_in;             /* by cell: rows found */
+    double *keys;                 /* by cell: the heap's order */
+    uint32_t *heap;               /* cells that were not chosen; the largest key is first */
+    uint32_t *chosen;             /* cells, by number, in the order in which they were chosen */
+    size_t n_heap, n_chosen;
+} thr_cells_likely;
+
+/* THR_ENOMEM. */
+thr_status thr_cells_likely_reserve(thr_context *context, uint32_t n_dims, size_t n_cells, thr_cells_likely *likely,
+                                    thr_error *err);
+void thr_cells_likely_free(thr_context *context, thr_cells_likely *likely);
+
+/*
+ * Begin a query, a matrix of one row: score all centroids; no cell is chosen yet. Cells without rows that pass the
+ * filter are never chosen. If this returns false, the query has length 0 and no order: visit all blocks instead.
+ */
+bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_likely *likely);
+
+/* Choose the cells with the best centroids, until they have n_rows rows. */
+void thr_cells_likely_choose_first(thr_cells_likely *likely, double n_rows);
+
+/*
+ * Given the best rows of the chosen cells and of the segments without cells, sorted and at least plan->wanted, choose
+ * the cells that are expected to have most of the best k, until the others are expected to have at most plan->allowed.
+ * Return whether any cell was chosen.
+ */
+bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found, thr_cells_likely *likely);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cells/passes.h"
+
+#include "base/error.h"
+#include "scan/margins/margin.h"
+#include "scan/radius_plan.h"
+#include "select/bitmap.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FIRST_ROWS = 16,   /* the cells visited first have this many rows for each wanted row, */
+    FIRST_ONE_IN = 64, /* and at least one in this many of all rows */
+};
+
+/* One query. */
+typedef struct visit {
+    const thr_cells_plan *plan;
+    thr_cells_visitor *v;
+    thr_lane *lane;
+    const thr_matrix *query;
+    size_t n_cells; /* of the chosen ones: those that were visited or have their blocks pending */
+    thr_margin margin;
+    thr_radius radius; /* of the passes after the first */
+    uint64_t n_read;
+} visit;
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capacity *capacity,
+                                     thr_cells_visitor *visitor, thr_error *err) {
+    static const char what[] = "a search of cells";
+    const size_t n_words = thr_bitmap_words(capacity->n_blocks), wanted = (size_t)capacity->wanted;
+    THR_TRY(thr_cells_likely_reserve(context, capacity->n_dims, capacity->n_cells, &visitor->likely, err));
+    THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->pending_blocks, what, err));
+    THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->visited_blocks, what, err));
+    THR_TRY(thr_alloc(context, wanted, sizeof(uint64_t), &visitor->ids, what, err));
+    THR_TRY(thr_alloc(context, wanted, sizeof(float), &visitor->scores, what, err));
+    THR_TRY(thr_cells_subset_reserve(context, capacity->n_cells + capacity->n_segments, capacity->n_blocks,
+                                     &visitor->part, err));
+    return thr_scan_found_reserve(context, &visitor->found, 2 * wanted + 2 * (size_t)THR_RADIUS_ROWS, err);
+}
+
+void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor) {
+    thr_cells_likely_free(context, &visitor->likely);
+    thr_release(context, visitor->pending_blocks);
+    thr_release(context, visitor->visited_blocks);
+    thr_release(context, visitor->ids);
+    thr_release(context, visitor->scores);
+    thr_cells_subset_free(context, &visitor->part);
+    thr_scan_found_free(context, &visitor->found);
+    *visitor = (thr_cells_visitor){0};
+}
+
+/* ------------------------------------------------------------------------------------------------ blocks */
+
+/* Add blocks to the pending ones, which the next pass visits. */
+static void add_blocks(thr_cells_visitor *v, uint64_t first, uint64_t end) {
+    for (uint64_t b = first; b < end; b++)
+        if ((v->visited_blocks[b / THR_WORD_BITS] >> b % THR_WORD_BITS & 1) == 0)
+            thr_bitmap_set(v->pending_blocks, b);
+}
+
+/* Add the blocks of the cells that were chosen since the last call. */
+static void add_chosen_cells(visit *s) {
+    for (; s->n_cells < s->v->likely.n_chosen; s->n_cells++) {
+        const thr_cell_place *place = &s->plan->places[s->v->likely.chosen[s->n_cells]];
+        add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    }
+}
+
+/* Add the segments without cells, which every query visits. */
+static void add_segments_without_cells(const visit *s) {
+    const thr_scan_corpus *scan = s->plan->corpus->scan;
+    for (size_t i = 0; i < scan->n_segments; i++)
+        if (i >= s->plan->corpus->n_tables || s->plan->corpus->tables[i].n == 0)
+            add_blocks(s->v, scan->segments[i].first_row / THR_BLOCK_ITEMS,
+                       scan->segments[i].first_row / THR_BLOCK_ITEMS + thr_bitmap_words(scan->segments[i].n_items));
+}
+
+/* Convert found rows, from number `first` on, from rows of the part to rows of the index. */
+static void map_rows(thr_cells_visitor *v, size_t first) {
+    for (size_t i = first; i < v->found.n; i++)
+        v->found.items[i].row = thr_cells_subset_row(&v->part, v->found.items[i].row);
+}
+
+/* ------------------------------------------------------------------------------------------------ passes */
+
+/* Search for the best rows of the part. */
+static thr_status search_part(visit *s, const thr_search_options *options, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const thr_cells_plan *plan = s->plan;
+    const thr_answers answers = {.k = plan->wanted, .ids = v->ids, .scores = v->scores};
+    const thr_job pass = thr_scan_job_of_part(&plan->whole, &v->part.corpus, options, &answers);
+    const size_t before = v->found.n;
+    THR_TRY(thr_scan_search_one(&pass, s->query, s->lane, &s->margin, err));
+    for (uint64_t i = 0; i < plan->wanted && v->ids[i] != THR_NO_ID; i++) {
+        const thr_candidate item = {.row = v->ids[i], .score = v->scores[i]};
+        THR_TRY(thr_scan_found_append(plan->context, &v->found, &item, 1, err));
+    }
+    s->radius = (thr_radius){.most = plan->wanted, .screen_z = pass.screen_z, .rescore_z = pass.rescore_z};
+    if (s->margin.noise.known) {
+        s->radius.margin = &s->margin;
+        if (v->found.n - before == plan->wanted) {
+            const thr_reach reach = {.least = v->found.items[v->found.n - 1].score, .n = (size_t)plan->wanted};
+            thr_scan_margin_reduce(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
+        }
+    }
+    map_rows(v, before);
+    return THR_OK;
+}
+
+/* Search the part for rows that reach a score. */
+static thr_status complete_part(visit *s, const thr_search_options *options, float least, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const thr_cells_plan *plan = s->plan;
+    const thr_answers answers = {.k = plan->wanted};
+    const thr_job pass = thr_scan_job_of_part(&plan->whole, &v->part.corpus, options, &answers);
+    const size_t before = v->found.n;
+    thr_found *found = &s->lane->found;
+    found->n = 0;
+    s->radius.least_score = least;
+    THR_TRY(thr_scan_radius_one(&pass, s->query, &s->radius, s->lane, 1, found, err));
+    THR_TRY(thr_scan_found_append(plan->context, &v->found, found->items, found->n, err));
+    map_rows(v, before);
+    return THR_OK;
+}
+
+/*
+ * Visit the pending blocks, and keep the best rows found so far, sorted. least: the score that rows must reach, or
+ * -INFINITY to find the best plan->wanted ones.
+ */
+static thr_status visit_pending(visit *s, float least, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const thr_cells_plan *plan = s->plan;
+    const size_t n_words = thr_bitmap_words(plan->n_blocks), wanted = (size_t)plan->wanted;
+    thr_search_options options = plan->options;
+    THR_TRY(thr_cells_subset_make(plan->context, plan->corpus->scan, v->pending_blocks, plan->n_blocks, options.filter,
+                                  &v->part, err));
+    for (size_t i = 0; i < n_words; i++) {
+        v->visited_blocks[i] |= v->pending_blocks[i];
+        v->pending_blocks[i] = 0;
+    }
+    v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
+    if (v->part.n_segments == 0)
+        return THR_OK;
+    if (options.filter != NULL) {
+        options.filter = v->part.words;
+        options.filter_bits = v->part.corpus.n_rows;
+    }
+    s->lane->n_read = 0;
+    THR_TRY(least == -INFINITY ? search_part(s, &options, err) : complete_part(s, &options, least, err));
+    s->n_read += s->lane->n_read;
+    v->found.n = thr_select_candidates_keep(v->found.items, v->found.n, v->found.n < wanted ? v->found.n : wanted);
+    thr_select_candidates_sort(v->found.items, v->found.n);
+    return THR_OK;
+}
+
+/* Visit cells until few enough of the best k are expected in the others. */
+static thr_status visit_cells(visit *s, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const thr_cells_plan *plan = s->plan;
+    const double one_in = (double)plan->n_blocks * THR_BLOCK_ITEMS / FIRST_ONE_IN;
+    double n_rows = fmax((double)plan->wanted * FIRST_ROWS, one_in);
+    add_segments_without_cells(s);
+    while (v->found.n < plan->wanted) {
+        thr_cells_likely_choose_first(&v->likely, n_rows);
+        add_chosen_cells(s);
+        n_rows *= 2;
+        THR_TRY(visit_pending(s, -INFINITY, err));
+        if (v->likely.n_heap == 0)
+            return THR_OK;
+    }
+    while (thr_cells_likely_choose(plan, &v->found, &v->likely)) {
+        add_chosen_cells(s);
+        THR_TRY(visit_pending(s, v->found.items[v->found.n - 1].score, err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_cells_visit(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
+                           thr_cells_visitor *visitor, uint64_t *n_read, thr_error *err) {
+    const size_t n_words = thr_bitmap_words(plan->n_blocks);
+    visit s = {.plan = plan, .v = visitor, .lane = lane, .query = query};
+    visitor->found.n = 0;
+    memset(visitor->pending_blocks, 0, n_words * sizeof *visitor->pending_blocks);
+    memset(visitor->visited_blocks, 0, n_words * sizeof *visitor->visited_blocks);
+    if (thr_cells_likely_begin(plan, query, &visitor->likely)) {
+        THR_TRY(visit_cells(&s, err));
+    } else {
+        add_blocks(visitor, 0, plan->n_blocks);
+        THR_TRY(visit_pending(&s, -INFINITY, err));
+    }
+    *n_read = s.n_read;
+    return THR_OK;
+}

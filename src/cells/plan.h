@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - what all queries of a search of cells have in common. */
+#pragma once
+
+#include "cells/cell_search.h"
+#include "scan/impl.h"
+
+/* A cell, with its rows in the scan corpus. */
+typedef struct thr_cell_place {
+    uint64_t first_row, end_row;
+    const thr_cell *cell;
+    const thr_cell_ends *ends; /* NULL: not stored */
+} thr_cell_place;
+
+typedef struct thr_cells_plan {
+    thr_context *context;
+    const thr_cells_corpus *corpus;
+    thr_search_options options;   /* of the passes */
+    thr_job whole;                /* of a search of all rows with them */
+    const thr_cell_place *places; /* n_cells, by row */
+    size_t n_cells;
+    uint64_t n_blocks, k, wanted; /* wanted: rows that every pass finds, k or more */
+    double allowed;               /* how many of the best k may be in cells not visited */
+} thr_cells_plan;
