@@ -79,7 +79,7 @@ def main() -> int:
     # Measure a shortlist's recall with states of the decoder itself.
     states = np.concatenate([step(np.zeros((1, DIMS), np.float32), np.array([word])) for word in range(200)])
     measured = head.measure(states, BEAM, screen="planes")
-    print(f"recall@{BEAM} {measured.recall:.4f} by {measured.candidates:.0f} of {head.info.n_words} words a state")
+    print(f"recall@{BEAM} {measured.recall:.4f} by {measured.candidates:.0f} of {head.info.n_words} words per state")
     return 0 if good and measured.recall > 0.95 else 1
 
 

@@ -44,7 +44,7 @@ int main(void) {
     }
     for (int i = 0; i < STATES; i++)
         printf("state %d: word %u, log-probability %.4f\n", i, words[i * BEAM], (double)log_probs[i * BEAM]);
-    printf("recall@%d %.4f by %.0f of %d words a state\n", BEAM, recall.recall, recall.candidates, WORDS);
+    printf("recall@%d %.4f by %.0f of %d words per state\n", BEAM, recall.recall, recall.candidates, WORDS);
     thr_head_free(head);
     thr_context_free(context);
     return recall.recall >= 0.9 ? 0 : 1;

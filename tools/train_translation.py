@@ -3,7 +3,7 @@
 """Train an LSTM translator, with attention or without, for `thresher translate` (docs/translate.md describes the model).
 
 Wants torch, numpy, safetensors and the package thresher. Each data file has lines "source TAB target", may be packed
-by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. What is written to --out:
+by xz or gz, or is two text files SOURCE:TARGET with one line per sentence each. What is written to --out:
 
     model.safetensors   the best epoch by loss on held-out sentences
     test.source, test.target

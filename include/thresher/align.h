@@ -34,7 +34,7 @@ typedef struct thr_align_report {
     uint64_t n_skipped;                      /* pairs with a side that is empty or has more than 250 words */
     uint32_t n_source_words, n_target_words; /* distinct */
     uint64_t n_entries;                      /* pairs of words that occur together, each with a probability */
-    uint64_t n_written;                      /* entries written, a line each */
+    uint64_t n_written;                      /* entries written, one per line */
     double perplexity;                       /* of a target word, under the table before the last update */
 } thr_align_report;
 

@@ -9,7 +9,7 @@
  * is the weighted XOR popcount of XFBQ (10). An RBE code (RBE (11)) has the same form with learned planes: its
  * components are sums of +-1 +-1/2 +-1/4 ..., and a fixed quantiser recovers its planes.
  *
- * Codes are stored in blocks of 64 items: for every group of 8 dimensions ("row") and every plane 64 bytes, one an
+ * Codes are stored in blocks of 64 items: for every group of 8 dimensions ("row") and every plane 64 bytes, one per
  * item; bit i of a byte is dimension 8 * row + i. A code takes n_planes * ceil(n_dims / 8) bytes per item. Bits past
  * the last dimension and items past the last one are 0.
  *

@@ -80,7 +80,7 @@ typedef struct thr_dual_train_options {
     uint32_t min_count;           /* learn a word that occurs in at least so many requests; 2 */
     uint32_t n_epochs;            /* most epochs; 20 */
     uint32_t patience;            /* stop after so many epochs without a better validation; 0: never. 3 */
-    uint32_t batch;               /* requests a step; 512 */
+    uint32_t batch;               /* requests per step; 512 */
     thr_dual_loss loss;           /* THR_DUAL_LOSS_NDCG */
     thr_dual_value value;         /* THR_DUAL_VALUE_SWAP */
     float rate;                   /* Adam's rate for dense layers, decaying linearly to 0 over all epochs; 0.002 */

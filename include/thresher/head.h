@@ -228,11 +228,11 @@ typedef struct thr_head_query_options {
     thr_head_times *times;  /* NULL, or gets the time by stage, without checks and copies of states */
     thr_head_screen *used;  /* NULL, or gets the screen that ran: with AUTO, FULL or PLANES */
     /*
-     * NULL, or a flag per state: 1 if the words are proven to be those of the full head, else 0. FULL is always proven;
-     * PLANES if no word outside the state's shortlist can reach the k-th logit, given the error bound of its code
-     * (rarely with few planes, nearly always with 6 and more); other screens never. States are then coded with 8 bits
-     * instead of 4, which doubles the time of a scan. The first such query reads all weights and allocates 12 bytes a
-     * word; every such query makes a second pass over the words.
+     * NULL, or one flag per state: 1 if the words are proven to be those of the full head, else 0. FULL is always
+     * proven; PLANES if no word outside the state's shortlist can reach the k-th logit, given the error bound of its
+     * code (rarely with few planes, nearly always with 6 and more); other screens never. States are then coded with 8
+     * bits instead of 4, which doubles the time of a scan. The first such query reads all weights and allocates 12
+     * bytes per word; every such query makes a second pass over the words.
      */
     uint8_t *certified;
     const thr_head_word_lists *lists; /* with ALIGN: a list per group; else not read */

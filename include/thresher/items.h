@@ -2,7 +2,7 @@
 /*
  * items.h - many items of an index at once: their rows, ids, names and vectors.
  *
- * Every function that returns a status checks once a call that the index's files are unchanged. No allocation grows
+ * Every function that returns a status checks once per call that the index's files are unchanged. No allocation grows
  * with the index; thr_index_find_many allocates 16 bytes a name that it is given.
  *
  * Threads: any number of threads may call these on one index.

@@ -82,8 +82,8 @@ typedef struct thr_tower_train_options {
     thr_pairs_format format;
     uint32_t n_epochs;    /* most epochs; 40 */
     uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 10 */
-    uint32_t batch;       /* pairs a step; 512 */
-    uint32_t n_negatives; /* negatives a pair, from its batch; 0: all other pairs. 0 */
+    uint32_t batch;       /* pairs per step; 512 */
+    uint32_t n_negatives; /* negatives per pair, from its batch; 0: all other pairs. 0 */
     float gamma;          /* scale of cosines in the softmax; 10 */
     float rate;           /* Adam's learning rate, decaying linearly to 0 over all epochs; 0.002 */
     float word_dropout;   /* share of words dropped from a text, drawn anew each time; 0.25 */

@@ -37,7 +37,7 @@ typedef struct thr_way_choice {
     uint32_t n_queries;  /* in one search */
     thr_way way;
     bool forced;              /* by THR_KERNEL */
-    double rates[THR_N_WAYS]; /* distances a second, with codes in cache */
+    double rates[THR_N_WAYS]; /* distances per second, with codes in cache */
 } thr_way_choice;
 
 /*

@@ -20,7 +20,7 @@ const prog_option prog_global_options[] = {
              "one GPU. Results are identical; trained towers may differ by rounding",
      .offset = offsetof(prog_globals, device)},
     {PROG_COUNT_OPTION("seed", "N", offsetof(prog_globals, seed), "seed of all random choices"), .fallback = "1"},
-    {PROG_FLAG_OPTION("json", offsetof(prog_globals, json), "print JSON: one object, or an object a line")},
+    {PROG_FLAG_OPTION("json", offsetof(prog_globals, json), "print JSON: one object, or one object per line")},
     {PROG_FLAG_OPTION("quiet", offsetof(prog_globals, quiet), "print only errors to standard error"), .letter = 'q'},
     {PROG_FLAG_OPTION("verbose", offsetof(prog_globals, verbose), "print more to standard error, unless --quiet"),
      .letter = 'v'},

@@ -68,6 +68,14 @@ static void line(const char *left, const char *text) {
     wrap(text, HELP_COLUMN, HELP_COLUMN);
 }
 
+void prog_option_text(const prog_option *o, char *text, size_t size) {
+    if (o->fallback == NULL)
+        (void)snprintf(text, size, "%s", o->help);
+    else
+        (void)snprintf(text, size, "%s (default: %s%s%s)", o->help, o->fallback, o->special != NULL ? "; " : "",
+                       o->special != NULL ? o->special : "");
+}
+
 static void options(const char *title, const prog_option *table) {
     (void)printf("\n%s\n", title);
     for (const prog_option *o = table; prog_option_is(o); o++) {
@@ -83,8 +91,7 @@ static void options(const char *title, const prog_option *table) {
             (void)snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name != NULL ? ", " : "");
         (void)snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name != NULL ? "--" : "",
                        o->name != NULL ? o->name : "", o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
-        (void)snprintf(text, sizeof text, "%s%s%s%s", o->help, o->fallback != NULL ? " (default: " : "",
-                       o->fallback != NULL ? o->fallback : "", o->fallback != NULL ? ")" : "");
+        prog_option_text(o, text, sizeof text);
         line(left, text);
     }
 }

@@ -49,6 +49,7 @@ typedef struct prog_option {
     const char *help;  /* a line or two, without full stop */
     size_t offset;
     const char *fallback;       /* the default as text, or NULL */
+    const char *special;        /* "32 with --vectors": the default in other cases; needs fallback; or NULL */
     const char *const *choices; /* of PROG_CHOICE and PROG_DEVICE, ended by NULL; else NULL */
     uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
     double least_real;          /* of PROG_REAL, ... */
@@ -64,7 +65,7 @@ typedef struct prog_option {
 #define PROG_OPTIONS_END                                                                                               \
     { .name = NULL, .letter = 0 }
 
-/* A command's table. program.given has a bit an option: a longer table does not compile. */
+/* A command's table. program.given has one bit per option: a longer table does not compile. */
 enum { PROG_MAX_OPTIONS = 64 };
 
 typedef struct prog_options {

@@ -96,5 +96,8 @@ extern const char *const prog_generators[];
 /* help.c: print help for the program, a noun or a command to standard output. */
 void prog_help(const program *run);
 
+/* Write the option's help with its defaults: "dimensions of the embedding (default: 64; 32 with --vectors)". */
+void prog_option_text(const prog_option *o, char *text, size_t size);
+
 /* The length of the example at the start of text, its last line end included; 0 if there is none. */
 size_t prog_example_length(const char *text);

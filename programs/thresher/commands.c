@@ -14,7 +14,7 @@ const prog_identity prog_self = {
     .name = "thresher",
     .words = "NOUN VERB",
     .about =
-        "Thresher finds the nearest vectors: it scores every item with a few bits a dimension, and the best few with "
+        "Thresher finds nearest neighbours: it scores items by codes of a few bits per dimension, and the best few by "
         "their exact vectors.",
     .elsewhere = elsewhere,
     .generate = prog_generate,

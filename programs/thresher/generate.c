@@ -115,8 +115,8 @@ static void roff_options(const prog_option *table) {
         if (o->heading != NULL)
             (void)printf(".El\n.Pp\n%s:\n.Bl -tag -width Ds\n", o->heading);
         roff_option(o, ".It");
-        (void)snprintf(text, sizeof text, "%s%s%s%s.", o->help, o->fallback != NULL ? " (default: " : "",
-                       o->fallback != NULL ? o->fallback : "", o->fallback != NULL ? ")" : "");
+        prog_option_text(o, text, sizeof text);
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), ".");
         text[0] = (char)toupper((unsigned char)text[0]);
         roff(text);
     }
@@ -221,7 +221,7 @@ static void manual(void) {
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         roff_usage(*c);
     (void)printf(".Sh DESCRIPTION\n");
-    roff("Thresher finds the nearest vectors: it scores every item with a few bits a dimension, and the best few with "
+    roff("Thresher finds nearest neighbours: it scores items by codes of a few bits per dimension, and the best few by "
          "their exact vectors. Results go to standard output or to the file that -o names, everything else to standard "
          "error.");
     (void)printf(
@@ -301,7 +301,11 @@ static void markdown_options(const prog_option *table) {
         }
         (void)printf("` | ");
         cell(o->help);
-        (void)printf(" | %s |\n", o->fallback != NULL ? o->fallback : o->required ? "must be given" : "");
+        (void)printf(" | %s%s%s |\n",
+                     o->fallback != NULL ? o->fallback
+                     : o->required       ? "must be given"
+                                         : "",
+                     o->special != NULL ? "; " : "", o->special != NULL ? o->special : "");
     }
     (void)putchar('\n');
 }

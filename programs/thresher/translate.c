@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* translate.c - `translate MODEL [TEXT]`: a text a line, translated in groups of some hundred lines, in order. */
+/* translate.c - `translate MODEL [TEXT]`: one text per line, translated in groups of some hundred lines, in order. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const prog_argument arguments[] = {
     {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
                    "a translation model, .safetensors (docs/translate.md)")},
     {PROG_ARGUMENT("TEXT", PROG_NAMES_FILE, offsetof(translate_values, text),
-                   "a text a line: a file of any name, a column of a table, or - for standard input "
+                   "one text per line: a file of any name, a column of a table, or - for standard input "
                    "(default)")},
     {.name = NULL},
 };
@@ -50,7 +50,7 @@ static const prog_option options[] = {
                         "frequent words and the translations of the text's words in --alignment"),
      .fallback = "full"},
     {PROG_FILE_OPTION("alignment", offsetof(translate_values, alignment),
-                      "with align: translations of words, a line each: source word, target word, probability; "
+                      "with align: translations of words, one per line: source word, target word, probability; "
                       "thresher head align learns them")},
     {PROG_COUNT_OPTION("aligned", "N", offsetof(translate_values, aligned),
                        "with align: target words of each word of the text, the most probable ones"),
@@ -93,7 +93,7 @@ static const prog_option options[] = {
     {PROG_FLAG_OPTION("times", offsetof(translate_values, times),
                       "print where the time went: encoder, layers, attention, head, expansion, reorder")},
     {PROG_TEXT_OPTION("states", "FILE", offsetof(translate_values, states),
-                      "also write the states of all steps, a row each: .npy .fbin or .fvecs, for thresher head "
+                      "also write the states of all steps, one per row: .npy .fbin or .fvecs, for thresher head "
                       "query --measure"),
      .names = PROG_NAMES_OUTPUT},
     {PROG_TEXT_OPTION("output", "FILE", offsetof(translate_values, output),
@@ -400,14 +400,15 @@ static int run_translate(program *run, const void *all_values) {
 const prog_command prog_translate = {
     PROG_COMMAND("translate", NULL, translate_values, arguments, options, run_translate),
     .summary = "translate text by an LSTM model and beam search",
-    .text = "Translates a text a line with an LSTM model, with or without attention, and prints a translation a "
-            "line, in the same order; an empty line gives an empty line. Lines are lower-cased and "
-            "tokenised, and translations are joined again. A line is one sequence: split text into "
-            "sentences first.\n\nA screen speeds up the choice of words in large vocabularies; "
-            "measure on your text what it costs in quality. A translation does not depend on other "
-            "lines, the batch, the threads, the CPU or a GPU (--device).\n\nWith --n-best there are up to N lines a "
-            "text, number ||| text ||| log_prob= L ||| score, numbered from 0; with --json an object "
-            "a text: query, and translations with text, score, log_prob, n_words, ended.",
+    .text =
+        "Translates one text per line with an LSTM model, with or without attention, and prints one translation per "
+        "line, in the same order; an empty line gives an empty line. Lines are lower-cased and "
+        "tokenised, and translations are joined again. A line is one sequence: split text into "
+        "sentences first.\n\nA screen speeds up the choice of words in large vocabularies; "
+        "measure on your text what it costs in quality. A translation does not depend on other "
+        "lines, the batch, the threads, the CPU or a GPU (--device).\n\nWith --n-best there are up to N lines per "
+        "text, number ||| text ||| log_prob= L ||| score, numbered from 0; with --json one object "
+        "per text: query, and translations with text, score, log_prob, n_words, ended.",
     .examples =
         PROG_EXAMPLES("thresher translate fr-en.safetensors news.fr -o news.en",
                       "echo \"le chat dort.\" | thresher translate fr-en.safetensors",

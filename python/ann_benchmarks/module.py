@@ -14,7 +14,7 @@ METRICS = {"angular": "cosine", "euclidean": "l2", "ip": "ip"}
 
 
 class Thresher(BaseANN):
-    """An exhaustive scan over codes of `bits` bits a dimension; exact scores from vectors kept as `keep`."""
+    """An exhaustive scan over codes of `bits` bits per dimension; exact scores from vectors kept as `keep`."""
 
     def __init__(self, metric, parameters):
         if metric not in METRICS:

@@ -126,7 +126,7 @@ def bleu(
     """
     Corpus BLEU, with the digits of sacreBLEU.
 
-    hypotheses       a str a sentence
+    hypotheses       one str per sentence
     references       as many; or a list of several references, each of as many
     tokenise         "13a", or "none": split at white space
     smooth           smoothing of n-gram orders without matches: "exp", "none", "floor" or "add-k"

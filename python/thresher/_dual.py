@@ -194,7 +194,7 @@ class Dual(TextModel):
         valid         requests to validate with; None: valid_share, 0.05, of the given ones
         min_count     learn words that occur in at least so many requests; 2
         n_epochs, patience      at most 20; stop after 3 without a better validation, 0: never
-        batch         requests a step; 512
+        batch         requests per step; 512
         loss, value   weight of a pair of ads: "ndcg", "product" or "sum"; change of value: "difference" or "swap"
         rate          learning rate of dense layers, decaying to 0; 0.002
         optimiser, embedding_rate   of word embeddings: "ftrl", 0.1, or "adam", 0.002

@@ -20,7 +20,7 @@ _MOST_ITEMS = 2**48
 
 class Filter:
     """
-    A set of rows, one bit an item. Make one to share it among searches; a search converts other arguments itself.
+    A set of rows, one bit per item. Make one to share it among searches; a search converts other arguments itself.
 
     Filter(n_items, allowed) takes a mask (bool [n_items]), row numbers (integers [m], in any order), or a Roaring
     bitmap of row numbers: an object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
@@ -120,7 +120,7 @@ def refuse_mask(numbers: Words, n_items: int) -> None:
     if numbers.size > 1 and int(numbers.max()) <= 1 and len(np.unique(numbers)) < numbers.size:
         raise ValueError(
             f"filter: {numbers.size} integers of 0 and 1 were given for {n_items} items: integers are item numbers; "
-            "for a mask, one value an item, give mask.astype(bool)"
+            "for a mask, one value per item, give mask.astype(bool)"
         )
 
 

@@ -105,8 +105,8 @@ def _vector(thing: Any, what: str) -> Floats:
     array = arrays.as_numpy(thing, what)
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise ValueError(
-            f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: expected numbers, one a "
-            "word"
+            f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: expected numbers, one "
+            "per word"
         )
     with np.errstate(over="ignore"):  # the library names the value that is too large
         return np.ascontiguousarray(array, np.float32)
@@ -192,7 +192,7 @@ class Head(Model):
         bias      numbers [n_words], or None
         frequent  words, most frequent first; the others follow in order of their numbers. None: words are numbered by
                   frequency
-        dtype     type of the stored weights: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a
+        dtype     type of the stored weights: "float32", "float16", "bfloat16", or "int8", a byte each and a scale per
                   word; None: keep float16 and bfloat16, else float32
         n_bands, n_hashes, n_places
                   winner-take-all hashes: bands, hashes a band, and components of which a hash is the position of the

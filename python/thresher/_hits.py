@@ -269,8 +269,8 @@ class Hits(Opened):
 
     def remove(self, items: Any) -> int:
         """
-        Remove items by id, by name if they have names, or by a text file with either, one a line. Returns the number of
-        items that did not exist, which is no error.
+        Remove items by id, by name if they have names, or by a text file with either, one per line. Returns the number
+        of items that did not exist, which is no error.
         """
         with self._changing:
             handle = self.handle()

@@ -142,7 +142,7 @@ class Index(Opened):
                       data larger than memory; or a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...). With model also
                       texts: an iterable of str, or a file (.txt, or FILE.tsv:COLUMN)
         metric        "cosine", "ip" or "l2"; None: the metric of model, else "cosine"
-        bits          bits a dimension of the codes, 1 to 8
+        bits          bits per dimension of the codes, 1 to 8
         keep          type of the stored vectors: "float32", "float16", "int8", or None: codes only
         ids           distinct integers [n], names (a sequence of str), or a file of either; None: row numbers
         replace       replace an existing index, at the moment the new one is complete
@@ -301,7 +301,7 @@ class Index(Opened):
         extra         instead of n_candidates: refine every item whose estimate is within extra of the k-th best
                       estimate
         extra_distance   extra in the unit of the XFBQ paper, the integer distance of codes; cosine only
-        query_bits    bits a dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
+        query_bits    bits per dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
         features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
                       Hits.search, or a list of them, one a query. Items are ranked by value: the multipliers and offsets
                       count only with features, of an empty query too ({}). With a Dual model, queries as texts bring
@@ -409,7 +409,7 @@ class Index(Opened):
         exact         score every stored vector, without codes
         filter        rows that may be returned, as for search()
         certified     also return bool [n]: whether each answer is proven to be complete
-        query_bits    bits a dimension of the query's code, 1 to 8
+        query_bits    bits per dimension of the query's code, 1 to 8
 
         Exact scores decide which items are returned, or estimates in an index of codes only.
 

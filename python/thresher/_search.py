@@ -137,7 +137,7 @@ def search(
 
 
 def _per_query(options: abi.SearchOptions, n_queries: int) -> None:
-    """Set the arrays with a number a query."""
+    """Set the arrays with one number per query."""
     least, n_read = getattr(options, "kept_least", None), getattr(options, "kept_read", None)
     if least is not None:
         options.kept_least = least = np.ascontiguousarray(np.atleast_1d(np.asarray(least, np.float32)))

@@ -55,7 +55,7 @@ def _batch(number: int, result: bytes) -> pyarrow.RecordBatch:
 
 
 def run_tasks(session: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """function of each call's arguments, a task each."""
+    """function of each call's arguments, one task each."""
 
     def run(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:
@@ -95,7 +95,7 @@ def need_columns(df: DataFrame, *names: str | None) -> None:
 
 def _numbers_of(column: Any, what: str, kind: str) -> Any:
     """
-    One number a row: kind "ids" is whole ones from 0, as uint64; "whole" whole ones, as int64; "numbers" any, as
+    One number per row: kind "ids" is whole ones from 0, as uint64; "whole" whole ones, as int64; "numbers" any, as
     float64.
     """
     types = pyarrow.types

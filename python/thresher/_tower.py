@@ -149,14 +149,14 @@ class Tower(TextModel):
         Train a model on the pairs of a .tsv or .csv file, write it to path, and open it.
 
         pairs         a query and a matching item in every row; columns are counted from 1
-        query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 3 and 2
+        query_bits, item_bits   bits per dimension, 1 to 8, or 32 for floats; 3 and 2
         n_dims, n_pooled        dimensions of the embedding, and of the pooled layer; 64 and 288
         max_grams, max_words    letter trigrams to learn, words of a text that are read; 49,292 and 128
         shared_words  one table of letter trigrams for both sides: better for few pairs
         label_column, least_label   column of a numeric label; pairs below least_label are bad, and not trained on
         valid         a file of pairs to validate with; None: valid_share, 0.02, of the queries
         n_epochs, patience      at most 40; stop after 10 without a better validation, 0: never
-        batch, n_negatives      pairs a step, 512; negatives a pair, all other pairs of the batch
+        batch, n_negatives      pairs per step, 512; negatives per pair, all other pairs of the batch
         gamma, rate, word_dropout, estimator   10, 0.002 (decaying to 0), 0.25, "variant" (or "straight", "tanh")
         float_share   share of the epochs that train floats before signs replace them; 0.5
         resume        continue from path + ".checkpoint" of a stopped training
@@ -227,8 +227,8 @@ class Tower(TextModel):
         queries       the same for queries, of which row i belongs to row i of items; None: each item is its own pair
         pairs         with queries, a .tsv or .csv file of pairs by id, the id of a query and of an item in a row; None:
                       row by row
-        query_ids, item_ids   with pairs, text files of an id a line for each vector; None: row numbers from 0
-        query_bits, item_bits   bits a dimension, 1 to 8, or 32 for floats; 32 and 4
+        query_ids, item_ids   with pairs, text files of one id per line for each vector; None: row numbers from 0
+        query_bits, item_bits   bits per dimension, 1 to 8, or 32 for floats; 32 and 4
         n_dims        dimensions of the code; 32
         teacher_share weight of the vectors' own cosines as targets, against that of the pairs; 1, with queries 0
         noise         length of the random vector added to a query of length 1; 0.5

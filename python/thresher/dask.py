@@ -149,8 +149,8 @@ def build(
     threads       of the build of a shard; workers build as many shards at once as they have threads
     the others    as for thresher.shards.build
 
-    The client holds the sample and a line a shard. A shard whose worker is lost is built again by another one; what a
-    lost worker has left is deleted at the end. Nothing is visible at path until all shards are complete.
+    The client holds the sample and one line per shard. A shard whose worker is lost is built again by another one; what
+    a lost worker has left is deleted at the end. Nothing is visible at path until all shards are complete.
 
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """

@@ -4,12 +4,12 @@ Collections of shards from Spark DataFrames, and searches of them by Spark.
 
     from thresher import spark
 
-    spark.build(items, vector="embedding", id="id", path="/shared/my.shards")  # a shard a partition
+    spark.build(items, vector="embedding", id="id", path="/shared/my.shards")  # one shard per partition
     found = spark.search(queries, "/shared/my.shards", k=10)  # query, item, score, rank
 
 The directory is on storage that the driver and all executors see. They write a collection of thresher.shards.
-Every step is a mapInArrow. The driver holds the sample that the quantiser learns from, of at most 32 MiB, and a line a
-partition. Needs pyspark 4 with pyarrow, in classic mode or Spark Connect.
+Every step is a mapInArrow. The driver holds the sample that the quantiser learns from, of at most 32 MiB, and one line
+per partition. Needs pyspark 4 with pyarrow, in classic mode or Spark Connect.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ typedef struct encoding {
     uint8_t *codes;
     const thr_measures *out;
     double centre_length; /* 0 without a centre */
-    uint8_t *scratch;     /* one part a worker */
+    uint8_t *scratch;     /* one part per worker */
     size_t scratch_size;
 } encoding;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixed.h - vectors that are already codes: sums of +-1 +-1/2 +-1/4 ..., one sign a plane (RBE (11)).
+ * fixed.h - vectors that are already codes: sums of +-1 +-1/2 +-1/4 ..., one sign per plane (RBE (11)).
  *
  * The components of an n-plane code are the odd multiples of 2^(1 - n) between -2 and 2, the centres of the 2^n cells
  * of [-2, 2). Quantised with that range and without scaling they give their planes back exactly, because rounding

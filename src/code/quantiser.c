@@ -42,7 +42,7 @@ static thr_status read_row(thr_context *context, const thr_matrix *sample, uint6
 
 /*
  * Compute the mean of the rows and keep it as the centre if it holds enough of their mean square to justify two
- * numbers an item. On word vectors it can hold most of it: without a centre, planes would encode what all rows share.
+ * numbers per item. On word vectors it can hold most of it: without a centre, planes would encode what all rows share.
  */
 static thr_status find_centre(thr_context *context, const thr_matrix *sample, thr_quantiser *quantiser, float *x,
                               thr_error *err) {
@@ -139,7 +139,7 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
     if (quantiser->fixed && (flags & learnt) != 0)
         return thr_fail(err, THR_EINVAL, "given codes are neither centred nor rotated: leave those flags out");
     if (item_bits < 1 || item_bits > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "%u bits a dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
+        return thr_fail(err, THR_EINVAL, "%u bits per dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
     if (sample->n_dims < 1 || sample->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EDIM, "%u dimensions: 1 to %d are possible", sample->n_dims, (int)THR_MAX_DIMS);
     for (int b = 0; b < THR_MAX_BITS; b++)

@@ -46,7 +46,7 @@ static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *pre
     }
 }
 
-/* values: one byte a dimension, 8 a row, 0 after the last dimension. */
+/* values: one byte per dimension, 8 a row, 0 after the last dimension. */
 static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_dims, uint32_t bits, uint32_t shift,
                       uint32_t item_bits, uint8_t *memory) {
     const uint32_t n_rows = thr_code_rows(n_dims);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const double COPY_RATE = 5e9; /* bytes a second, including reading host memory and packing */
+static const double COPY_RATE = 5e9; /* bytes per second, including reading host memory and packing */
 
 void thr_device_policy_start(thr_device_policy *policy, thr_context *context) {
     *policy = (thr_device_policy){.context = context};

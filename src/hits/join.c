@@ -122,7 +122,7 @@ thr_status thr_hits_join(thr_hits *hits, thr_hits *added, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ owner */
 
-/* Set the live rows of joined lists, a bit per row; NULL: all rows have an item. */
+/* Set the live rows of joined lists, one bit per row; NULL: all rows have an item. */
 static thr_status set_live(thr_hits *hits, const uint64_t *live, thr_error *err) {
     thr_hit_delta *d = hits->delta;
     const uint64_t n_first = hits->view.contents.lists.n_items, n_rows = hits->info.n_rows;

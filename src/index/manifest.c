@@ -242,7 +242,7 @@ static thr_status errors_line(parser *p, thr_code_errors *errors) {
     return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
 }
 
-/* "tuning QUERIES" and, unless QUERIES is 0, a line per recall: "recall 0.990", then two numbers per k. */
+/* "tuning QUERIES" and, unless QUERIES is 0, one line per recall: "recall 0.990", then two numbers per k. */
 static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
     THR_TRY(number_line(p, "tuning", 0, UINT64_MAX - 1, &tuning->n_queries));
     for (size_t r = 0; r < THR_TUNED_RECALLS && tuning->n_queries > 0; r++) {

@@ -110,7 +110,7 @@ thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t 
     if (opened == NULL || opened->ops->next_line == NULL) {
         thr_reader_free(opened);
         *reader = NULL;
-        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a text, a line each", path);
+        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a text with one per line", path);
     }
     if (longest != 0)
         opened->longest_line = longest;

@@ -104,7 +104,7 @@ void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
 uint32_t thr_lists_places(const thr_lists *lists, uint32_t f, uint32_t *places);
 
 /*
- * Count the items of a filter that have the feature at index f. The filter has a bit per place, in whole windows.
+ * Count the items of a filter that have the feature at index f. The filter has one bit per place, in whole windows.
  * Counting may end at `enough`.
  */
 uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough);

@@ -105,7 +105,7 @@ static thr_status check_head(const lines *l, const head *h, thr_error *err) {
                         l->name, h->bias);
     if (h->n_classes != 2)
         return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: a model of %g classes has several weights a feature: a ranking needs one", l->name,
+                        "%s: a model of %g classes has several weights per feature: a ranking needs one", l->name,
                         h->n_classes);
     if (!(h->n_features >= 1 && h->n_features <= THR_RANKING_MAX_FEATURES) ||
         h->n_features != (double)(uint32_t)h->n_features)

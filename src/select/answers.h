@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.h - output arrays of a batch of queries: k entries a query, best first. */
+/* answers.h - output arrays of a batch of queries: k entries per query, best first. */
 #pragma once
 
 #include "select/candidates.h"

@@ -136,7 +136,7 @@ static thr_status read_words(const source *s, const char *name, uint64_t n_words
     const thr_tensor *tensor = thr_tensors_find(s->tensors, name);
     uint32_t n = 0;
     if (tensor == NULL || tensor->dtype != THR_DTYPE_U8)
-        return thr_fail(err, THR_EFORMAT, "%s: has no tensor '%s' of U8, its words, one a line", s->name, name);
+        return thr_fail(err, THR_EFORMAT, "%s: has no tensor '%s' of U8, its words, one per line", s->name, name);
     const char *at = tensor->data, *const end = at + tensor->n_bytes;
     for (; at < end && n < n_words; n++) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));

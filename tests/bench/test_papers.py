@@ -107,7 +107,7 @@ class Rows(unittest.TestCase):
     def test_reports_of_other_recipes_sets_and_seeds_are_judged_by_their_own_trainings(self):
         def report(data, rbe_3):
             rows = ["m_2 | 0.5 ± 0.1", "rbe_2 | 0.6 ± 0.1", "rbe* | 0.7 ± 0.1", f"rbe_3 | {rbe_3}"]
-            return table("Table 4: bits a dimension", f"model | {data}, AUC", *rows)
+            return table("Table 4: bits per dimension", f"model | {data}, AUC", *rows)
 
         reports = Reports({
             "bench tower": report("a", "0.65 ± 0.1"),
@@ -124,7 +124,7 @@ class Rows(unittest.TestCase):
     def test_a_third_bit_of_queries_must_cost_something_and_less_than_its_share(self):
         def found(ms):
             rows = ["9 | codes, 2 query bits | 10", f"9 | codes, 3 query bits | {ms}", "9 | floats | 99"]
-            text = table("Items of 64 dimensions", "items | way | ms a query", *rows)
+            text = table("Items of 64 dimensions", "items | way | ms per query", *rows)
             return judge(learned.SCANS, text, learned.rbe_third_bit, "RBE", "8.3, third bit")
 
         wanted = {"8.2": NOT, "9.99": NOT, "10": REPRODUCED, "10.4": REPRODUCED, "10.5": ORDER, "14.9": ORDER, "15": NOT}
@@ -158,7 +158,7 @@ class Rows(unittest.TestCase):
     def test_naive_steps_are_compared_with_published_ones(self):
         def found(naive):
             rows = [f"lanes (naive) | {naive}", "one (published) | 10", "all (ours) | 5"]
-            text = table("Steps of warps", "way | steps a beam", *rows) + table("Bytes read", "way | bytes", "copy_if over all counts | 64", "marks | 2")
+            text = table("Steps of warps", "way | steps per beam", *rows) + table("Bytes read", "way | bytes", "copy_if over all counts | 64", "marks | 2")
             return judge(beams.WARPS, text, beams.table_4_naive, "WTA-LSH", "Table 4, naive").parts["look-up"][0]
 
         self.assertEqual([REPRODUCED, ORDER, NOT], [found(naive) for naive in (34, 20, 9)])

@@ -274,7 +274,7 @@ class Pictures(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             report, picture = f"{directory}/scan.md", f"{directory}/recall.svg"
             with open(report, "w") as file:
-                file.write("Real vectors, books_*: 1234 x 5, 9 queries.\n\n### Search over the exact scan, x\n\n| bits | candidates | recall@10 | ms a query | queries/s | times exact |\n|--|\n"
+                file.write("Real vectors, books_*: 1234 x 5, 9 queries.\n\n### Search over the exact scan, x\n\n| bits | candidates | recall@10 | ms per query | queries/s | times exact |\n|--|\n"
                            "| 2 | 10 | 0.95 | 0.1 | 9000 | 9.0 |\n| 2 | 20 | 0.99 | 0.2 | 8000 | 8.0 |\n\nend\n")  # fmt: skip
             plots.recall(report, picture)
             with open(picture) as file:

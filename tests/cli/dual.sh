@@ -37,7 +37,7 @@ for key in model n_requests n_valid n_items n_user_words n_item_words n_epochs b
 done
 matches '"n_requests":700,"n_valid":100,"n_items":40,' out
 [ "$(grep -c '^thresher: epoch [1-4]: loss .* GAUC .* requests/s' err)" -eq 4 ] || die "epochs are not told"
-[ "$(wc -l <curve.csv)" -eq 5 ] || die "not a line an epoch"
+[ "$(wc -l <curve.csv)" -eq 5 ] || die "not one line per epoch"
 matches '<svg ' curve.svg
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
 # on a GPU, emulated where that was built: the same model
@@ -111,13 +111,13 @@ awk -F'[:,]' '{ if ($2 < 0.85) exit 1 }' out || die "GAUC is below 0.85"
 
 works "$THRESHER" tower encode m.safetensors test.tsv --side query -o users.fvecs --hits hits.txt
 matches '^thresher: encoded 100 users in ' err
-[ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits a user"
+[ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits per user"
 model=$("$THRESHER" info m.safetensors | sed -n 's/^fingerprint //p')
 [ "${#model}" -eq 16 ] || die "no fingerprint: $model"
 grep -v "^#model=$model category=[0-6]:-*[0-9.e-]* brand=[0-4]:-*[0-9.e-]*\$" hits.txt && die "a line of hits is none"
 works "$THRESHER" hits build items.tsv -o items.hits
 works "$THRESHER" hits search items.hits hits.txt -k 3
-[ "$(grep -c '^query ' out)" -eq 100 ] || die "not an answer a user"
+[ "$(grep -c '^query ' out)" -eq 100 ] || die "not one answer per user"
 works "$THRESHER" hits search items.hits hits.txt -k 3 -o any.jsonl
 grep 'of their features' err && die "the fingerprint is taken for a feature"
 

@@ -94,7 +94,7 @@ sed 's/,"normaliser".*//' out >wta
 same wta full
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --threshold 1 --frequent 0 --measure
 matches '^recall@5    1.0000, worst state 1.0000$' out
-matches '^candidates  2[0-9.]* of 300 words a state$' out
+matches '^candidates  2[0-9.]* of 300 words per state$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 0 --measure --json
 matches '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
 is_json out
@@ -123,7 +123,7 @@ mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
 same out two
 
-# a byte a weight, and what that loses
+# a byte per weight, and what that loses
 works "$THRESHER" head build weights.fbin -o bytes.head --keep i8 -q
 works "$THRESHER" head info bytes.head
 matches '^weights         i8, 8.4 kB$' out

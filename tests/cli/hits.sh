@@ -149,7 +149,7 @@ same rows.jsonl expected
 works "$THRESHER" hits search ads.hits --features 'kind=lamp:2' -k 1 --value sigmoid --json -q
 matches '"scores":\[0.88079' out
 works "$THRESHER" hits search ads.hits queries.txt -k 2 -o -.trec
-[ "$(wc -l <out)" -eq 6 ] || die "not two lines a query"
+[ "$(wc -l <out)" -eq 6 ] || die "not two lines per query"
 
 # items added, replaced and left out: what lists built anew answer, names for names
 {

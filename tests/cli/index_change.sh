@@ -87,7 +87,7 @@ matches 'skipped 1 item that the index does not have' err
 fails 2 'skip-missing needs --filter' "$THRESHER" index search a.index base.fvecs -k 3 --skip-missing
 
 works "$THRESHER" index info a.index
-matches '^changes  *[0-9]* commits, [0-9]* removed items not yet compacted away$' out
+matches '^changes  *[0-9]* commits; [0-9]* removed items still in the files$' out
 works "$THRESHER" index search a.index new.fvecs -k 7 --exact --json -q
 cp out before
 works "$THRESHER" index compact a.index --json
@@ -155,7 +155,7 @@ awk '{ match($0, /"ids":\[[0-9]+/); id = substr($0, RSTART + 7, RLENGTH - 7) }
 works "$THRESHER" index remove g.index --where-filter allowed.txt
 matches 'removed 2 items from g.index: 395 items now' err
 to_mask 400 1 2 >mask.npy
-fails 1 'a mask has a value an item' "$THRESHER" index search g.index more.fvecs --filter mask.npy
+fails 1 'a mask has one value per item' "$THRESHER" index search g.index more.fvecs --filter mask.npy
 
 # ---------------------------------------------------------------------------------------------------------- refusals
 
@@ -266,7 +266,7 @@ matches '^{"index":"c.index","n_items":0,"n_dims":16,"metric":"cosine"}$' out
 works "$THRESHER" index add c.index three.fvecs
 works "$THRESHER" index info c.index
 matches '^journal  *3 items, 344 bytes: scored exactly until they become a segment$' out
-matches '^codes  *none yet, so scores are exact; later 3 bits a dimension' out
+matches '^codes  *none yet, so scores are exact; later 3 bits per dimension' out
 matches '^kept vectors  *f32$' out
 works "$THRESHER" index create c.index --dims 16 --force -q
 works "$THRESHER" index search c.index three.fvecs -k 3

@@ -57,7 +57,7 @@ ask 3
 best 303
 exec 3>&-
 wait $follower || die "the follower failed"
-[ "$(wc -l <answers)" -eq 6 ] || die "not one answer a query"
+[ "$(wc -l <answers)" -eq 6 ] || die "not one answer per query"
 
 # more items than the index held when it was opened
 works "$THRESHER" index create empty.index --dims 16

@@ -53,7 +53,7 @@ done
 same codes.best grown.best
 
 works "$THRESHER" index info codes.index
-matches '^codes *2 bits a dimension, ' out
+matches '^codes *2 bits per dimension, ' out
 matches '^kept vectors *none: codes are the model.s vectors$' out
 matches '^model *queries of 3 bits, items of 2 bits, 32 dimensions, [0-9]* letter trigrams, [0-9.]* [kM]*B$' out
 works "$THRESHER" index info hybrid.index

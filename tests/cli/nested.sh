@@ -15,7 +15,7 @@ works "$THRESHER" index build base.fvecs -o nested.index --bits 4 --lead 1 --rot
 is_json out
 matches '"item_bits":4,.*"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
 works "$THRESHER" index info nested.index
-matches '^codes *4 bits a dimension, 1 of them screened first, .* bytes an item$' out
+matches '^codes *4 bits per dimension, 1 of them screened first, .* bytes per item$' out
 matches '^centre *no$' out
 matches '^rotation *yes$' out
 matches '^calibration *[0-9,]* queries$' out
@@ -26,16 +26,16 @@ matches '"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
 
 works "$THRESHER" index build base.fvecs -o flat.index --bits 4 --lead 4 --no-rotate -q
 works "$THRESHER" index info flat.index
-matches '^codes *4 bits a dimension, [0-9.]* [kM]*B, .* bytes an item$' out
+matches '^codes *4 bits per dimension, [0-9.]* [kM]*B, .* bytes per item$' out
 matches '^rotation *no$' out
 works "$THRESHER" index build shifted.fvecs -o shifted.index --metric l2 --bits 6 --lead=2 --keep f16 -q
 works "$THRESHER" index info shifted.index
-matches '^codes *6 bits a dimension, 2 of them screened first' out
+matches '^codes *6 bits per dimension, 2 of them screened first' out
 matches '^centre *yes' out
 works "$THRESHER" index build base.fvecs -o codes.index --metric ip --bits 5 --lead 1 --codes-only -q
 works "$THRESHER" index build base.fvecs -o one.index --bits 1 -q
 works "$THRESHER" index info one.index
-matches '^codes *1 bit a dimension, [0-9.]* [kM]*B' out
+matches '^codes *1 bit per dimension, [0-9.]* [kM]*B' out
 for index in nested flat shifted codes one; do
     works "$THRESHER" index verify $index.index
 done
@@ -106,7 +106,7 @@ done
 
 # Old indexes are of format 1, as info shows.
 works "$THRESHER" index info "${source_dir:?}/tests/golden/v1/cosine-f32-centred"
-matches '^codes *3 bits a dimension, [0-9.]* [kM]*B' out
+matches '^codes *3 bits per dimension, [0-9.]* [kM]*B' out
 matches '^centre *yes' out
 matches '^rotation *no$' out
 matches '^calibration *none$' out

@@ -61,7 +61,7 @@ works "$THRESHER" index search ip.index queries.fvecs --radius 1.2 -o -.trec
 
 works "$THRESHER" index search cosine.index queries.fvecs --radius 0.68 --recall 1 --json
 is_json out
-[ "$(wc -l <out)" -eq 30 ] || die "not an object a query"
+[ "$(wc -l <out)" -eq 30 ] || die "not one object per query"
 matches '"names":\["item' out
 matches '"ids":\[\],"scores":\[\],"names":\[\],"certified":true' out
 expect 0.45 cosine.index queries.fvecs

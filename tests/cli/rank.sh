@@ -56,7 +56,7 @@ works "$THRESHER" rank predict m.safetensors train.svm
 cp out scores
 works "$THRESHER" rank predict m.txt train.svm -o scores.txt
 same scores scores.txt
-[ "$(wc -l <scores)" -eq 240 ] || die "not a score a row"
+[ "$(wc -l <scores)" -eq 240 ] || die "not one score per row"
 sed 's/.* 1:\([^ ]*\) 2:\([^ ]*\) 3:\([^ ]*\) 4:\([^ ]*\) .*/\1 \2 \3 \4/' train.svm | paste -d ' ' - scores |
     awk 'FNR == NR { if (FNR > 5) w[FNR - 5] = $1; next }
         { s = w[1] * $1 + w[2] * $2 + w[3] * $3 + w[4] * $4; if ((s - $5) ^ 2 > 1e-10) { print "row " FNR ": " s; exit 1 } }' \

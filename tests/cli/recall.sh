@@ -26,7 +26,7 @@ matches 'recall@4  0.6250' out
 printf '1 2\n5 6\n' | to_ivecs >narrow.ivecs
 works "$THRESHER" eval recall truth.ivecs narrow.ivecs -k 4
 matches 'recall@4  0.5000' out
-matches 'only 2 ids a row: the other 2 count as not found' err
+matches 'only 2 ids per row: the other 2 count as not found' err
 
 # results as the program writes them
 printf '{"query":0,"ids":[1,2,3],"scores":[3,2,1]}\n{"query":1,"ids":[],"scores":[]}\n' >result.jsonl
@@ -58,7 +58,7 @@ works "$THRESHER" eval recall plain.ibin tied.ivecs -k 2
 matches 'recall@2  0.7500  over 2 queries$' out
 
 # what does not fit
-fails 1 'truth.ivecs has 4 ids a row, too few for -k 5; use -k 4' "$THRESHER" eval recall truth.ivecs result.ivecs -k 5
+fails 1 'truth.ivecs has 4 ids per row, too few for -k 5; use -k 4' "$THRESHER" eval recall truth.ivecs result.ivecs -k 5
 printf '1 2 3 4\n' | to_ivecs >one.ivecs
 fails 1 'truth.ivecs has 2 rows, one.ivecs has 1' "$THRESHER" eval recall truth.ivecs one.ivecs -k 4
 echo word >words.txt

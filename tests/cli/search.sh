@@ -26,7 +26,7 @@ matches '"kind":"text","n_lines":1000' out
 
 works "$THRESHER" index build base.fvecs -o plain.index
 [ ! -s out ] || die "a build without --json prints something"
-matches 'built plain.index: 1,000 items of 24 dimensions, cosine, 3 bits, .* bytes an item, in .* items/s' err
+matches 'built plain.index: 1,000 items of 24 dimensions, cosine, 3 bits, .* bytes per item, in .* items/s' err
 works "$THRESHER" index build base.fbin -o quiet.index -q
 [ ! -s err ] || die "-q is not quiet"
 works "$THRESHER" index build base.fvecs --ids names.txt --keep f16 --bits=4 -o named.index --json
@@ -137,7 +137,7 @@ works "$THRESHER" eval recall named.ivecs result.jsonl -k 3 --json
 matches '"recall_at_3":1,' out
 
 works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.trec
-[ "$(wc -l <result.trec)" -eq 150 ] || die "not a line a result"
+[ "$(wc -l <result.trec)" -eq 150 ] || die "not one line per result"
 [ -z "$(grep -v '^[0-9]* Q0 item[0-9]* [123] [-0-9.e]* thresher$' result.trec)" ] || die "not the format of TREC"
 works "$THRESHER" index search given.index queries.fvecs -k 3 -o result.trec
 [ -z "$(awk '$3 < 5000 || $3 % 3 != 5000 % 3' result.trec)" ] || die "ids are not the given ones"

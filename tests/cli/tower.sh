@@ -32,7 +32,7 @@ for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss vali
 done
 matches '"n_epochs":3,' out
 [ "$(grep -c '^thresher: epoch [123]: loss .* AUC .* examples/s' err)" -eq 3 ] || die "epochs are not told"
-[ "$(wc -l <curve.csv)" -eq 4 ] || die "not a line an epoch"
+[ "$(wc -l <curve.csv)" -eq 4 ] || die "not one line per epoch"
 matches '^epoch,seconds,examples_per_s,loss,valid_loss,valid_quality$' curve.csv
 matches '^3,[0-9.]*,[0-9]*,[0-9.]*,[0-9.]*,0[.][0-9]*$' curve.csv
 matches '<svg ' curve.svg

@@ -93,7 +93,7 @@ for metric in cosine ip l2; do
 done
 works "$THRESHER" index info kept.index
 matches '^dimensions  *24$' out
-matches '4 bits a dimension' out
+matches '4 bits per dimension' out
 works "$THRESHER" index info kept.index --json
 matches '"n_dims":24' out
 works "$THRESHER" index tune kept.index

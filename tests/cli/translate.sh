@@ -76,7 +76,7 @@ matches '^le the 0[.][0-9]*$' fr-en.lex
 works "$THRESHER" head align pairs.fr pairs.en -o best.lex --best 1 --iterations 9 --json
 matches '"n_pairs":5,"n_skipped":0,"n_source_words":4,"n_target_words":4,' out
 is_json out
-[ "$(wc -l <best.lex)" -eq 4 ] || die "not one translation a word"
+[ "$(wc -l <best.lex)" -eq 4 ] || die "not one translation per word"
 works "$THRESHER" translate small.safetensors text.fr -q --words --screen align --alignment best.lex --aligned 1 \
     --frequent 0 --beam 1
 same out expected

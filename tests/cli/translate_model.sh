@@ -18,7 +18,7 @@ bleu() {
 }
 
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o full.de
-[ "$(wc -l <full.de)" -eq "$sentences" ] || die "a line a sentence"
+[ "$(wc -l <full.de)" -eq "$sentences" ] || die "one line per sentence"
 full=$(bleu full.de)
 
 # normalised alike, a screen that misses nothing finds the same

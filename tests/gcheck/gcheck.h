@@ -211,7 +211,7 @@ uint32_t gcheck_draw_feature(uint32_t n_kinds, uint64_t *rng);
 void gcheck_features(gcheck *g, bool timed);
 
 /*
- * Vectors of 64 dimensions as codes of 2 bits, and 200 features a query, in one pass, beside the CPU's: both.items,
+ * Vectors of 64 dimensions as codes of 2 bits, and 200 features per query, in one pass, beside the CPU's: both.items,
  * both.compared and both.wrong; and, where they are timed, both.one_s of one query's best 100, both.codes_s of vectors
  * alone, both.cpu_s, and both.batch_per_s of 16 queries at once.
  */

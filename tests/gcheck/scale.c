@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many items: 64 dimensions, 2-bit items and 3-bit queries (the RBE paper's shape), 16 bytes an item, as many as fit;
+ * Many items: 64 dimensions, 2-bit items and 3-bit queries (the RBE paper's shape), 16 bytes per item, as many as fit;
  * then a number that the paper's figure is for. Codes are random bits: as floats they would not fit anywhere.
  */
 #include "gcheck.h"

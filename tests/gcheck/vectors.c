@@ -78,7 +78,7 @@ static void train(gcheck *g, const gcheck_vectors *vectors, uint32_t bits, thr_q
                 &err, "ranges");
 }
 
-/* Bytes of an item in each array; 0 where there is none. Block norms are four bytes a block. */
+/* Bytes of an item in each array; 0 where there is none. Block norms are four bytes per block. */
 static void item_sizes(const thr_segment_shape *shape, size_t sizes[7]) {
     const bool nested = shape->lead < shape->bits, factors = !nested && shape->centred;
     sizes[CODES] = (size_t)shape->lead * thr_code_rows(shape->n_dims);

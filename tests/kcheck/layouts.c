@@ -23,7 +23,7 @@ enum { DIMS = 200, PLANES = 3, QUERY_BITS = 4, ROWS = 25, WORDS = 4, ITEMS = 64,
 typedef struct layouts_input {
     size_t n_blocks;
     uint8_t *together, *apart; /* byte rows, planes of a row side by side, or of a block one after the other */
-    uint64_t *words;           /* 8 items' 64-bit words side by side, 256 bits a plane */
+    uint64_t *words;           /* 8 items' 64-bit words side by side, 256 bits per plane */
     uint8_t nibbles[ROWS * 32] __attribute__((aligned(64)));
     uint64_t query_words[QUERY_BITS][WORDS];
     thr_query_part part;
@@ -55,7 +55,7 @@ AVX512 static uint64_t scan_bytes(const layouts_input *in, const uint8_t *blocks
     return (uint64_t)_mm512_reduce_add_epi64(total);
 }
 
-/* XOR and popcount of 64-bit words, eight items a register. */
+/* XOR and popcount of 64-bit words, eight items per register. */
 AVX512 static uint64_t scan_words(const layouts_input *in) {
     const uint64_t *words = in->words;
     __m512i total = _mm512_setzero_si512();
@@ -187,7 +187,7 @@ int kcheck_layouts(void) {
         printf("the layouts are compared with AVX-512, which this CPU has not\n");
         return 77;
     }
-    printf("200 d, 3 bits, 4-bit query:\n\n| layout and kernel | from | bytes an item | M items/s | GB/s "
+    printf("200 d, 3 bits, 4-bit query:\n\n| layout and kernel | from | bytes per item | M items/s | GB/s "
            "|\n|---|---|---|---|---|\n");
     const int rc = measure(128, "L2");
     return rc != 0 ? rc : measure(32768, "memory");

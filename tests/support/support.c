@@ -197,7 +197,7 @@ bool test_is_nested(const test_shape *shape) {
     return test_lead(shape) < shape->bits;
 }
 
-/* A zeroed array of a value an item, padded to whole blocks. */
+/* A zeroed array of one value per item, padded to whole blocks. */
 static void *item_array(const test_shape *shape, size_t size) {
     return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
 }

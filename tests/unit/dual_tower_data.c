@@ -233,7 +233,7 @@ static void vocabularies_have_a_most_of_fields(void **state) {
     free(text);
 }
 
-/* Ascending words, one a line, none twice; else the list is damaged. */
+/* Ascending words, one per line, none twice; else the list is damaged. */
 static void lists_of_words_that_are_damaged_are_refused(void **state) {
     static const char *const bad[] = {"",      "a=1",  "a=1\na=1\n", "b\na\n",  "a\n\n",
                                       "a b\n", "=1\n", "a=1:2\n",    "a\n\tb\n"};

@@ -38,7 +38,7 @@ static uint64_t spacing(uint64_t by_default) {
 
 /* ------------------------------------------------------------------------------------------------ the changes */
 
-/* What the index holds after a number of operations: a bit an id. */
+/* What the index holds after a number of operations: one bit per id. */
 static bool expected[OPERATIONS + 1][N + OPERATIONS * STEP];
 static size_t n_expected[OPERATIONS + 1];
 

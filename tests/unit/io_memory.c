@@ -59,7 +59,7 @@ static void an_impossible_matrix_is_refused(void **state) {
 
 enum { FN_DIMS = 4 };
 
-/* user: at most so many rows a call; 0: more than requested. */
+/* user: at most so many rows per call; 0: more than requested. */
 static uint64_t make_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
     uint64_t most = *(const uint64_t *)user;
     uint64_t n = max_rows < most ? max_rows : most;

@@ -21,7 +21,7 @@ static inline void make_text(uint64_t number, char text[TEXT_ROOM]) {
     }
 }
 
-/* Texts 0 to n - 1, a line each. */
+/* Texts 0 to n - 1, one per line. */
 static inline void write_texts(const char *path, uint64_t n) {
     FILE *file = fopen(path, "w");
     char text[TEXT_ROOM];

@@ -176,7 +176,7 @@ static const shape SHAPES[] = {
 };
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
-/* Few entries a row, and features without any: no preconditioner's matrix for most. */
+/* Few entries per row, and features without any: no preconditioner's matrix for most. */
 static const shape SPARSE_SHAPES[] = {
     {9, 40, 700, TEST_LABELS_MIXED, 1, false, false, 40}, {30, 33, 70, TEST_LABELS_MANY, 0.3, true, true, 9},
     {3, 250, 90, TEST_LABELS_ALL, 0.3, false, true, 4},   {60, 9, 40, TEST_LABELS_FEW, 1, false, false, 30},

@@ -50,7 +50,7 @@ static inline void tower_write_pairs(const char *path, uint64_t first, uint64_t 
     assert_int_equal(fclose(file), 0);
 }
 
-/* Five steps an epoch or so of a model that is as small as can be. */
+/* Five steps per epoch or so of a model that is as small as can be. */
 static inline void tower_small(thr_tower_train_options *options) {
     thr_tower_train_options_init(options);
     options->config.n_dims = 9;

@@ -2,7 +2,7 @@
 """Dual towers trained beside PyTorch: `./run bench ads --peers`.
 
 First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
-Then the requests a second of both, in one run, on one thread: Thresher before and after the ways that PyTorch is
+Then the requests per second of both, in one run, on one thread: Thresher before and after the ways that PyTorch is
 written. Every way is a process of its own, whose environment sets how memory is kept.
 """
 
@@ -28,7 +28,7 @@ STEP_TOLERANCE = 5e-2
 NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
 LOGS = {
     "tied": "the best of 30 ads, the others as good as one another, as bench ads has them",
-    "ranked": "30 ads in an order, 435 pairs a request, as the paper has them",
+    "ranked": "30 ads in an order, 435 pairs per request, as the paper has them",
 }
 
 
@@ -62,7 +62,7 @@ def first_lines(path, n, out):
 
 
 def ours(arguments, directory, requests, items):
-    """Our requests a second: the best epoch. A few requests validate, which is no part of it."""
+    """Our requests per second: the best epoch. A few requests validate, which is no part of it."""
     valid = first_lines(requests, 100, os.path.join(directory, "valid.tsv"))
     rows = train(arguments, requests, items, valid, os.path.join(directory, "model"), EPOCHS, BATCH)
     return way.best_rate(rows)

@@ -158,7 +158,7 @@ def text(arguments, results):
     parts.append(
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
-        "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads a request; defaults of "
+        "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads per request; defaults of "
         "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5, 0.999, 1e-8).\n"
     )
     parts += [set_text(results, name) for name in arguments.sets]
@@ -218,7 +218,7 @@ def lists_text(results):
          f"{l['bytes_per_posting'] / 4:.2f}"]
         for name, l in results["lists"].items()
     ]
-    columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
+    columns = ["data", "items", "features", "postings", "bytes per posting", "over binary CSR"]
     return "### Posting lists of the items\n\n" + table(columns, rows)
 
 

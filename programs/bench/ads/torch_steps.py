@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of `thresher tower train --kind dual` in PyTorch, trained on one thread: how many requests a second?
+"""The model of `thresher tower train --kind dual` in PyTorch, trained on one thread: how many requests per second?
 
 The same model: fields pooled by weighted bags, two dense layers, IPNN's projections, a weight for what a history hits,
 LambdaRank's pairs weighed by what NDCG changes by, Adam for dense layers and FTRL-Proximal for rows and hits. It is
@@ -27,11 +27,11 @@ PARTS = {  # of a side: tensors of a model's file, and their names here
 class Way(Named):
     """How the training is written.
 
-    ads "distinct": an ad is computed once a batch; "each": once a request. tables "dense": EmbeddingBag with a gradient
-    as large as the table, and every row takes a step; "rows": a batch's rows are copied out, and those alone take one;
+    ads "distinct": an ad is computed once per batch; "each": once per request. tables "dense": EmbeddingBag with a
+    gradient as large as the table, and every row takes a step; "rows": a batch's rows are copied out, and those alone take one;
     "sparse": EmbeddingBag(sparse=True). pairs "triangle": each pair of a request once; "square": every ad beside every
     other, half of it masked; "best": the best ad beside the others, where these are all tied. hits "bags": EmbeddingBag
-    over the words of a history that an ad hits; "sums": these are weighed once a request and added up by index_add.
+    over the words of a history that an ad hits; "sums": these are weighed once per request and added up by index_add.
     compiled: loss and FTRL go through torch.compile. keep_memory: glibc does not return memory to the system
     after every step.
     """
@@ -217,7 +217,7 @@ def define(torch):
 
 
 def time_way(torch, tensors, log, way, rates, budget):
-    """Requests a second of one way, and the share of it that making batches took.
+    """Requests per second of one way, and the share of it that making batches took.
 
     Steps are made for `budget` seconds. The speed is that of the fastest run of as many steps as an epoch has; Thresher's
     is that of its fastest epoch.

@@ -251,7 +251,7 @@ def text(course, arguments, shape):
 def main():
     parser = parser_of("bench head", __doc__, "docs", "thresher")
     parser.add_argument("--model", required=True, help="a model of translations (docs/translate.md)")
-    parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one a line")
+    parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one per line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
     parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
     parser.add_argument("--pair", action="store_true", help="with --alignment: fewer settings, and smaller beams")

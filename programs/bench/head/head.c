@@ -250,7 +250,7 @@ static const prog_option options[] = {
                       "a head of a file instead, as head build takes them, with --states")},
     {PROG_TEXT_OPTION("tensor", "NAME", offsetof(bench_values, tensor),
                       "of --weights, where it is .safetensors: which matrix (default: as head build)")},
-    {PROG_FILE_OPTION("states", offsetof(bench_values, states), "a row a state, 12 and more, of --weights")},
+    {PROG_FILE_OPTION("states", offsetof(bench_values, states), "one row per state, 12 and more, of --weights")},
     {PROG_COUNT_OPTION("share", "PERCENT", offsetof(bench_values, items),
                        "of the words that synthetic heads have; all take 6 GB of memory"),
      .fallback = "100", .least = 1, .most = 100},

@@ -91,7 +91,7 @@ def report(path, opened, states, beam, threshold, n_frequent):
     n_bytes = [["copy_if over all counts", 4 * hashes.n_words], ["marks", -(-hashes.n_words // 32) * 4]]
     return "\n".join([
         f"### Steps of warps in a look-up, {len(beams)} beams of {beam}\n",
-        table(["way", "steps a beam", "over ours"], [[way, f"{n:,.0f}", f"{n / ours:.2f}"] for way, n in rows]),
+        table(["way", "steps per beam", "over ours"], [[way, f"{n:,.0f}", f"{n / ours:.2f}"] for way, n in rows]),
         "### Bytes read to list the candidates of a beam\n",
         table(["way", "bytes", "over ours"], [[way, f"{n:,}", f"{n / n_bytes[1][1]:.1f}"] for way, n in n_bytes]),
     ])  # fmt: skip

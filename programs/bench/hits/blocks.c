@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * blocks.c - posting lists as HitMatch's Algorithm 1 stores them: a feature's items in blocks of 256 ids of 8
- * bits, in groups of blocks of 1, 2, 4, ..., 256 places; keys, header and values a group. Padding with 0, as it is
+ * bits, in groups of blocks of 1, 2, 4, ..., 256 places; keys, header and values per group. Padding with 0, as it is
  * published, would add the weight to item 0 of the block: here each block has a count instead, a byte.
  */
 #include <string.h>

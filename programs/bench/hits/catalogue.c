@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalogue.c - a synthetic catalogue: Zipf's law, drawn by an alias table, one random number a feature. */
+/* catalogue.c - a synthetic catalogue: Zipf's law, drawn by an alias table, one random number per feature. */
 
 #include "hits.h"
 

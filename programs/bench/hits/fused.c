@@ -142,7 +142,7 @@ void bench_hits_fused(const bench_catalogue *c) {
     static bench_table table;
     fused_bench *b = bench_alloc(sizeof *b);
     bench_table_begin(
-        &table, "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
+        &table, "Vectors of 64 dimensions and 200 features per query in one pass, best 100, one thread",
         "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
     b->catalogue = c;
     b->values = bench_alloc(c->n_items * sizeof *b->values);

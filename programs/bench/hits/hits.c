@@ -36,7 +36,7 @@ typedef struct hits_bench {
     bench_hits_query queries[N_SIZES][N_QUERIES];
     bench_hits_peer peers[MOST_PEERS];
     int n_peers;
-    double ours[N_SIZES], others[N_SIZES][N_WAYS], touched[N_SIZES]; /* seconds and postings a query */
+    double ours[N_SIZES], others[N_SIZES][N_WAYS], touched[N_SIZES]; /* seconds and postings per query */
 } hits_bench;
 
 /* ------------------------------------------------------------------------------------------------ building */
@@ -46,7 +46,7 @@ static void build_all(hits_bench *b) {
     thr_context *two = bench.program->context; /* of all threads */
     bench_table_begin(
         &table, "Posting lists",
-        "order of items | threads | build, s | bytes a posting | over CSR's 4 | in ids, % | runs, % | bitmaps, %");
+        "order of items | threads | build, s | bytes per posting | over CSR's 4 | in ids, % | runs, % | bitmaps, %");
     const char *path = bench_path("ads.hits");
     for (int order = 1; order >= 0; order--) {
         double seconds = INFINITY;
@@ -62,7 +62,7 @@ static void build_all(hits_bench *b) {
                   order == THR_HITS_ORDER_ROWS ? "as given" : "by features", thr_context_threads(two), seconds, bytes,
                   bytes / 4, ids, 100 - ids - bits, bits);
         if (order == THR_HITS_ORDER_FEATURES) {
-            bench_at_most(bytes / 4, 0.6, "bytes a posting over binary CSR's, items ordered by features");
+            bench_at_most(bytes / 4, 0.6, "bytes per posting over binary CSR's, items ordered by features");
             bench_at_most(seconds, 3, "build, items ordered by features, s");
         } else {
             bench_at_most(seconds, 3, "build, items as given, s");
@@ -160,7 +160,7 @@ static void print_searches(hits_bench *b) {
     static bench_table table;
     bench_table_begin(&table,
                       "One query, one thread; posting lists also choose the best 100, the others leave it at sums",
-                      "way | features | postings touched | ms a query | over posting lists");
+                      "way | features | postings touched | ms per query | over posting lists");
     for (int size = 0; size < N_SIZES; size++)
         for (int w = -1; w < N_WAYS; w++) {
             const double seconds = w < 0 ? b->ours[size] : b->others[size][w];
@@ -174,10 +174,10 @@ static void print_searches(hits_bench *b) {
     }
     bench_print(&table);
     bench_at_most(b->ways.block_bytes / (double)b->catalogue.n_postings / 4, 1,
-                  "bytes a posting of the published blocks over binary CSR's");
+                  "bytes per posting of the published blocks over binary CSR's");
     for (int w = 0; w < N_WAYS; w++)
         bench_at_least((w == 0 ? fastest_rows(b, 0) : b->others[0][w]) / b->ours[0], WAYS[w].target,
-                       "%s%s over posting lists, %" PRIu32 " features a query",
+                       "%s%s over posting lists, %" PRIu32 " features per query",
                        w == 0 && b->n_peers > 0 ? "the fastest product with " : "", WAYS[w].name, SIZES[0]);
 }
 

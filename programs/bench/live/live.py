@@ -36,9 +36,9 @@ import numpy as np
 
 K, BATCH, TURNOVERS, SEED = measure.K, 1000, 10, 1
 BUDGET_S = 1.0
-PEER_ITEMS = 10_000  # of the comparison with other libraries, of which hnswlib replaces some hundred a second
+PEER_ITEMS = 10_000  # of the comparison with other libraries, of which hnswlib replaces some hundred per second
 QUICK_ITEMS, QUICK_TURNOVERS = 4000, 2
-WRITER_RATE, WRITER_S = 10_000, 8.0  # items a second of the writer process, and how long
+WRITER_RATE, WRITER_S = 10_000, 8.0  # items per second of the writer process, and how long
 FORMAT = 1
 
 
@@ -170,7 +170,7 @@ def part_remove(data, scratch, quick):
 
 
 def part_while(data, scratch, quick):
-    """One query at a time, refreshed every 50: at rest, and while a process replaces WRITER_RATE items a second."""
+    """One query at a time, refreshed every 50: at rest, and while a process replaces WRITER_RATE items per second."""
     index, _ = build(data, np.ascontiguousarray(data.base), scratch)
     seconds = WRITER_S / (8 if quick else 1)
     out = {"rest": latencies(index, data, seconds)}
@@ -298,7 +298,7 @@ def peers_table(parts):
             rows.append(
                 [p["title"], words, q["setting"], f"{q['recall']:.4f}", f"{q['qps']:,.0f}", f"{size:.0f}", seconds]
             )
-    columns = ["library", "when", "setting", "recall@10", "queries/s", "bytes an item", "seconds"]
+    columns = ["library", "when", "setting", "recall@10", "queries/s", "bytes per item", "seconds"]
     return [f"### The same turnover in other libraries, {PEER_ITEMS:,} items\n", table(columns, rows)] if rows else []
 
 

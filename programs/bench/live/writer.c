@@ -89,7 +89,7 @@ static thr_index_writer *create(writer_bench *b, uint32_t n_dims) {
     return writer;
 }
 
-/* Durable adds a second of some threads to an empty index; all of them must be there afterwards. */
+/* Durable adds per second of some threads to an empty index; all of them must be there afterwards. */
 static double add_rate(writer_bench *b, int n_threads) {
     static adder adders[THREADS];
     thr_index *index = NULL;
@@ -155,7 +155,7 @@ static void measure_singles(writer_bench *b) {
 
 /* ------------------------------------------------------------------------------------------------ batches */
 
-/* Items a second of adds in batches to an index that began empty; and of a build of the same items. */
+/* Items per second of adds in batches to an index that began empty; and of a build of the same items. */
 static double add_batches(writer_bench *b, const float *rows, uint64_t n_items) {
     double seconds;
     thr_index_writer *writer = create(b, BATCH_DIMS);
@@ -190,11 +190,11 @@ static void measure_batches(writer_bench *b) {
     for (uint64_t first = 0; first < n;)
         first += bench_normal_rows(&normal, first, n - first, rows + first * BATCH_DIMS);
     const double batches = add_batches(b, rows, n), built = build(b, rows, n);
-    bench_table_begin(&table, "Items a second, 100 dimensions", "What | items a second | over the build");
+    bench_table_begin(&table, "Items per second, 100 dimensions", "What | items per second | over the build");
     bench_row(&table, "build of %" PRIu64 " items | %.0f | 1", n, built);
     bench_row(&table, "durable adds of %d at once | %.0f | %.2f", BATCH, batches, batches / built);
     bench_print(&table);
-    bench_at_least(batches, TARGET_BATCH_RATE, "items a second in batches");
+    bench_at_least(batches, TARGET_BATCH_RATE, "items per second in batches");
     bench_at_least(batches / built, TARGET_BATCH_SHARE, "adds in batches over a build");
 }
 
@@ -273,9 +273,9 @@ static void measure_names(writer_bench *b) {
         }
     const double rate = LOOKUPS / seconds;
     thr_index_free(index);
-    bench_print_text("Items found by name among %d, one by one: %.0f a second, %.2f us each\n\n", NAMED, rate,
+    bench_print_text("Items found by name among %d, one by one: %.0f per second, %.2f us each\n\n", NAMED, rate,
                      1e6 / rate);
-    bench_at_least(rate, TARGET_NAMES_RATE, "items found by name a second, one by one");
+    bench_at_least(rate, TARGET_NAMES_RATE, "items found by name per second, one by one");
 }
 
 /* ------------------------------------------------------------------------------------------------ the command */
@@ -303,7 +303,7 @@ static const prog_option options[] = {
 BENCH_COMMAND(
     writer, bench_no_arguments, options, sections, .summary = "measure changes of an index on this machine",
     .text =
-        "Prints durable adds a second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
-        "thousand over a build, the time of a refresh, how many items are found by name a second, and what additions "
+        "Prints durable adds per second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
+        "thousand over a build, the time of a refresh, how many items are found by name per second, and what additions "
         "with features cost in small and large indexes. The disk is that of the scratch directory.",
     .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."));

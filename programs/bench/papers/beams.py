@@ -99,7 +99,7 @@ def table_4(reports, paper):
 def table_4_naive(reports, paper):
     """Steps and bytes are counted, nothing is timed: steps as published count for the paper's number."""
     steps, n_bytes = ({row["way"].split(" (")[-1].rstrip(")"): number(row[column])[0] for row in reports.rows(WARPS, heading)}
-                      for heading, column in (("Steps of warps", "steps a beam"), ("Bytes read", "bytes")))  # fmt: skip
+                      for heading, column in (("Steps of warps", "steps per beam"), ("Bytes read", "bytes")))  # fmt: skip
     over, over_ours = steps["naive"] / steps["published"], steps["naive"] / steps["ours"]
     list_over = n_bytes["copy_if over all counts"] / n_bytes["marks"]
     words = f"look-up {over:.2f} in steps of warps as published, {over_ours:.2f} as ours; list {list_over:.0f} in bytes read"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the XFBQ paper: codes of a few bits a dimension, scanned exhaustively."""
+"""Rows of the XFBQ paper: codes of a few bits per dimension, scanned exhaustively."""
 
 from bench.shared.markdown import Missing, number
 from bench.papers.tables import chain, reversed_pairs
@@ -43,7 +43,7 @@ def row_of(reports, k, way):
 
 
 def best(reports, k, way):
-    """Most queries a second of a way at the precision PRECISE, 0 where it does not reach it."""
+    """Most queries per second of a way at the precision PRECISE, 0 where it does not reach it."""
     cells = [row[f"at {PRECISE}"] for row in row_of(reports, k, way)]
     return max(0 if cell == "-" else number(cell)[0] for cell in cells)
 

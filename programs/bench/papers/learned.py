@@ -142,9 +142,9 @@ def rbe_recall(reports, paper):
 
 
 def times_8_3(reports):
-    """{way: ms a query}, and how many items there are"""
+    """{way: ms per query}, and how many items there are"""
     rows = reports.rows(SCANS, "Items of 64 dimensions")
-    return {row["way"]: number(row["ms a query"])[0] for row in rows}, rows[0]["items"]
+    return {row["way"]: number(row["ms per query"])[0] for row in rows}, rows[0]["items"]
 
 
 def rbe_third_bit(reports, paper):

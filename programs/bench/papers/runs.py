@@ -100,7 +100,7 @@ def scans():
     found = 100 * np.mean([len(np.unique(own % (N_ITEMS // BUCKET_ITEMS))) for own in ids]) / 1000
     lines = [[f"{N_ITEMS:,}", name, f"{1e3 / speed:.3f}"] for name, speed in best.items()]
     return "\n".join([
-        "### Items of 64 dimensions, best 1,000\n", table(["items", "way", "ms a query"], lines),
+        "### Items of 64 dimensions, best 1,000\n", table(["items", "way", "ms per query"], lines),
         f"### {BUCKETS} beside the best 1,000\n", table(["items", "recall, %"], [[f"{N_ITEMS:,}", f"{found:.2f}"]]),
     ])  # fmt: skip
 

@@ -25,7 +25,7 @@ static const double C = 1e-4, EPSILON = 1e-5, CLOSE = 1e-6;
 typedef struct rank_bench {
     bench_examples examples;
     bench_rank_shape shape;
-    double bandwidth; /* bytes a second that a plain read has */
+    double bandwidth; /* bytes per second that a plain read has */
     const char *path;
     uint64_t text_bytes, n_written; /* rows in the file */
     bench_table reading, training, classic;
@@ -107,7 +107,7 @@ static void train(rank_bench *b, thr_context *context, const thr_ranking *rankin
         bench_fail("%s: the gradient did not become small enough", b->shape.name);
 }
 
-/* The bytes of X a second in products with the Hessian over a plain read's. */
+/* The bytes of X per second in products with the Hessian over a plain read's. */
 static double report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
@@ -142,7 +142,7 @@ static void measure_training(rank_bench *b) {
     bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
     train(b, bench.context, ranking, &report);
     bench_at_least(report_training(b, "", &report), 0.7,
-                   "bytes of X a second in products with the Hessian over a plain read's, %s", b->shape.name);
+                   "bytes of X per second in products with the Hessian over a plain read's, %s", b->shape.name);
     train_on_gpu(b, ranking, &report);
     thr_ranking_free(ranking);
 }

@@ -204,7 +204,7 @@ def text(rows, found, missing, n_splits):
             "*Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is "
             "LETOR's: gain 2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a "
             "relevant row. C and alpha are chosen by pairs in order, in cross-validation over the queries learned "
-            f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows a leaf by NDCG@{K} of a quarter of them, "
+            f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows per leaf by NDCG@{K} of a quarter of them, "
             f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
             f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
             table(columns, list(table_rows(found))),

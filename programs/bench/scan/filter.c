@@ -101,7 +101,7 @@ static void print(filter_bench *b) {
     char title[128];
     (void)snprintf(title, sizeof title, "One query of %.4g M x %" PRIu32 " with filters, k = 10, cosine (synthetic)",
                    (double)b->n_items * 1e-6, b->n_dims);
-    bench_table_begin(&table, title, "filter | rows that pass | ms a query | over none | recall@10 | ms exact");
+    bench_table_begin(&table, title, "filter | rows that pass | ms per query | over none | recall@10 | ms exact");
     for (int i = 0; i < N_FILTERS; i++) {
         const filter_case *c = &b->cases[i];
         const thr_recall_rows truth = {c->truth, NULL, K}, found = {c->ids, NULL, K};

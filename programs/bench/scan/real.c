@@ -22,7 +22,7 @@ typedef struct real_data {
     uint64_t n_allocations, n_counted; /* of queries that are not the first of their kind, and how many these are */
 } real_data;
 
-/* Answer every query by itself; the best of some passes, seconds a query. Those after the first count allocations. */
+/* Answer every query by itself; the best of some passes, seconds per query. Those after the first count allocations. */
 static double time_queries(thr_index *index, real_data *data, const thr_search_options *options, uint64_t *ids) {
     double best = INFINITY;
     uint64_t before = 0;
@@ -56,7 +56,7 @@ static bool load(real_data *data) {
 }
 
 typedef struct real_best {
-    double exact, read; /* seconds of the fastest exact scan, bytes a second of reading its file right after it */
+    double exact, read; /* seconds of the fastest exact scan, bytes per second of reading its file right after it */
     double share, recall, ms;
     uint32_t bits;
     uint64_t count;
@@ -123,7 +123,7 @@ static void bench_peers(const real_data *data) {
 static void measure(real_data *data) {
     static bench_table table;
     bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
-                      "bits | candidates | recall@10 | ms a query | queries/s | times exact");
+                      "bits | candidates | recall@10 | ms per query | queries/s | times exact");
     real_best best = {.exact = INFINITY, .ms = INFINITY};
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++)
         bench_bits(data, bits, &table, &best);
@@ -136,7 +136,7 @@ static void measure(real_data *data) {
     bench_print_text("Without --candidates %llu are refined for k = %d.\n\n",
                      (unsigned long long)thr_search_candidates(K), K);
     bench_print_text(
-        "Exact scan: %.3f ms a query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
+        "Exact scan: %.3f ms per query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
         "queries: a plain read of the same mapped file runs at %.1f GB/s (share %.2f), one of memory at %.1f GB/s.\n\n",
         best.exact * 1e3, rate * 1e-9, best.read * 1e-9, rate / best.read, bench_memory_bandwidth() * 1e-9);
     bench_at_least(rate / bench_memory_bandwidth(), 0.80,

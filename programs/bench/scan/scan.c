@@ -84,7 +84,7 @@ static void measure_shape(bench_table *table, int shape) {
 static void measure_shapes(void) {
     static bench_table table;
     bench_table_begin(&table, "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
-                      "codes | items | bytes an item | ms a query | M items/s | GB/s of codes | GB/s plain read | "
+                      "codes | items | bytes per item | ms per query | M items/s | GB/s of codes | GB/s plain read | "
                       "share | of huge pages");
     (void)bench_memory_bandwidth(); /* before there are codes */
     for (int shape = 0; shape < N_SHAPES; shape++)
@@ -152,7 +152,7 @@ static void measure_exact(const char *dir) {
     bench_unmap(file, size);
     thr_index_free(index);
     bench_print_text(
-        "Exact scan of 1 M x 200 float32: %.1f ms a query, %.1f GB/s; plain read of the same file %.1f GB/s.\n\n",
+        "Exact scan of 1 M x 200 float32: %.1f ms per query, %.1f GB/s; plain read of the same file %.1f GB/s.\n\n",
         took * 1e3, rate * 1e-9, read * 1e-9);
     bench_at_least(rate / read, TARGET_EXACT_BANDWIDTH,
                    "exact float scan of 1 M x 200 over plain read of the same file");

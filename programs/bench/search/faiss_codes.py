@@ -55,7 +55,7 @@ class PQFastScan(Refined):
     name, title = "faiss-pq", "Faiss PQFastScan + refine"
 
     def variants(self, data):
-        """M sub-quantisers of 4 bits: half a bit to 4 bits a dimension. Rotations are learnt where data is real."""
+        """M sub-quantisers of 4 bits: half a bit to 4 bits per dimension. Rotations are learnt where data is real."""
         sizes = [data.n_dims // part for part in self.parts(data) if data.n_dims % part == 0]
         plain = [{"M": m, "opq": False} for m in sizes]
         return plain + [{"M": m, "opq": True} for m in sizes if not data.synthetic and m < data.n_dims]
@@ -94,7 +94,7 @@ class ScalarQuantizer(Refined):
 
     def variants(self, data):
         if is_large(data):
-            return []  # seconds a query
+            return []  # seconds per query
         return [{"type": "QT_4bit_tqmse"}, {"type": "QT_8bit"}]
 
     def make(self, data, type):

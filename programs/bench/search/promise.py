@@ -161,8 +161,8 @@ def report(title, index, queries, found):
 def report_speeds(title, index, rows):
     return [
         f"### {title}\n",
-        f"{common.machine()}. Held-out items, k = 10, microseconds a query, all queries in one call: a promised recall, and "
-        "the fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
+        f"{common.machine()}. Held-out items, k = 10, microseconds per query, all queries in one call: a promised recall, "
+        "and the fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
         common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
     ]
 

@@ -51,7 +51,7 @@ def figure_rows(results, cells):
 
 
 def peer_rows(points, recall):
-    """One row a peer: its fastest settings for single queries and for batches at this recall; the fastest first."""
+    """One row per peer: its fastest settings for single queries and for batches at this recall; the fastest first."""
     rows = []
     for peer in dict.fromkeys(p["peer"] for p in points):
         own = [p for p in points if p["peer"] == peer]
@@ -119,7 +119,7 @@ def text(results, plots=False, cells=False):
     parts.append(table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results, cells)))
     if plots:
         parts.append(f"![build times]({stem}-build.svg)\n")
-    columns = ["peer", "reads", "setting (one query / batches)", "bytes an item", "build s", "recall", "queries/s"]
+    columns = ["peer", "reads", "setting (one query / batches)", "bytes per item", "build s", "recall", "queries/s"]
     columns += ["p50 us", "p99 us", "queries/s in batches of 64"]
     for name, kept in results["results"].items():
         points = points_of(kept)
@@ -139,7 +139,7 @@ def text(results, plots=False, cells=False):
     rows = [row for name, peers in kept for row in scaling_rows(name, peers)]
     if rows:
         parts.append("### Large k, and filters\n")
-        parts.append(table(["data", "what", "ms a query", "ms a query in batches of 64", "recall"], rows))
+        parts.append(table(["data", "what", "ms per query", "ms per query in batches of 64", "recall"], rows))
     return "\n".join(part for part in [*parts, *without(results)] if part)
 
 
@@ -155,7 +155,7 @@ def plots(results, stem="search"):
         if not points or name not in results["data"]:
             continue
         panels = []
-        for speed, words in (("qps", "queries a second, one at a time"), ("qps_batch", "queries a second, in batches of 64")):
+        for speed, words in (("qps", "queries per second, one at a time"), ("qps_batch", "queries per second, in batches of 64")):
             titles = dict.fromkeys(p["title"] for p in points)
             panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
         about = results["data"][name]

@@ -56,7 +56,7 @@ def kinds_of(rows, draw, n, rng):
 
 
 def features_of(rng, n):
-    """Three synthetic features an item, of 1,000, 50 and 8, as offsets and numbers, and its bid and offset."""
+    """Three synthetic features per item, of 1,000, 50 and 8, as offsets and numbers, and its bid and offset."""
     numbers = np.stack([first + rng.integers(0, size, n) for first, size in ((0, 1000), (1000, 50), (1050, 8))], axis=1)
     return numbers, {"multipliers": rng.lognormal(0, 0.5, n), "offsets": rng.normal(0, 0.1, n)}
 
@@ -230,8 +230,8 @@ def promise_table(kept, n_rows):
     return [
         common.table(["shards", "k", "promised", *kept["kinds"]], rows),
         (
-            "Held-out items. *Read* are the items a query whose records or vectors are read; all rows are screened by "
-            "their leading planes in any case. *Given* is the ratio where every shard is searched "
+            "Held-out items. *Read* are the items per query whose records or vectors are read; all rows are screened "
+            "by their leading planes in any case. *Given* is the ratio where every shard is searched "
             "once, for k items that reach the true k-th best score of the whole. Seconds are of all queries in one call, "
             "one thread:\n"
         ),
@@ -258,8 +258,8 @@ def machines_table(measured):
         (
             f"By arithmetic, not measured, for machines of {MACHINE['cores']} such threads, {MACHINE['memory'] / 1e9:.0f} GB of "
             f"memory for codes and {MACHINE['disk'] / 1e12:.0f} TB of disk, from {codes:.1f} bytes of codes and {vectors:.1f} of "
-            f"vectors an item and {seconds * 1e12:.1f} ps an item and query, measured above (k = 10, recall 0.99, queries in "
-            "batches). Machines = max(N x codes / memory, N x (codes + vectors) / disk), rounded up; queries/s = machines x "
+            f"vectors per item and {seconds * 1e12:.1f} ps per item and query, measured above (k = 10, recall 0.99, queries "
+            "in batches). Machines = max(N x codes / memory, N x (codes + vectors) / disk), rounded up; queries/s = machines x "
             "threads / (N x seconds). Seconds grow less than N, and more where codes exceed the caches:\n"
         ),
         common.table(
@@ -382,7 +382,7 @@ def dask_table(found):
             ["the same, the client created with direct_to_workers=True", "<= 3", f"{direct:.2f}", yes(direct <= 3)],
             ["a call without work to both workers, ms", "", f"{found['empty_ms']:.2f}", ""],
             ["one query, p50, over the slower worker's own shards on one thread here, ms", "", f"{inside:.2f}", ""],
-            ["bytes on the network a query, shard and result, k = 100", "<= 20", f"{each:.1f}", yes(each <= 20)],
+            ["bytes on the network per query, shard and result, k = 100", "<= 20", f"{each:.1f}", yes(each <= 20)],
             ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
             ["the longest of these searches, s", "", f"{max(seconds):.1f}", ""],
         ],

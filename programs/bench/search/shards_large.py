@@ -123,8 +123,8 @@ def codes_text(found):
     ]
     about = (
         f"{n:,} synthetic items of {found['n_dims']} dimensions and one bit each in {found['n_shards']} shards, without vectors "
-        f"({each:.1f} bytes of codes an item, {found['code_bytes'] / 1e9:.2f} GB), two threads. The plain read sums all "
-        "64-bit words of the mapped files with as many threads.\n"
+        f"({each:.1f} bytes of codes per item, {found['code_bytes'] / 1e9:.2f} GB), two threads. The plain read sums "
+        "all 64-bit words of the mapped files with as many threads.\n"
     )
     return [about, common.figures(rows)]
 
@@ -198,7 +198,7 @@ def by_spark(kept, folder, n_items, n_dims=96):
         for name in names:
             os.unlink(name)
         session.conf.set("spark.sql.files.maxPartitionBytes", str(1 << 40))
-        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 40))  # a partition a file
+        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 40))  # one partition per file
         frame = session.read.parquet(os.path.join(place, "rows"))
         start = time.perf_counter()
         info = spark.build(frame, path=os.path.join(place, "many"))

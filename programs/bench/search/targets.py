@@ -47,7 +47,7 @@ def over_codes(data, kept, points):
 
 
 def describe(point):
-    return f"{setting_name(point)} ({point['bytes_per_item']:.0f} bytes an item)"
+    return f"{setting_name(point)} ({point['bytes_per_item']:.0f} bytes per item)"
 
 
 def scaling(data, kept, points):
@@ -81,7 +81,7 @@ def build(data, kept, points):
     for row in kept.get("thresher-rows", {}).get("rows", []):
         if ours and row["what"] == "codes only":
             share = row["bytes_per_item"] / ours[0]["float_bytes_per_item"]
-            against = f"{DEFAULT_BITS} bits, {row['bytes_per_item']:.1f} bytes an item"
+            against = f"{DEFAULT_BITS} bits, {row['bytes_per_item']:.1f} bytes per item"
             yield figure(data, "index without refine vectors over float32", share, against, most=1 / 8)
 
 

@@ -110,7 +110,7 @@ def measure_codes(data, queries, all_bits):
 
 
 def rate(data, search, budget):
-    """Queries a second, one at a time; the best of some passes."""
+    """Queries per second, one at a time; the best of some passes."""
     singles, n = measure.passes(lambda a, b: search(data.queries[a:b]), len(data.queries), 1, budget)
     return n / singles.min(axis=0).sum()
 
@@ -260,12 +260,12 @@ def products_text(kept):
         for what, n_bytes, speed in kept["rows"]
     ]
     yield "### Products alone: all items with one query\n"
-    yield table(["what", "bytes of a product", "ms a query", "floats over it", "paper"], rows)
+    yield table(["what", "bytes of a product", "ms per query", "floats over it", "paper"], rows)
     yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
 
 
 def speed_rows(rows):
-    """One row a k and way: the most queries a second at each precision, and the setting at one of them."""
+    """One row per k and system: the most queries per second at each precision, and the setting at one of them."""
     groups = {}
     for k, way, setting, found, speed in rows:
         groups.setdefault((k, way), []).append((found, speed, setting))
@@ -278,7 +278,7 @@ def speed_rows(rows):
 
 def speed_text(kept):
     columns = ["k", "way", *(f"at {least:g}" for least in PRECISIONS), f"setting at {SHOWN}", "highest precision"]
-    yield f"### Precision and speed: queries a second at a precision@k, one at a time, {QUERIES} queries\n"
+    yield f"### Precision and speed: queries per second at a precision@k, one at a time, {QUERIES} queries\n"
     yield table(columns, list(speed_rows(kept["rows"])))
     paper = published("Table 2")
     builds = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
@@ -294,7 +294,7 @@ def sweep_text(kept):
     by_scale, paper = {}, published("5, extra distance")
     for scale, share, distance, found, speed in kept["rows"]:
         by_scale.setdefault((scale, share), {})[distance] = f"{found:.4f}, {speed:,.0f}"
-    yield f"### Scale and extra distance: precision@{SWEEP_K} and queries a second, {DEFAULT_BITS} x {QUERY_BITS} bits\n"
+    yield f"### Scale and extra distance: precision@{SWEEP_K} and queries per second, {DEFAULT_BITS} x {QUERY_BITS} bits\n"
     columns = ["scale", "components within 1 / scale, %", *(f"extra distance {d}" for d in distances)]
     yield table(
         columns,

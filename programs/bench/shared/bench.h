@@ -105,7 +105,7 @@ void bench_sort(double *values, size_t n);
 /* "AMD EPYC ..., 2 CPUs, 23 GiB" */
 void bench_machine(char *text, size_t size);
 
-/* Best of several plain reads of the 256-byte pieces of data, in bytes a second: nothing is computed but a sum. */
+/* Best of several plain reads of the 256-byte pieces of data, in bytes per second: nothing is computed but a sum. */
 double bench_read_bandwidth(const void *data, size_t size);
 
 /* The same of 512 MiB in huge pages, measured once; 0 when there is no memory for it. */

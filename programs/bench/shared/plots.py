@@ -33,11 +33,11 @@ def recall(report, path):
     series = {}
     for row in rows:
         point = float(row["recall@10"]), float(row["queries/s"])
-        series.setdefault(f"{row['bits']} bits a dimension", []).append(point)
+        series.setdefault(f"{row['bits']} bits per dimension", []).append(point)
     # A search is so many times as fast as the exact scan: each row has its speed; the median is drawn.
     exact = sorted(float(row["queries/s"]) / float(row["times exact"]) for row in rows)[len(rows) // 2]
     best = [(name, front([{"recall": a, "qps": b} for a, b in points], "qps")) for name, points in series.items()]
-    panels = [("queries a second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
+    panels = [("queries per second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
     with open(path, "w", encoding="utf-8") as file:
         file.write(svg.curves(f"{data}: {int(n_items):,} x {n_dims}; one thread", panels))
 

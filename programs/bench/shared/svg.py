@@ -207,7 +207,7 @@ def picture(title, panels):
 
 
 def curves(title, panels):
-    """Queries a second against recall; panels: (title, [(name, [(recall, qps) or with a label])])."""
+    """Queries per second against recall; panels: (title, [(name, [(recall, qps) or with a label])])."""
     made = []
     for words, series in panels:
         rates = [qps for _, points in series for recall, qps, *_ in points if recall >= RECALL_TICKS[0]] or [1, 10]

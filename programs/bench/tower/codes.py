@@ -148,10 +148,10 @@ def rabitq(bits):
     return make
 
 
-CODES = {  # name: (title, index of so many dimensions); a bit a dimension is the most that ITQ has
+CODES = {  # name: (title, index of so many dimensions); one bit per dimension is the most that ITQ has
     "floats": ("m_1, floats (Faiss IndexFlat)", lambda faiss, n: faiss.IndexFlatL2(n)),
     "itq": ("Faiss ITQ", lambda faiss, n: faiss.index_factory(n, f"ITQ{n},LSH")),
-    "lsh": ("Faiss LSH of 2 bits a dimension, rotated", lambda faiss, n: faiss.IndexLSH(n, 2 * n, True, True)),
+    "lsh": ("Faiss LSH of 2 bits per dimension, rotated", lambda faiss, n: faiss.IndexLSH(n, 2 * n, True, True)),
     "rabitq1": ("Faiss RaBitQ of 1 bit", rabitq(1)),
     "rabitq2": ("Faiss RaBitQ of 2 bits", rabitq(2)),
     "opq": (

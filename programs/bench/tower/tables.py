@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RBE paper's tables 2, 4, 5 and 6 on pairs of texts, and learned codes against codes made of m_1's vectors.
 
-Every model of a table is trained with the same options, once a seed, and judged on queries that it did not learn from. A
-training is kept as soon as it is done, by all that it depends on but the library's code, so that a run can be cut and
+Every model of a table is trained with the same options, once per seed, and judged on queries that it did not learn from.
+A training is kept as soon as it is done, by all that it depends on but the library's code, so that a run can be cut and
 taken up again.
 """
 
@@ -255,7 +255,7 @@ def trend_tables(arguments, means, sets):
     parts, bits = [], ["model", "query bits", "item bits"]
     if "4" in arguments.tables:
         parts += wide_table(
-            "Table 4: bits a dimension, log loss and AUC", bits, BITS, sets, ("loss", "AUC"),
+            "Table 4: bits per dimension, log loss and AUC", bits, BITS, sets, ("loss", "AUC"),
             lambda model, data: [means.cell(model, data, "loss"), means.cell(model, data)],
         )  # fmt: skip
     if "5" in arguments.tables:
@@ -294,7 +294,7 @@ def codes_table(means, sets, rows):
         for words, name in (("recall@100", "recall"), ("AUC", "auc")):
             gain = means.mean("rbe*", data, name) - means.mean("m_1", data, f"xfbq2_{name}")
             rows.append(figure(f"{words} of rbe* less that of 2-bit XFBQ on m_1, {data.name}", gain, 0))
-    columns = ["data", "codes", "bytes an item", "recall@100 of the right item", "AUC"]
+    columns = ["data", "codes", "bytes per item", "recall@100 of the right item", "AUC"]
     return ["### Codes that are learned, and codes made of m_1's vectors\n", table(columns, lines)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of `thresher tower train` in PyTorch, trained on one thread: how many examples a second?
+"""The model of `thresher tower train` in PyTorch, trained on one thread: how many examples per second?
 
 The same model: CDSSM's windows over letter trigrams, max-pooling, RBE's binary layers with the straight-through
 variant, the cosine soft-max over in-batch negatives, Adam that leaves rows of trigrams alone that a batch does not
@@ -320,7 +320,7 @@ def loss_of_batch(torch, model_path, pairs):
 
 
 def time_way(torch, model_path, pairs, way, batch_size, negatives, dropout, budget):
-    """Examples a second of one way, over steps of `budget` seconds, and the share of it that making batches took.
+    """Examples per second of one way, over steps of `budget` seconds, and the share of it that making batches took.
 
     Weights start where the model's file is: the time does not depend on them.
     """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tower.c - `thresher-bench tower`: examples a second in training, texts a second in encoding, and how long a text
+ * tower.c - `thresher-bench tower`: examples per second in training, texts per second in encoding, and how long a text
  * query over a million codes takes, and one over as many random codes of 16 bytes as there is room for. rbe* of the RBE
  * paper, on pairs that ./run bench tower has split and written.
  */
@@ -42,7 +42,7 @@ static void keep_best(void *user, const thr_tower_epoch *epoch) {
     *best = fmax(*best, epoch->examples_per_second);
 }
 
-/* Examples a second in the best of some epochs. The model stays. */
+/* Examples per second in the best of some epochs. The model stays. */
 static double train(tower_bench *b, const char *pairs) {
     double rate = 0;
     thr_tower_train_options options;
@@ -96,7 +96,7 @@ static texts read_texts(const char *pairs, int column) {
     return t;
 }
 
-/* Texts a second, all in one call, the best of some. */
+/* Texts per second, all in one call, the best of some. */
 static double encode(const thr_tower *tower, thr_side side, const texts *t) {
     double best;
     for (BENCH_BEST(best, PASSES))
@@ -184,7 +184,7 @@ static void measure_set(tower_bench *b, const char *name) {
     time_queries(b, &p50, &p99);
     bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, examples, length, queries,
               (double)b->items.n_bytes / (double)b->items.n, items, p50 * 1e3, p99 * 1e3);
-    bench_at_least(queries, TARGET_ENCODE, "queries of %s encoded a second, %.0f bytes each", name, length);
+    bench_at_least(queries, TARGET_ENCODE, "queries of %s encoded per second, %.0f bytes each", name, length);
     bench_at_most(p50 * 1e3, TARGET_QUERY_MS, "p50 of a text query to the best 1,000 of %s codes, %s, ms",
                   prog_exact(n_million()).text, name);
     bench_release(mark);
@@ -255,7 +255,7 @@ static void sections(void) {
     tower_bench *b = bench_alloc(sizeof *b);
     char names[256], *next = NULL;
     bench_table_begin(&b->table, "rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
-                      "data | examples/s learned from | bytes a query | queries/s encoded | bytes an item | "
+                      "data | examples/s learned from | bytes per query | queries/s encoded | bytes per item | "
                       "items/s encoded | query p50, ms | p99, ms");
     b->model = bench_path("speed.safetensors");
     b->dir = bench_path("codes");

@@ -104,7 +104,7 @@ def write_pairs(path, pairs):
 
 
 def ours(arguments, pairs_path, model_path):
-    """Our examples a second: the best of some epochs of the very same pairs and model."""
+    """Our examples per second: the best of some epochs of the very same pairs and model."""
     words = ["--epochs", str(EPOCHS), "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
     words += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
     words += ["--float-share", "0"]  # only steps with signs are timed
@@ -181,7 +181,7 @@ def torch_text(measured):
 
 def codes_text(results):
     rbe = {(part, name): records for part in PARTS_TITLES for name, records in results.get(part, {}).get("rbe", {}).items()}
-    columns = ["data", "trained on", "codes", "bytes an item", "recall@100", "AUC", "rbe* gains in recall", "in AUC"]
+    columns = ["data", "trained on", "codes", "bytes per item", "recall@100", "AUC", "rbe* gains in recall", "in AUC"]
     rows = tower_codes.rows_of(results["codes"]["measured"], rbe)
     return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
 
@@ -228,7 +228,7 @@ def parse():
     add("--seed", type=int, default=1, metavar="N", help="the first one")
     add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
     add("--epochs", type=int, metavar="N", help="at most; what suits a set")
-    add("--batch", type=int, default=512, metavar="N", help="pairs a step; 512")
+    add("--batch", type=int, default=512, metavar="N", help="pairs per step; 512")
     recipes = {"choices": ["ours", "paper"], "default": "ours"}
     add("--recipe", **recipes, help="paper: no epochs of floats, no words left out, 10 negatives")
     add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")

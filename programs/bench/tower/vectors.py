@@ -24,7 +24,7 @@ GAMMA, GAMMAS = 20, (10, 40)  # the default scale of cosines, and others that th
 XFBQ_SHAPES = (5, 4, 3, 2, 1)
 BATCH = 256
 QUERIES, JUDGES, TRAIN_ROWS, TRIAL_EPOCHS = 1000, 300, 20_000, 3
-FACTOR_BYTES = 8  # of XFBQ's codes: a factor and an offset an item
+FACTOR_BYTES = 8  # of XFBQ's codes: a factor and one offset per item
 OPQ_DIMS = 128  # most, as OPQ's training grows with their cube
 OPQ_ITERATIONS = 20  # instead of Faiss's 50, which take minutes a code
 STATIC = "static384"
@@ -117,7 +117,7 @@ def train(arguments, scratch, shape, epochs):
 
 
 def search_index(base, rows, k, scratch, options, **search):
-    """What an index finds, and its bytes of codes an item."""
+    """What an index finds, and its bytes of codes per item."""
     options = {"calibration_queries": 0, "replace": True, "threads": 1, **options}
     with thresher.Index.build(os.path.join(scratch, "index"), base, **options) as index:
         return index.search(rows, k, **search)[0], index.info.code_bytes / index.info.n_items
@@ -219,10 +219,10 @@ def rabitq(bits):
 
 WAYS = {
     "learned": ("learned codes, float queries", learned),
-    "opq": ("Faiss OPQ + PQ", by_faiss(opq, "8 bits a part")),
-    "itq": ("Faiss ITQ", by_faiss(itq, "1 bit a dimension")),
-    "rabitq1": ("Faiss PCA + RaBitQ, 1 bit", by_faiss(rabitq(1), "1 bit a dimension")),
-    "rabitq4": ("Faiss PCA + RaBitQ, 4 bits", by_faiss(rabitq(4), "4 bits a dimension")),
+    "opq": ("Faiss OPQ + PQ", by_faiss(opq, "8 bits per part")),
+    "itq": ("Faiss ITQ", by_faiss(itq, "1 bit per dimension")),
+    "rabitq1": ("Faiss PCA + RaBitQ, 1 bit", by_faiss(rabitq(1), "1 bit per dimension")),
+    "rabitq4": ("Faiss PCA + RaBitQ, 4 bits", by_faiss(rabitq(4), "4 bits per dimension")),
     "xfbq": ("PCA + XFBQ, 8-bit queries", xfbq),
 }
 
@@ -281,7 +281,7 @@ def text(results):
         parts.append(f"### {name}: {n:,} x {dims}, {n_queries:,} queries\n")
         if name == STATIC:
             parts.append(f"{STATIC_NOTE}\n")
-        parts.append(table(["bytes", "codes", "dimensions x bits", "bytes an item", *names], rows))
+        parts.append(table(["bytes", "codes", "dimensions x bits", "bytes per item", *names], rows))
         kept = dict(results["whole"][name])
         for n_bytes in BYTES:
             record = results["measured"].get(f"{name} {n_bytes} learned")

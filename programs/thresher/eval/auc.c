@@ -18,7 +18,7 @@ typedef struct auc_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("SCORES", PROG_NAMES_FILE, offsetof(auc_values, scores),
-                   "a score and a label, 0 or 1, a line: the first two columns of .tsv or .csv, others as "
+                   "one score and one label, 0 or 1, per line: the first two columns of .tsv or .csv, others as "
                    "in X.tsv:3,5 or X.csv:score,label, or .txt with a blank between")},
     {.name = NULL},
 };

@@ -23,7 +23,7 @@ typedef struct bleu_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("HYP", PROG_NAMES_FILE, offsetof(bleu_values, hypotheses),
-                   "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in "
+                   "the translations, UTF-8, one sentence per line: .txt, a column of .tsv or .csv as in "
                    "X.tsv:2, each also .gz or .xz; files of other names are lines of text")},
     {PROG_ARGUMENT("REF...", PROG_NAMES_FILE, offsetof(bleu_values, references),
                    "the references: one file, or several with a reference each for every sentence"),
@@ -47,7 +47,7 @@ static const prog_option options[] = {
     {PROG_FLAG_OPTION("lower-case", offsetof(bleu_values, lower_case), "compare lower-cased text")},
     {PROG_FLAG_OPTION("effective-order", offsetof(bleu_values, effective_order),
                       "leave out the orders that a sentence is too short for")},
-    {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences), "print the BLEU of every sentence, one a line")},
+    {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences), "print the BLEU of every sentence, one per line")},
     PROG_OPTIONS_END,
 };
 

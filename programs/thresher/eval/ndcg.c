@@ -19,7 +19,7 @@ typedef struct ndcg_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("SCORES", PROG_NAMES_FILE, offsetof(ndcg_values, scores),
-                   "a score a row of FILE, in its order: .txt, a column of .tsv or .csv as in X.tsv:3, or "
+                   "one score per row of FILE, in its order: .txt, a column of .tsv or .csv as in X.tsv:3, or "
                    "rows of one number, .npy .fvecs")},
     {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(ndcg_values, file),
                    "labels and queries: lines of \"label qid:N index:value ...\", or without qid and "

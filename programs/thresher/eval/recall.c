@@ -102,12 +102,12 @@ static int check_shapes(const recall_values *values, const prog_ids *truth, cons
         return PROG_FAILED;
     }
     if (truth->n_columns < values->k) {
-        prog_error("%s has %" PRIu64 " ids a row, too few for -k %" PRIu64 "; use -k %" PRIu64 " or less",
+        prog_error("%s has %" PRIu64 " ids per row, too few for -k %" PRIu64 "; use -k %" PRIu64 " or less",
                    values->truth, truth->n_columns, values->k, truth->n_columns);
         return PROG_FAILED;
     }
     if (result->n_columns < values->k)
-        prog_note("%s has only %" PRIu64 " ids a row: the other %" PRIu64 " count as not found", values->result,
+        prog_note("%s has only %" PRIu64 " ids per row: the other %" PRIu64 " count as not found", values->result,
                   result->n_columns, values->k - result->n_columns);
     return PROG_DONE;
 }

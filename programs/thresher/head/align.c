@@ -15,8 +15,8 @@ typedef struct align_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("SOURCE", PROG_NAMES_FILE, offsetof(align_values, source),
-                   "a text a line: a file of any name, or a column of a table")},
-    {PROG_REQUIRED("TARGET", PROG_NAMES_FILE, offsetof(align_values, target), "their translations, a line each")},
+                   "one text per line: a file of any name, or a column of a table")},
+    {PROG_REQUIRED("TARGET", PROG_NAMES_FILE, offsetof(align_values, target), "their translations, one per line")},
     {.name = NULL},
 };
 
@@ -81,7 +81,7 @@ const prog_command prog_head_align = {
     PROG_COMMAND("head", "align", align_values, arguments, options, run_align),
     .summary = "learn which words translate which, from parallel text",
     .text = "Learns the probability of each target word for each source word by IBM model 1, and writes the most "
-            "probable ones, a line each:\n\n    house haus 0.72\n\nthresher translate --screen align --alignment FILE "
+            "probable ones, one per line:\n\n    house haus 0.72\n\nthresher translate --screen align --alignment FILE "
             "scores only the most frequent words and the translations of a text's words. Tables of fast_align, eflomal "
             "and GIZA++ have such lines, too. Lines are lower-cased and tokenised as in thresher translate.",
     .examples = PROG_EXAMPLES("thresher head align news.fr news.en -o fr-en.lex",

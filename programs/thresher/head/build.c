@@ -22,7 +22,7 @@ static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("WEIGHTS", PROG_NAMES_FILE, offsetof(build_values, weights),
-                   "a row a word: .safetensors, .gguf, .npy or another file of rows")},
+                   "one row per word: .safetensors, .gguf, .npy or another file of rows")},
     {.name = NULL},
 };
 
@@ -33,13 +33,14 @@ static const prog_option options[] = {
                       "another usual name, else the tied embeddings). If the file has X.bias for X.weight, it "
                       "is the bias")},
     {PROG_FILE_OPTION("bias", offsetof(build_values, bias),
-                      "a number a word to add to its logit: .npy or another file of numbers")},
-    {PROG_CHOICE_OPTION("keep", "as-is|f32|f16|bf16|i8", keeps, offsetof(build_values, keep),
-                        "type of the stored weights; as-is keeps f16 and bf16, and converts others to f32. i8 "
-                        "takes a byte a weight and a scale a word; head query --against measures what that loses"),
+                      "one number per word to add to its logit: .npy or another file of numbers")},
+    {PROG_CHOICE_OPTION(
+         "keep", "as-is|f32|f16|bf16|i8", keeps, offsetof(build_values, keep),
+         "type of the stored weights; as-is keeps f16 and bf16, and converts others to f32. i8 "
+         "takes one byte per weight and one scale per word; head query --against measures what that loses"),
      .fallback = "as-is"},
     {PROG_FILE_OPTION("frequent", offsetof(build_values, frequent),
-                      "word numbers, most frequent first: a file of whole numbers, or .txt with one a line; "
+                      "word numbers, most frequent first: a file of whole numbers, or .txt with one per line; "
                       "other words follow in order of their numbers (default: words are numbered by frequency)")},
     {PROG_COUNT_OPTION("bands", "N", offsetof(build_values, bands),
                        "bands of hashes for --screen wta; 0: none, and no such screen"),
@@ -53,7 +54,7 @@ static const prog_option options[] = {
          "components of a state or word that a hash compares, drawn at random; the hash is the place of the largest"),
      .least = 2, .most = 65536, .fallback = "16"},
     {PROG_COUNT_OPTION("planes", "N", offsetof(build_values, planes),
-                       "planes of the words' codes for --screen planes; n dimensions take n / 8 bytes a plane; "
+                       "planes of the words' codes for --screen planes; n dimensions take n / 8 bytes per plane; "
                        "0: none, and no such screen (default: as many as give a code 256 bits, so 1 from 256 "
                        "dimensions on)"),
      .most = THR_MAX_BITS},
@@ -146,8 +147,8 @@ static int run_build(program *run, const void *all_values) {
 const prog_command prog_head_build = {
     PROG_COMMAND("head", "build", build_values, arguments, options, run_build),
     .summary = "build a head from the output layer of a model",
-    .text = "A head is an output layer that gives every word of a vocabulary its logit: weights, a "
-            "row a word, and a bias or none. The file also stores the words' order by frequency, "
+    .text = "A head is an output layer that gives every word of a vocabulary its logit: weights, one "
+            "row per word, and a bias or none. The file also stores the words' order by frequency, "
             "plane codes and winner-take-all hashes, so that a query finds the best words of a state "
             "without reading all weights.\n\nMore hashes a band make lists shorter and hits rarer; "
             "more bands find more words, in more time.",

@@ -26,7 +26,7 @@ typedef struct prog_head_words {
     uint64_t n;
 } prog_head_words;
 
-/* Read word numbers from a file of whole numbers, row by row, or a text with one a line. Returns as above. */
+/* Read word numbers from a file of whole numbers, row by row, or a text with one per line. Returns as above. */
 int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path);
 void prog_head_words_free(prog_head_words *words);
 

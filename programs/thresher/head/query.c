@@ -29,7 +29,7 @@ static const char *const combines[] = {"largest", "sum", NULL};
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(query_values, path), "a head that thresher head build wrote")},
     {PROG_REQUIRED("STATES", PROG_NAMES_FILE, offsetof(query_values, states),
-                   "a row a state: .npy or another file of rows")},
+                   "one row per state: .npy or another file of rows")},
     {.name = NULL},
 };
 
@@ -51,10 +51,11 @@ static const prog_option options[] = {
      .fallback = "largest"},
     {PROG_FILE_OPTION("always", offsetof(query_values, always),
                       "words that are always candidates, by number: a file of whole numbers, or .txt with one "
-                      "a line")},
-    {PROG_FILE_OPTION("lists", offsetof(query_values, lists),
-                      "with align: a line for each state, or group of states, the numbers of its words, such as the "
-                      "translations of a sentence's words")},
+                      "per line")},
+    {PROG_FILE_OPTION(
+        "lists", offsetof(query_values, lists),
+        "with align: the numbers of the words of each state, or group of states, one line per state or group; "
+        "for example the translations of a sentence's words")},
     {PROG_FLAG_OPTION("certify", offsetof(query_values, certify),
                       "report for every state whether its words are proven to be those of the full head; with "
                       "planes that needs several planes")},
@@ -208,7 +209,7 @@ static void print_report(const query *q, const thr_head_recall *recall, double f
         (void)printf("recall@%" PRIu32 "    %.4f, worst state %.4f\n", q->k, recall->recall, recall->worst);
         if (q->values->screen == THR_HEAD_SCREEN_AUTO)
             (void)printf("screen      %s\n", screens[q->used]);
-        (void)printf("candidates  %.1f of %s words a state\n", recall->candidates, prog_exact(n_words).text);
+        (void)printf("candidates  %.1f of %s words per state\n", recall->candidates, prog_exact(n_words).text);
         (void)printf("time        %s for %s, %s with all words\n", prog_time(screen_s).text,
                      prog_counted(q->states.n_rows, "state").text, prog_time(full_s).text);
         return;
@@ -235,7 +236,7 @@ static void tell_loss(const query *q, const thr_head_loss *loss) {
         (void)printf("best word         the same for %.4f of %s\n", loss->first,
                      prog_counted(q->states.n_rows, "state").text);
         (void)printf("log-probabilities differ by %.3g on average\n", loss->log_prob_error);
-        (void)printf("candidates        %.1f words a state\n", loss->candidates);
+        (void)printf("candidates        %.1f words per state\n", loss->candidates);
         return;
     }
     prog_json json = prog_json_object();
@@ -330,7 +331,7 @@ const prog_command prog_head_query = {
             "other words become candidates.\n\nLog-probabilities over the candidates are too large, "
             "by an amount that depends on the screen. --normaliser exact gives those of the full "
             "head, at its cost; sampled estimates them cheaply.\n\nWithout -o the command prints a "
-            "table, with --json an object a state: query, ids, scores (logits), log_probs, "
+            "table, with --json one object per state: query, ids, scores (logits), log_probs, "
             "normaliser, candidates, and with --certify certified.",
     .examples = PROG_EXAMPLES("thresher head query model.head states.npy -k 12",
                               "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",

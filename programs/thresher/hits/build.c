@@ -18,7 +18,7 @@ typedef struct build_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("ITEM_FEATURES", PROG_NAMES_FILE, offsetof(build_values, table),
-                   "an item a line, as 'a7<TAB>category=12 brand=7': its name or id, a tab, and features "
+                   "one item per line, as 'a7<TAB>category=12 brand=7': its name or id, a tab, and features "
                    "separated by spaces: .tsv, also .gz and .xz")},
     {.name = NULL},
 };

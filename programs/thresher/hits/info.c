@@ -72,14 +72,14 @@ static void print_text(const char *path, const thr_hits_info *info) {
     prog_line("posting lists   %s", path);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
     (void)printf("features        %s%s\n", prog_exact(info->n_features).text, info->has_words ? ", with words" : "");
-    (void)printf("postings        %s, %.1f an item\n", prog_exact(info->n_postings).text,
+    (void)printf("postings        %s, %.1f per item\n", prog_exact(info->n_postings).text,
                  (double)info->n_postings / (double)info->n_items);
     (void)printf("  as ids        %.0f %%\n", share(info, info->n_ids));
     (void)printf("  as runs       %.0f %%, in %s runs\n",
                  share(info, info->n_postings - info->n_ids - info->bitmap_postings), prog_exact(info->n_runs).text);
     (void)printf("  as bitmaps    %.0f %%, in %s containers of 256 items\n", share(info, info->bitmap_postings),
                  prog_exact(info->n_bitmaps).text);
-    (void)printf("lists           %s, %.2f bytes a posting\n", prog_bytes((double)info->list_bytes).text,
+    (void)printf("lists           %s, %.2f bytes per posting\n", prog_bytes((double)info->list_bytes).text,
                  per_posting(info));
     (void)printf("order           %s\n", info->order == THR_HITS_ORDER_FEATURES
                                              ? "items with the same frequent features are neighbours"

@@ -22,7 +22,7 @@ static const prog_argument arguments[] = {
     {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(search_values, path),
                    "posting lists that thresher hits build wrote")},
     {PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, offsetof(search_values, queries),
-                   "a query a line, as 'category=12:1.5 brand=7': features with a weight after the last "
+                   "one query per line, as 'category=12:1.5 brand=7': features with a weight after the last "
                    "colon, or 1: .txt, or FILE.tsv:COLUMN; or --features")},
     {.name = NULL},
 };
@@ -36,7 +36,7 @@ static const prog_option options[] = {
                       "items to add for this search, as in thresher hits build; existing ones are replaced. "
                       "The file of the lists does not change")},
     {PROG_FILE_OPTION("without", offsetof(search_values, without),
-                      "items to remove for this search, an id or a name a line: .txt, or FILE.tsv:COLUMN")},
+                      "items to remove for this search, one id or name per line: .txt, or FILE.tsv:COLUMN")},
     {PROG_RESULTS_OPTION(offsetof(search_values, output), "")},
     PROG_OPTIONS_END,
 };
@@ -156,15 +156,15 @@ const prog_command prog_hits_search = {
     PROG_COMMAND("hits", "search", search_values, arguments, options, run_search),
     .summary = "find the k items whose features match each query best",
     .text = "Sums, for every item, the weights of the query's features that it has, and prints the "
-            "best items. Items without a hit have the sum 0 and are ranked with the others. Equal "
-            "items are ordered as in the input. Features that no item has are ignored and counted, "
-            "in JSON under unknown; a note lists queries without any other features, and unknown "
+            "best items. Items without a hit have the sum 0 and are ranked with the others. Items of "
+            "equal value are ordered as in the input. Features that no item has are ignored; JSON counts "
+            "them under unknown. A note names the queries of which no feature is known, and the unknown "
             "words of a target.\n\n--with and --without give the answers of lists rebuilt without "
             "the removed items and with the added ones at the end. The first word of a query may be "
             "#model=FINGERPRINT, as thresher tower encode --hits writes it; lists built for another "
-            "model refuse the query.\n\nWithout -o the command prints a table, with --json an object "
-            "a query: query, ids, scores, names if items have them, unknown features, and with "
-            "--explain matches, an object an item with features and their weights.",
+            "model refuse the query.\n\nWithout -o the command prints a table, with --json it "
+            "prints one object per query: query, ids, scores, names if items have them, unknown features, and with "
+            "--explain matches, one object per item with features and their weights.",
     .examples = PROG_EXAMPLES(
         "thresher hits search ads.hits --features 'category=12:1.5 brand=7' -k 5 --explain",
         "thresher hits search ads.hits queries.txt -k 100 --multipliers bids.tsv --value sigmoid -o result.jsonl",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.h - read a number for every item, by row: from a table FILE.tsv, an item and its number a line, with
+ * values.h - read a number for every item, by row: from a table FILE.tsv, an item and its number per line, with
  * fallback for other items; or from any file of numbers, one a row in order.
  */
 #pragma once

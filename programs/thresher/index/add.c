@@ -21,7 +21,7 @@ static const prog_argument arguments[] = {
     {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(add_values, dir), "an index")},
     {PROG_REQUIRED("VECTORS", PROG_NAMES_FILE, offsetof(add_values, vectors),
                    "the new items, in any format that thresher index build reads; -.fvecs and the like read "
-                   "standard input. Where the index has a model also texts, a line an item: .txt, or a column "
+                   "standard input. Where the index has a model also texts, one per line: .txt, or a column "
                    "of a table, FILE.tsv:COLUMN")},
     {.name = NULL},
 };
@@ -33,7 +33,7 @@ static const prog_argument arguments[] = {
         "index build. Required by an index with features. Without --ids the items get its names")},                    \
     {                                                                                                                  \
         PROG_FILE_OPTION("values", offsetof(add_values, values),                                                       \
-                         "with --features: a bid an item (.tsv of names and numbers, or a file of numbers); "          \
+                         "with --features: one bid per item (.tsv of names and numbers, or a file of numbers); "       \
                          "default 1")                                                                                  \
     }
 
@@ -48,7 +48,7 @@ static const prog_option add_options[] = {
 
 static const prog_option upsert_options[] = {
     {PROG_FILE_OPTION("ids", offsetof(add_values, ids),
-                      "ids or names of the items: a file of ids (.npy .ibin .ivecs), or a text with an id or name a "
+                      "ids or names of the items: a file of ids (.npy .ibin .ivecs), or a text with one id or name per "
                       "line (.txt .tsv:COLUMN .csv:COLUMN)")},
     FEATURES_OPTIONS,
     PROG_OPTIONS_END,

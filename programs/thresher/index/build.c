@@ -39,7 +39,7 @@ static const prog_argument arguments[] = {
     {PROG_REQUIRED("VECTORS", PROG_NAMES_FILE, offsetof(build_values, vectors),
                    "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also "
                    "with .gz or .xz appended; -.fvecs and the like read standard input. With --model also "
-                   "texts, a line an item: .txt, or a column of a table, FILE.tsv:COLUMN")},
+                   "texts, one per line: .txt, or a column of a table, FILE.tsv:COLUMN")},
     {.name = NULL},
 };
 
@@ -53,7 +53,7 @@ static const prog_option options[] = {
      .help = "the index to build",
      .offset = offsetof(build_values, output)},
     {PROG_FILE_OPTION("ids", offsetof(build_values, ids),
-                      "an id an item (.npy .ibin .ivecs), or a text with an id or name a line (.txt "
+                      "one id per item (.npy .ibin .ivecs), or a text with one id or name per line (.txt "
                       ".tsv:COLUMN .csv:COLUMN). If all lines are whole numbers they are ids, else names; default: "
                       "row numbers from 0")},
     {PROG_FILE_OPTION("features", offsetof(build_values, features),
@@ -61,7 +61,7 @@ static const prog_option options[] = {
                       "thresher hits build. The names become the items' names, and must equal --ids if both "
                       "are given. Searches can then add feature weights")},
     {PROG_FILE_OPTION("values", offsetof(build_values, values),
-                      "with --features: a bid an item, which multiplies its score unless a search gives "
+                      "with --features: one bid per item, which multiplies its score unless a search gives "
                       "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers in "
                       "order of items")},
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
@@ -80,7 +80,7 @@ static const prog_option options[] = {
                         "the score: cosine, inner product or L2 distance; set by --model unless that is of vectors"),
      .fallback = "cosine"},
     {PROG_COUNT_OPTION("bits", "1..8", offsetof(build_values, bits),
-                       "bits of code a dimension: more are slower to scan and need fewer candidates"),
+                       "bits of code per dimension: more are slower to scan and need fewer candidates"),
      .least = 1, .most = 8, .fallback = "3"},
     {PROG_COUNT_OPTION("lead", "1..8", offsetof(build_values, lead),
                        "planes that the screen reads; the others are read only for items that pass it "
@@ -260,7 +260,7 @@ out:
 const prog_command prog_index_build = {
     PROG_COMMAND("index", "build", build_values, arguments, options, run_build),
     .summary = "build an index of vectors, or of texts",
-    .text = "Encodes every row with a few bits a dimension, without training, and stores the vectors "
+    .text = "Encodes every row with a few bits per dimension, without training, and stores the vectors "
             "beside the codes for exact scores. Rows are streamed, so the file may be larger than "
             "memory. At the end the build uses some of the items as queries to calibrate how many "
             "candidates each recall requires.\n\nWith --model the rows are texts, or vectors that "

@@ -16,7 +16,7 @@ typedef struct sentence {
 static const char *growth_of(const prog_change *c) {
     return c->after.file_bytes <= c->before.file_bytes  ? ""
            : c->after.code_bytes > c->before.code_bytes ? ", because items of the journal have codes now"
-                                                        : ", because ids are stored now, 12 bytes an item";
+                                                        : ", because ids are stored now, 12 bytes per item";
 }
 
 static sentence sentence_of(const prog_change *c) {
@@ -44,7 +44,7 @@ static sentence sentence_of(const prog_change *c) {
                            c->dir, prog_bytes((double)c->before.file_bytes).text,
                            prog_bytes((double)c->after.file_bytes).text);
         else if (c->before.file_bytes == c->after.file_bytes)
-            (void)snprintf(s.text, sizeof s.text, "compacted %.1000s: no bytes to give back", c->dir);
+            (void)snprintf(s.text, sizeof s.text, "compacted %.1000s: no space to free", c->dir);
         else
             (void)snprintf(s.text, sizeof s.text, "compacted %.1000s from %s to %s%s", c->dir,
                            prog_bytes((double)c->before.file_bytes).text, prog_bytes((double)c->after.file_bytes).text,

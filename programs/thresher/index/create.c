@@ -28,7 +28,7 @@ static const prog_option options[] = {
     {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", prog_metrics, offsetof(create_values, metric),
                         "the score: cosine, inner product or L2 distance"),
      .fallback = "cosine"},
-    {PROG_COUNT_OPTION("bits", "1..8", offsetof(create_values, bits), "bits of code a dimension"), .least = 1,
+    {PROG_COUNT_OPTION("bits", "1..8", offsetof(create_values, bits), "bits of code per dimension"), .least = 1,
      .most = 8, .fallback = "3"},
     {PROG_COUNT_OPTION("lead", "1..8", offsetof(create_values, lead),
                        "planes that the screen reads (default: chosen by dimensions)"),

@@ -81,7 +81,7 @@ static void print_json(const char *dir, const thr_index *index, code_errors erro
     prog_json_end_object(&json);
 }
 
-/* "3 bits a dimension, 1 of them screened first" */
+/* "3 bits per dimension, 1 of them screened first" */
 typedef struct planes_text {
     char text[80];
 } planes_text;
@@ -92,18 +92,18 @@ static planes_text planes_of(const thr_index_info *info) {
 
     if (info->lead_bits < info->item_bits)
         (void)snprintf(planes.text, sizeof planes.text,
-                       "%" PRIu32 " %s a dimension, %" PRIu32 " of them screened first", info->item_bits, unit,
+                       "%" PRIu32 " %s per dimension, %" PRIu32 " of them screened first", info->item_bits, unit,
                        info->lead_bits);
     else
-        (void)snprintf(planes.text, sizeof planes.text, "%" PRIu32 " %s a dimension", info->item_bits, unit);
+        (void)snprintf(planes.text, sizeof planes.text, "%" PRIu32 " %s per dimension", info->item_bits, unit);
     return planes;
 }
 
 static void print_codes(const thr_index_info *info, code_errors errors) {
-    (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
+    (void)printf("codes           %s, %s, %.1f bytes per item\n", planes_of(info).text,
                  prog_bytes((double)info->code_bytes).text, prog_per_item(info->code_bytes, info->n_items));
     print_code_errors(errors);
-    (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
+    (void)printf("centre          %s\n", info->centred ? "yes: subtracted before coding" : "no");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
         (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
@@ -139,7 +139,7 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
     else if (info->n_segments == 0)
         (void)printf("kept vectors    %s\n", thr_dtype_name(info->keep));
     else
-        (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
+        (void)printf("kept vectors    %s, %s, %.1f bytes per item\n", thr_dtype_name(info->keep),
                      prog_bytes((double)info->vector_bytes).text, prog_per_item(info->vector_bytes, info->n_items));
     if (tower != NULL)
         (void)printf("model           %s, %s\n", prog_model_line(tower).text,
@@ -157,14 +157,13 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
     if (journal.n_bytes > 0)
         (void)printf("journal         %s, %s: scored exactly until they become a segment\n",
                      prog_counted(journal.n_items, "item").text, prog_bytes((double)journal.n_bytes).text);
-    (void)printf("changes         %s, %s not yet compacted away\n",
-                 prog_counted(thr_index_n_commits(index), "commit").text,
+    (void)printf("changes         %s; %s still in the files\n", prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);
     if (cells.n_cells > 0)
-        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f in the mean\n",
+        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f on average\n",
                      cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
-    (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
-                 prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " beside the model" : "");
+    (void)printf("files           %s, %.1f bytes per item%s\n", prog_bytes((double)info->file_bytes).text,
+                 prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? ", without the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 

@@ -18,9 +18,10 @@ typedef struct remove_values {
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(remove_values, dir), "an index")},
-    {PROG_ARGUMENT("IDS", PROG_NAMES_FILE, offsetof(remove_values, ids_file),
-                   "the items to remove: a file of ids (.npy .ibin .ivecs), or a text with an id or name a line (.txt "
-                   ".tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
+    {PROG_ARGUMENT(
+        "IDS", PROG_NAMES_FILE, offsetof(remove_values, ids_file),
+        "the items to remove: a file of ids (.npy .ibin .ivecs), or a text with one id or name per line (.txt "
+        ".tsv:COLUMN .csv:COLUMN); -.txt and the like read standard input")},
     {.name = NULL},
 };
 
@@ -141,7 +142,7 @@ static int run_compact(program *run, const void *values) {
 
 const prog_command prog_index_compact = {
     PROG_COMMAND("index", "compact", compact_values, compact_arguments, compact_options, run_compact),
-    .summary = "give back the bytes of removed items",
+    .summary = "free the space of removed items",
     .text = "Writes the index again without its removed items, in as few files as possible. Items, ids and scores stay "
             "the same, and searches may run meanwhile. Needs disk space for a second copy. Does nothing if there is "
             "nothing to gain.\n\nWith --recode the quantiser, all codes and the calibration are made from the "

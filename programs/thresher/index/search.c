@@ -73,8 +73,8 @@ const prog_command prog_index_search = {
             "with features, --features adds the weights of the query's features to the scores of the "
             "items that have them, in the same pass; --multipliers and --offsets are bids and "
             "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "
-            "features of the items.\n\nWithout -o the command prints a table, with --json an object "
-            "a query: query, ids, scores, names if the index has them, unknown features, and "
+            "features of the items.\n\nWithout -o the command prints a table, with --json it "
+            "prints one object per query: query, ids, scores, names if the index has them, unknown features, and "
             "certified: whether the answer is proven to be the exact one, given the largest error of "
             "any code. A result file appears when it is complete.",
     .examples = PROG_EXAMPLES("thresher index search words.index --like king --like queen -k 5",

@@ -58,7 +58,7 @@ static int report(const program *run, const char *dir, const char *features, dou
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
     info = thr_index_get_info(index);
-    prog_note("built %s: %s of %s, %s, %s, %.1f bytes an item%s%s, in %s (%s items/s)", dir,
+    prog_note("built %s: %s of %s, %s, %s, %.1f bytes per item%s%s, in %s (%s items/s)", dir,
               prog_counted(info.n_items, "item").text, prog_counted(info.n_dims, "dimension").text,
               thr_metric_name(info.metric), prog_counted(info.item_bits, "bit").text, prog_bytes_per_item(index),
               prog_model_bytes(index) > 0 ? " and a model of " : "",

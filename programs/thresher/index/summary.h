@@ -19,6 +19,6 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
 /* 0 without items. */
 double prog_per_item(uint64_t bytes, uint64_t n_items);
 
-/* File bytes an item, without the model, whose size does not depend on the number of items. */
+/* File bytes per item, without the model, whose size does not depend on the number of items. */
 double prog_bytes_per_item(const thr_index *index);
 uint64_t prog_model_bytes(const thr_index *index); /* 0 where there is none */

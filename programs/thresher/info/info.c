@@ -125,7 +125,7 @@ static void print_file_text(const char *path, const thr_reader_shape *shape, boo
                  shape->n_rows == THR_ROWS_UNKNOWN ? "not known before the end" : prog_exact(shape->n_rows).text);
     if (!is_text) {
         (void)printf("dimensions  %" PRIu32 "\n", shape->n_dims);
-        (void)printf("values      %s, %zu bytes a row\n", thr_dtype_name(shape->dtype),
+        (void)printf("values      %s, %zu bytes per row\n", thr_dtype_name(shape->dtype),
                      thr_dtype_size(shape->dtype) * shape->n_dims);
     }
     if (has_size)

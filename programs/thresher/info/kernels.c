@@ -29,7 +29,7 @@ static int choose_way(const program *run, size_t i, thr_way_choice *choice) {
 int prog_print_kernels(const program *run) {
     thr_way_choice choice;
 
-    (void)printf("kernels     distances a second, in billions, of codes that the caches hold\n");
+    (void)printf("kernels     distances per second, in billions, of codes that the caches hold\n");
     (void)printf("            %4s %7s %11s %8s", "dims", "planes", "query bits", "queries");
     for (int way = 0; way < THR_N_WAYS; way++)
         (void)printf(" %7s", thr_way_name((thr_way)way));

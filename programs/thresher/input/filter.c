@@ -123,9 +123,10 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
     if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->items)) {
-        prog_error("%s: a mask has a value an item in the order of the build, and this index was changed or has cells: "
-                   "give ids or names",
-                   path);
+        prog_error(
+            "%s: a mask has one value per item in the order of the build, and this index was changed or has cells: "
+            "give ids or names",
+            path);
         return PROG_FAILED;
     }
     if (shape.dtype == THR_DTYPE_U8 && !is_mask)

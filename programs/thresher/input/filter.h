@@ -4,7 +4,7 @@
  *
  *   u8 (or bool), a value for every item        a mask: 1 may be returned, 0 may not
  *   other whole numbers                         the ids that may be returned
- *   .txt .tsv .csv                              ids, or names where the index has names, one a line
+ *   .txt .tsv .csv                              ids, or names where the index has names, one per line
  *   .roaring                                    a Roaring bitmap of ids, in the portable format
  */
 #pragma once

@@ -92,7 +92,8 @@ static int allow_names_of(prog_filter *filter, const prog_items_part *part, line
 }
 
 /*
- * Lines with names. They are sorted and matched in one pass over the items, so a long list does not cost a pass a line.
+ * Lines with names. They are sorted and matched in one pass over the items, so a long list does not cost one pass per
+ * line.
  */
 static int allow_names(prog_filter *filter, lines *all) {
     int rc = PROG_DONE;

@@ -14,7 +14,7 @@ typedef struct prog_numbers {
 } prog_numbers;
 
 /*
- * Read a number a line of text, or an array of one column; the caller frees *numbers. Returns PROG_DONE, or an exit
+ * Read one number per line of text, or an array of one column; the caller frees *numbers. Returns PROG_DONE, or an exit
  * code after printing an error.
  */
 int prog_read_numbers(program *run, const prog_numbers *wanted, double **numbers);

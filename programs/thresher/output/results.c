@@ -114,7 +114,7 @@ static void put_table(prog_results *results, const prog_answer *answer) {
         (void)fputs("      certified exact\n", file);
 }
 
-/* Print an object an item: its words and their shares. */
+/* Print one object per item: its words and their shares. */
 static void put_json_matches(prog_json *json, const prog_answer *answer) {
     prog_json_key(json, "matches");
     prog_json_open(json, '[');

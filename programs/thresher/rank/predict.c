@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict.c - `rank predict MODEL FILE`: a score a row, or a ranked run.
+ * predict.c - `rank predict MODEL FILE`: one score per row, or a ranked run.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static const prog_argument arguments[] = {
 
 static const prog_option options[] = {
     {PROG_TEXT_OPTION("output", "FILE", offsetof(predict_values, output),
-                      "write a run if the name ends with .trec, else a score a line (default: standard output)"),
+                      "write a run if the name ends with .trec, else one score per line (default: standard output)"),
      .letter = 'o', .names = PROG_NAMES_OUTPUT},
     PROG_RANK_OPTIONS(predict_values, reading),
     PROG_OPTIONS_END,
@@ -163,7 +163,7 @@ static int run_predict(program *run, const void *all_values) {
 const prog_command prog_rank_predict = {
     PROG_COMMAND("rank", "predict", predict_values, arguments, options, run_predict),
     .summary = "score rows of features by a model",
-    .text = "Writes a score a line, in the order of FILE's rows, with enough digits to restore every "
+    .text = "Writes one score per line, in the order of FILE's rows, with enough digits to restore every "
             "bit. A run (-o X.trec) lists the rows of each query by descending score, equal ones in "
             "FILE's order. A row's name is the comment's \"docid = NAME\" or first word, else its "
             "number from 0. Features of the model that FILE lacks are 0.",

@@ -31,7 +31,7 @@ static const char *const scales[] = {"pair", "query", "mean", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(train_values, file),
-                   "rows to train on, a line each, as \"2 qid:1 1:0.5 7:-3\" (label, query, features): "
+                   "rows to train on, one per line, as \"2 qid:1 1:0.5 7:-3\" (label, query, features): "
                    ".svm, also .gz and .xz")},
     {.name = NULL},
 };
@@ -41,8 +41,8 @@ static const prog_option options[] = {
                           "the model to write: safetensors if the name ends with .safetensors, else LIBLINEAR's "
                           "text")},
     {PROG_TEXT_OPTION("cost", "C[,C...]", offsetof(train_values, costs),
-                      "C, the cost of a pair in the wrong order; several, ascending, need --folds, which "
-                      "selects the best"),
+                      "C, the weight of the pairs' losses; several values, ascending, need --folds, which selects "
+                      "the best"),
      .letter = 'c', .fallback = "1"},
     {PROG_REAL_OPTION("epsilon", "X", offsetof(train_values, epsilon),
                       "stop when the gradient's norm is this share of its norm at 0"),
@@ -64,9 +64,9 @@ static const prog_option options[] = {
     {PROG_TEXT_OPTION("start", "MODEL", offsetof(train_values, start), "initial model, with as many features"),
      .names = PROG_NAMES_START},
     {PROG_FILE_OPTION("weights", offsetof(train_values, weights),
-                      "a weight a row, in order: the loss of a pair is multiplied by both rows' weights")},
+                      "one weight per row, in order: the loss of a pair is multiplied by both rows' weights")},
     {PROG_FILE_OPTION("query-weights", offsetof(train_values, query_weights),
-                      "a weight a query, in order of first appearance: the loss of its pairs is multiplied by "
+                      "one weight per query, in order of first appearance: the loss of its pairs is multiplied by "
                       "it")},
     PROG_RANK_OPTIONS(train_values, reading),
     PROG_OPTIONS_END,

@@ -74,7 +74,7 @@ int prog_features_from(prog_features *f, program *run, const char *file, const c
     if (thr_reader_open(run->context, file, &f->lines, &err) != THR_OK) {
         if (name != NULL || err.status != THR_ENOTFOUND)
             return prog_failed(&err);
-        prog_error("%s; --features takes a file here, a line of features a query", err.text);
+        prog_error("%s; --features takes a file here, one line of features per query", err.text);
         return PROG_FAILED;
     }
     if (thr_reader_get_shape(f->lines).dtype == THR_DTYPE_NONE)

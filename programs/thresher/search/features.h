@@ -24,10 +24,10 @@ extern const char *const prog_value_forms[];
                         "Without --features bids do not count"),                                                       \
      .fallback = "sum"},                                                                                               \
         {PROG_FILE_OPTION("multipliers", (at) + offsetof(prog_features_values, multipliers),                           \
-                          "a bid an item: .tsv of items and numbers, 1 for items not listed; or a column of "          \
+                          "one bid per item: .tsv of items and numbers, 1 for items not listed; or a column of "       \
                           "numbers in order of items (default: those of the build)")},                                 \
         {PROG_FILE_OPTION("offsets", (at) + offsetof(prog_features_values, offsets),                                   \
-                          "an offset an item, in the same formats, 0 for items not listed")},                          \
+                          "one offset per item, in the same formats, 0 for items not listed")},                        \
         {PROG_TEXT_OPTION("target", "WORDS", (at) + offsetof(prog_features_values, target),                            \
                           "items that may be found, by their features: an expression with AND, OR, NOT and "           \
                           "parentheses, such as 'category=12 AND NOT (brand=7 OR brand=9)'. Features are compared "    \

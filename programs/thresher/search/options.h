@@ -36,7 +36,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_QUERIES_ARGUMENT(at, where)                                                                               \
     PROG_ARGUMENT("QUERIES", PROG_NAMES_FILE, (at) + offsetof(prog_search_values, queries),                            \
                   "rows of numbers, in any format that thresher index build reads; for " where " with a "              \
-                  "model also texts, a line a query: .txt, or FILE.tsv:COLUMN; or --like or --text")
+                  "model also texts, one per line: .txt, or FILE.tsv:COLUMN; or --like or --text")
 
 #define PROG_QUERY_OPTIONS(at, where)                                                                                  \
     {PROG_LIST_OPTION("like", "NAME|ID", (at) + offsetof(prog_search_values, like),                                    \
@@ -50,7 +50,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_FILTER_OPTIONS(at)                                                                                        \
     {PROG_FILE_OPTION("filter", (at) + offsetof(prog_search_values, filter),                                           \
                       "items that may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file "        \
-                      "of ids, .roaring of ids, or .npy of u1 or bool with a 0 or 1 for every item")},                 \
+                      "of ids, .roaring of ids, or .npy of u1 or bool with one 0 or 1 per item")},                     \
     {                                                                                                                  \
         PROG_FLAG_OPTION("skip-missing", (at) + offsetof(prog_search_values, skip_missing),                            \
                          "skip ids and names of --filter that no item has, and count them (default: an error)")        \
@@ -70,15 +70,16 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
-                      "and up to 1; above 0.999 every stored vector is scored. With --radius the probability of "      \
-                      "finding an item just within it; better items are found more often, and with 1 all are"),        \
+                      "and up to 1; above 0.999 every stored vector is scored. With --radius: the probability of "     \
+                      "finding an item just within it; better items are found more often, and with 1 every item is "   \
+                      "found"),                                                                                        \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \
         {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
-                           "items" of_one " that pass the screen and have their other planes read (default: "          \
+                           "number of items" of_one " that pass the screen, whose other planes are read (default: "    \
                            "what the recall requires)"),                                                               \
          .least = 1},                                                                                                  \
         {PROG_COUNT_OPTION("candidates", "N", (at) + offsetof(prog_search_values, candidates),                         \
-                           "items" of_one " that get exact scores (default: what the recall requires)"),               \
+                           "number of items" of_one " that get exact scores (default: what the recall requires)"),     \
          .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
         {PROG_REAL_OPTION("extra", "E", (at) + offsetof(prog_search_values, extra),                                    \
                           "instead of --candidates: every item whose estimated score is within E of the k-th best "    \
@@ -92,7 +93,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
          .group = PROG_GROUP_CANDIDATES},                                                                              \
     {                                                                                                                  \
         PROG_COUNT_OPTION("query-bits", "1..8", (at) + offsetof(prog_search_values, query_bits),                       \
-                          "bits a dimension of the query's code (default: 4; for " where                               \
+                          "bits per dimension of the query's code (default: 4; for " where                             \
                           " of model codes as many as the model's queries have)"),                                     \
             .least = 1, .most = 8                                                                                      \
     }
@@ -111,7 +112,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
                           "the model's features 1, 2, ...: \"score\", the score of the search, or columns of "         \
                           "--rank-features, by name or by number from 1")},                                            \
         {PROG_FILE_OPTION("rank-features", (at) + offsetof(prog_search_values, rerank.features),                       \
-                          "features of items: .tsv or .csv, or a matrix as .npy; a row an item, in the order of "      \
+                          "features of items: .tsv or .csv, or a matrix as .npy; one row per item, in the order of "   \
                           "the " where "'s rows")},                                                                    \
         {PROG_TEXT_OPTION("rank-items", "COLUMN", (at) + offsetof(prog_search_values, rerank.items),                   \
                           "the column of --rank-features with the items' names or ids; its rows may then be in any "   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rerank.h - sort the items found by a ranking model, whose features are the search's score and columns of a file with
- * a row an item.
+ * one row per item.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ struct prog_search {
     float *scores;        /* as ids */
     uint64_t capacity;    /* of ids and scores, by radius */
     uint64_t batch;       /* queries at once */
-    uint8_t *certified;   /* a flag a query of the batch: proven exact; NULL: not requested */
+    uint8_t *certified;   /* one flag per query of the batch: proven exact; NULL: not requested */
     uint64_t n_certified; /* so far, and */
     uint64_t n_found;     /* items */
     bool flush;           /* write every answer at once */

@@ -84,11 +84,11 @@ static void print_text(const prog_shards *s, const totals *all) {
     (void)printf("items           %s\n", prog_exact(s->n_items).text);
     (void)printf("dimensions      %" PRIu64 "\n", s->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(s->metric));
-    (void)printf("codes           %" PRIu64 " bits a dimension, %" PRIu64 " of them screened first, %s\n", s->bits,
+    (void)printf("codes           %" PRIu64 " bits per dimension, %" PRIu64 " of them screened first, %s\n", s->bits,
                  s->lead_bits, prog_bytes((double)all->code_bytes).text);
     (void)printf("kept vectors    %s, %s\n", s->keep, prog_bytes((double)all->vector_bytes).text);
     (void)printf("ids             %s\n", ids);
-    (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)all->file_bytes).text,
+    (void)printf("files           %s, %.1f bytes per item\n", prog_bytes((double)all->file_bytes).text,
                  (double)all->file_bytes / (double)s->n_items);
 }
 

@@ -45,8 +45,8 @@ const prog_command prog_shards_search_command = {
     .text = "Searches one shard after the other and merges the answers, which are those of one index over all rows: "
             "the same bits with --exact, and a promised recall holds for the whole. Equal scores are ordered by the "
             "row in the collection. One shard is open at a time, so the collection may be larger than memory; a filter "
-            "takes a bit an item. With features all shards are open, and --multipliers, --offsets and columns of "
-            "--rank-features take 4 bytes an item each.\n\n"
+            "takes one bit per item. With features all shards are open, and --multipliers, --offsets and columns of "
+            "--rank-features take 4 bytes per item each.\n\n"
             "Collections are built in Python, by thresher.shards.build. The output is that of thresher index search.",
     .examples = PROG_EXAMPLES("thresher shards search my.shards queries.npy -k 10 -o result.ivecs",
                               "thresher shards search my.shards queries.fvecs -k 100 --exact --json",

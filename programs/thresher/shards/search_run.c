@@ -3,8 +3,8 @@
  * search_run.c - searches shards in the order of their rows and merges their answers. A shard's answer orders ties
  * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
  *
- * One shard is open at a time: memory does not grow with the number of shards, but for a bit an item of --filter. All
- * are open, their headers read, while items are looked up that --filter and --like name; and until the end if they have
+ * One shard is open at a time: memory does not grow with the number of shards, but for one bit per item of --filter.
+ * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if they have
  * features, since opening posting lists reads them, or if results are sorted by features of items.
  */
 #include "shards/search_run.h"

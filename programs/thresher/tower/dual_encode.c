@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dual_encode.c - encode users or items, a line each, to vectors, and users' histories to hits. */
+/* dual_encode.c - encode users or items, one per line, to vectors, and users' histories to hits. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

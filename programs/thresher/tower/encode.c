@@ -28,24 +28,24 @@ static const prog_argument arguments[] = {
     {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(encode_values, model),
                    "a model that thresher tower train wrote")},
     {PROG_REQUIRED("TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
-                   "a text a line: .txt; or a column of a table: packages.tsv:4; for a dual tower requests "
+                   "one text per line: .txt; or a column of a table: packages.tsv:4; for a dual tower requests "
                    "or items, .tsv; for a model of vectors rows of numbers, .npy .fvecs .fbin ...")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("FILE|DIR", offsetof(encode_values, output),
-                          "a row a text: .npy .fbin .fvecs, packed .npy .u8bin .bvecs; with another ending, or "
+                          "one row per text: .npy .fbin .fvecs, packed .npy .u8bin .bvecs; with another ending, or "
                           "none, the index to build")},
     {PROG_CHOICE_OPTION("side", "query|item", sides, offsetof(encode_values, side), "the tower that encodes"),
      .fallback = "item"},
     {PROG_FLAG_OPTION("packed", offsetof(encode_values, packed),
-                      "write bits instead of floats: plane after plane, one bit a dimension, eight a byte from "
+                      "write bits instead of floats: plane after plane, one bit per dimension, eight per byte, from "
                       "the lowest; floats are the sums of the planes, weighted 1, 1/2, 1/4, ...")},
     {PROG_FILE_OPTION("ids", offsetof(encode_values, ids),
-                      "for an index: an id or a name a text, as in thresher index build")},
+                      "for an index: one id or name per text, as in thresher index build")},
     {PROG_TEXT_OPTION("hits", "FILE", offsetof(encode_values, hits),
-                      "for a dual tower and --side query: write a line a user, with the model's fingerprint "
+                      "for a dual tower and --side query: write one line per user, with the model's fingerprint "
                       "and the words whose weights the history adds, for thresher hits search"),
      .names = PROG_NAMES_OUTPUT},
     {PROG_FLAG_OPTION("force", offsetof(encode_values, force), "replace an existing index")},
@@ -157,7 +157,7 @@ static int make_file(const program *run, const encode_values *values, const thr_
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
         const char *what = thr_tower_get_info(tower).config.n_inputs > 0 ? "vector" : "text";
-        prog_note("encoded %s in %s (%s a second)", prog_counted(out.n_rows, what).text, prog_time(seconds).text,
+        prog_note("encoded %s in %s (%s per second)", prog_counted(out.n_rows, what).text, prog_time(seconds).text,
                   prog_short((double)out.n_rows / seconds).text);
     }
     return rc;

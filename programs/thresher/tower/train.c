@@ -45,24 +45,26 @@ static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("PAIRS", PROG_NAMES_FILE, offsetof(train_values, pairs),
-                   "a query and a matching item in every row: .tsv .csv, also .gz and .xz; with --kind dual REQUESTS, "
+                   "one query and a matching item per row: .tsv .csv, also .gz and .xz; with --kind dual REQUESTS, "
                    "see above; with --vectors vectors of QUERIES, or of items if ITEMS is left out: .npy .fvecs .fbin "
                    "..., as in thresher index build")},
     {PROG_ARGUMENT("ITEMS", PROG_NAMES_FILE, offsetof(train_values, second),
-                   "with --vectors: vectors of items, row by row those of the queries unless --pairs is given")},
+                   "with --vectors: vectors of items; row i belongs to row i of QUERIES, unless --pairs is given")},
     {.name = NULL},
 };
 
-#define COUNT(NAME, FIELD, LEAST, MOST, FALLBACK, HELP)                                                                \
+#define COUNT(NAME, FIELD, LEAST, MOST, FALLBACK, HELP) COUNT_UNLESS(NAME, FIELD, LEAST, MOST, FALLBACK, NULL, HELP)
+#define COUNT_UNLESS(NAME, FIELD, LEAST, MOST, FALLBACK, SPECIAL, HELP)                                                \
     {                                                                                                                  \
         .name = (NAME), .kind = PROG_COUNT, .value = "N", .least = (LEAST), .most = (MOST), .fallback = (FALLBACK),    \
-        .help = (HELP), .offset = offsetof(train_values, FIELD)                                                        \
+        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD)                                  \
     }
 /* Above 0. */
-#define REAL(NAME, FIELD, MOST, FALLBACK, HELP)                                                                        \
+#define REAL(NAME, FIELD, MOST, FALLBACK, HELP) REAL_UNLESS(NAME, FIELD, MOST, FALLBACK, NULL, HELP)
+#define REAL_UNLESS(NAME, FIELD, MOST, FALLBACK, SPECIAL, HELP)                                                        \
     {                                                                                                                  \
-        .name = (NAME), .kind = PROG_REAL, .value = "X", .most_real = (MOST), .fallback = (FALLBACK), .help = (HELP),  \
-        .offset = offsetof(train_values, FIELD)                                                                        \
+        .name = (NAME), .kind = PROG_REAL, .value = "X", .most_real = (MOST), .fallback = (FALLBACK),                  \
+        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD)                                  \
     }
 #define FLAG(NAME, FIELD, HELP)                                                                                        \
     { .name = (NAME), .kind = PROG_FLAG, .help = (HELP), .offset = offsetof(train_values, FIELD) }
@@ -77,47 +79,48 @@ static const prog_option options[] = {
     {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", kinds, offsetof(train_values, kind), "the older name of --kind"),
      .fallback = "rbe", .hidden = true},
     FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
-    COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding; with --vectors 32 by default"),
+    COUNT_UNLESS("dims", dims, 1, 1024, "64", "32 with --vectors", "dimensions of the embedding"),
     {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
                       "pairs to validate with, in the columns of PAIRS, or vectors of other items (default: a share "
                       "of the queries in PAIRS)")},
-    REAL("valid-share", valid_share, 0.5, "0.02",
-         "share of the queries in PAIRS to validate with; with --kind dual 0.05 by default"),
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "most epochs; with --kind dual and --vectors 20 by default"),
-    COUNT("patience", patience, 0, UINT32_MAX, "10",
-          "stop after so many epochs without a better validation; 0: never; with --kind dual 3 by default"),
-    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step; with --vectors 256 by default"),
-    REAL("rate", rate, 1e6, "0.002",
-         "learning rate, which decays linearly to 0 over all epochs; with --vectors 0.03 by default"),
+    REAL_UNLESS("valid-share", valid_share, 0.5, "0.02", "0.05 with --kind dual",
+                "share of the queries in PAIRS to validate with"),
+    COUNT_UNLESS("epochs", epochs, 1, UINT32_MAX, "40", "20 with --kind dual and with --vectors", "most epochs"),
+    COUNT_UNLESS("patience", patience, 0, UINT32_MAX, "10", "3 with --kind dual",
+                 "stop after N epochs without a better validation; 0: never"),
+    COUNT_UNLESS("batch", batch, 2, 65536, "512", "256 with --vectors", "pairs, or requests, per step"),
+    REAL_UNLESS("rate", rate, 1e6, "0.002", "0.03 with --vectors",
+                "learning rate, which decays linearly to 0 over all epochs"),
     {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
-                      "write a line an epoch, and a plot to FILE.svg"),
+                      "write one line per epoch, and a plot to FILE.svg"),
      .names = PROG_NAMES_OUTPUT},
     FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_PAIRS_OPTIONS(train_values, columns, "Options for texts"),
     COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
     COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
-    COUNT("words", words, 1, 65535, "128", "words of a text that are read"),
+    COUNT("words", words, 1, 65535, "128", "read at most N words of a text"),
     FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
     {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
                       "share of words dropped from a text, drawn anew each time; below 1"),
      .least_real = 0, .fallback = "0.25"},
     {PROG_COUNT_OPTION("query-bits", "N", offsetof(train_values, query_bits),
-                       "bits a dimension of queries, 1 to 8; 32 for floats (default: 3, with --vectors 32)"),
+                       "bits per dimension of queries, 1 to 8; 32 for floats (default: 3; 32 with --vectors)"),
      .least = 1, .most = 32, .heading = "Options for texts and vectors"},
     COUNT("item-bits", item_bits, 1, 32, NULL,
-          "bits a dimension of items, 1 to 8; 32 for floats (default: 2, with --vectors 4)"),
+          "bits per dimension of items, 1 to 8; 32 for floats (default: 2; 4 with --vectors)"),
     FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
     FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
     {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
                         "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
                         "straight-through everywhere; tanh, that of a tanh that gets steeper"),
      .fallback = "variant"},
-    COUNT("negatives", negatives, 0, 65535, "0", "negatives a pair, items of other pairs of its batch; 0: all of them"),
-    REAL("gamma", gamma, 1e6, "10", "scale of cosines in the softmax; with --vectors 20 by default"),
+    COUNT("negatives", negatives, 0, 65535, "0",
+          "negatives per pair, items of other pairs of its batch; 0: all of them"),
+    REAL_UNLESS("gamma", gamma, 1e6, "10", "20 with --vectors", "scale of cosines in the softmax"),
     {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
                       "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
-                      "in the paper; with --vectors 0 by default"),
-     .least_real = 0, .fallback = "0.5"},
+                      "in the paper"),
+     .least_real = 0, .fallback = "0.5", .special = "0 with --vectors"},
     {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
                       "weight of the vectors' own cosines as targets, against that of the pairs; 0 to 1 (default: 0 "
                       "with QUERIES, else 1)"),
@@ -125,11 +128,14 @@ static const prog_option options[] = {
     {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
                       "length of the random vector added to a query of length 1"),
      .least_real = 0, .fallback = "0.5"},
-    {PROG_FILE_OPTION("pairs", offsetof(train_values, pairs_by_id),
-                      "pairs by id, the id of a query and of an item in a row: .tsv .csv (default: row by row)")},
-    {PROG_FILE_OPTION("query-ids", offsetof(train_values, query_ids),
-                      "with --pairs: an id a line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
-                      "from 0)")},
+    {PROG_FILE_OPTION(
+        "pairs", offsetof(train_values, pairs_by_id),
+        "pairs by id, one per row: the id of a query and that of an item: .tsv .csv (default: row i of QUERIES "
+        "and row i of ITEMS)")},
+    {PROG_FILE_OPTION(
+        "query-ids", offsetof(train_values, query_ids),
+        "with --pairs: one id per line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
+        "from 0)")},
     {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
     {PROG_FILE_OPTION("items", offsetof(train_values, items), "table of items, see above; required"),
      .heading = "Options with --kind dual"},
@@ -152,7 +158,7 @@ static const prog_option options[] = {
      .fallback = "ftrl"},
     REAL("embedding-rate", embedding_rate, 1e6, NULL,
          "learning rate of feature embeddings, decaying as --rate does, or FTRL's alpha "
-         "(default: 0.1, with adam 0.002)"),
+         "(default: 0.1; 0.002 with adam)"),
     REAL("hits-rate", hits_rate, 1e6, "0.05", "FTRL's alpha for hits"),
     {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "FTRL's L1 regularisation"), .least_real = 0,
      .fallback = "0"},

@@ -26,7 +26,7 @@ def in_steps(
 ) -> None:
     """
     Call call(some of the queries, number of queries before them), which returns a status, until all are done. smallest:
-    queries a call that use every thread; multiple: a divisor of their number, except in the last call.
+    queries per call that use every thread; multiple: a divisor of their number, except in the last call.
     """
     err = _errors.slot.error
     n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)

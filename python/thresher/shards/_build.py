@@ -125,7 +125,7 @@ def build_by(
     """
     Build shards of the parts by run(), and publish them; the caller has build_directory(). given: the arguments of a
     build(), of which the options of build_quantiser() and build_shard() are used; by_part: those of which each part has
-    its own, a list each. This process holds the sample and a line a shard. After an error all that was written is
+    its own, a list each. This process holds the sample and one line per shard. After an error all that was written is
     deleted, also by workers that were lost.
     """
     common = {name: given.get(name) for name in _OF_SHARDS}

@@ -134,7 +134,7 @@ static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const th
 /* --------------------------------------------------------------------------------------------- gradients */
 
 /*
- * One block a row, of queries if blockIdx.y is 0, else of items. Item k is negative j of query k - shift - j. With u
+ * One block per row, of queries if blockIdx.y is 0, else of items. Item k is negative j of query k - shift - j. With u
  * the row's unit vector and G the gradient by it, the gradient by the row is (G - (G u) u) / |x|.
  */
 static __global__ void __launch_bounds__(MATCH_THREADS) gather_gradients(const thr_match_op op, const match_room room) {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "head/device/copy.h"
 
-static const double PRODUCT_RATE = 4e9; /* estimate: products a second and thread on the CPU */
+static const double PRODUCT_RATE = 4e9; /* estimate: products per second and thread on the CPU */
 
 enum { SCREENED_PART = 16 }; /* estimate: a screened query costs 1 / this of scoring all words */
 

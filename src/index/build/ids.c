@@ -50,7 +50,7 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
     if (!integers || shape.n_dims != 1)
         return thr_fail(err, THR_EINVAL,
                         "%s: holds %" PRIu32
-                        " columns of %s: ids are one column of integers, or a text (.txt .tsv .csv) of one a line",
+                        " columns of %s: ids are one column of integers, or a text (.txt .tsv .csv) with one per line",
                         ids->name, shape.n_dims, thr_dtype_name(shape.dtype));
     for (;;) {
         thr_matrix rows;

@@ -19,7 +19,7 @@ typedef struct thr_commit {
     thr_build_dir dir;
     thr_index *index;      /* before */
     thr_manifest manifest; /* after; owns its segments */
-    uint64_t *live;        /* a bit per row: of the index with its tail until the fold, then of the manifest */
+    uint64_t *live;        /* one bit per row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the commit has learned manifest.quantiser, and owns it */
     bool folded;
     bool keeps_journal;            /* changes segments only, and the journal stays */
@@ -144,7 +144,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * In maintain.c: rewrite segments where merge_policy.h requires it (merge.h), a commit each. Errors are ignored: the
- * next change tries again.
+ * In maintain.c: rewrite segments where merge_policy.h requires it (merge.h), each in a commit of its own. Errors are
+ * ignored: the next change tries again.
  */
 void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many queries without the dot product extension: SMLAL multiplies eight bytes and adds to 16-bit words, one a
+ * Many queries without the dot product extension: SMLAL multiplies eight bytes and adds to 16-bit words, one per
  * dimension, which are added to 32-bit sums before they can overflow.
  */
 #include "kernel/arm/neon_tile.h"

@@ -25,7 +25,7 @@ enum {
 
 #define TILE_INLINE static inline __attribute__((always_inline))
 
-/* Sums of products of four queries with sixteen items, four items a register. */
+/* Sums of products of four queries with sixteen items, four items per register. */
 typedef struct tile_sums {
     int32x4_t of[TILE_QUERIES][4];
 } tile_sums;

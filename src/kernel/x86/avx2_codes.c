@@ -40,7 +40,7 @@ typedef void add_rows(block_sums *sums, const uint8_t *codes, size_t stride, con
 
 /*
  * Plane by plane, because the sums of one plane and the tables of two rows fill the registers. The sums of a plane are
- * doubled before the next one of half its weight is added, and become distances once a round.
+ * doubled before the next one of half its weight is added, and become distances once per round.
  */
 INLINE void sum_blocks(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
                        add_rows *add) {

@@ -15,7 +15,7 @@
 
 enum {
     ITEMS = 64,
-    HALF = 32,         /* items a register of plane bytes */
+    HALF = 32,         /* items per register of plane bytes */
     QUERIES = 4,       /* in a pass */
     DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
     BYTES_A_ROW = 512, /* dimensions 0 to 3 of 64 items, then dimensions 4 to 7 */
@@ -184,7 +184,7 @@ INLINE four_sums multiply_apart(const uint8_t *bytes, const int8_t *digits, uint
     return sums;
 }
 
-/* Return how many rows' pairs of products, two a word and row, fit 16 bits. */
+/* Return how many rows' pairs of products, two per word and row, fit 16 bits. */
 static uint32_t rows_that_fit(const thr_query_tile *tile) {
     const uint32_t largest_digit = tile->bits == 8 ? 128 : (1u << tile->bits) - 1;
     return INT16_MAX / (2 * 2 * ((1u << tile->item_bits) - 1) * largest_digit);

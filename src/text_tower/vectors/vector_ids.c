@@ -69,7 +69,7 @@ static thr_status read_ids(thr_context *context, side_ids *ids, thr_error *err) 
     THR_TRY(thr_reader_open(context, ids->path, &reader, err));
     thr_status status = THR_OK;
     if (thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE)
-        status = thr_fail(err, THR_EINVAL, "%s: holds numbers: give a text with an id per line (.txt, .tsv:COLUMN)",
+        status = thr_fail(err, THR_EINVAL, "%s: holds numbers: give a text with one id per line (.txt, .tsv:COLUMN)",
                           ids->path);
     else
         status = read_lines(context, ids, reader, &n, err);

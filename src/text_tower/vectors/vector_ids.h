@@ -8,7 +8,7 @@
 /* Files, and the vectors that the ids are of. */
 typedef struct thr_vector_ids {
     const char *pairs_path;                /* .tsv or .csv: columns 1 and 2 */
-    const char *ids_paths[THR_N_SIDES];    /* a text with an id per vector; NULL: row numbers from 0 */
+    const char *ids_paths[THR_N_SIDES];    /* a text with one id per vector; NULL: row numbers from 0 */
     const char *vector_names[THR_N_SIDES]; /* in messages */
     size_t n_vectors[THR_N_SIDES];
 } thr_vector_ids;

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "translate/translator.h"
 
-/* Estimates: products a second and thread on the CPU, and target words of a source word. */
+/* Estimates: products per second and thread on the CPU, and target words of a source word. */
 static const double PRODUCT_RATE = 8e9, WORDS_A_WORD = 1.2;
 
 static thr_status copy_model(void *object, const thr_devices *devices, void **copy, thr_error *err) {

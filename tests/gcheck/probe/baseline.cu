@@ -83,7 +83,7 @@ static __device__ void sort_keys(uint64_t *keys, uint32_t n) {
     __syncthreads();
 }
 
-/* A block a query: rows of the best K, best first; UINT32_MAX where more rows are equal than there are places. */
+/* One block per query: rows of the best K, best first; UINT32_MAX where more rows are equal than there are places. */
 template <typename T>
 static __global__ void __launch_bounds__(SORT_THREADS)
     find_best(const T *scores, uint32_t n, const float *largest, uint32_t *rows) {

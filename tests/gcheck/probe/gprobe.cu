@@ -5,7 +5,7 @@
  *
  *   gprobe [--items N] [--only device|memory|arithmetic|tensor|wgmma|sparse|baseline]
  *
- * Figures go to standard output, one a line. Exit 0; 1: a call failed; 2: wrong words; 77: no GPU can be used.
+ * Figures go to standard output, one per line. Exit 0; 1: a call failed; 2: wrong words; 77: no GPU can be used.
  */
 #include "probe.cuh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast memory is read: by a kernel that does nothing else, 16 bytes a load; and by the runtime's own copy. */
+/* How fast memory is read: by a kernel that does nothing else, 16 bytes per load; and by the runtime's own copy. */
 #include "probe.cuh"
 
 enum { THREADS = 256 };
