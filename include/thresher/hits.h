@@ -155,7 +155,7 @@ THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
  */
 THR_API thr_status thr_hits_verify(thr_hits *hits, thr_error *err);
 
-/* Each lookup below costs an fstat. It finds nothing if the file was changed or cut after it was opened. */
+/* Each lookup below costs one fstat, and finds nothing if the file was changed or truncated after it was opened. */
 
 /* Find the number of a word; in lists without words, parse the number. false: no item has this feature. */
 THR_API bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature);
@@ -241,8 +241,9 @@ typedef struct thr_hits_search_options {
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64 (filter.h). NULL: all rows */
     uint64_t filter_bits;   /* n_rows, if filter is given */
     const thr_hits_target *target; /* of these hits; NULL: all items. Combined with filter by AND */
-    uint32_t *n_unknown;           /* NULL, or n_queries places: each query's features that no item has (ignored) */
-    uint64_t model;                /* fingerprint of the model of the weights (thr_dual_info); 0: unchecked */
+    /* NULL, or n_queries places: the number of each query's features that no item has; they are ignored */
+    uint32_t *n_unknown;
+    uint64_t model; /* fingerprint of the model of the weights (thr_dual_info); 0: unchecked */
 } thr_hits_search_options;
 
 /* Defaults: sums, no filter, no target. */
@@ -339,6 +340,10 @@ THR_API thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *chang
  * them or replace them by a rebuild. Lists that were taken stay valid until they are put back, so a search sees all of
  * an update or none. Lists that are no longer current are freed when their last user puts them back.
  *
+ *   hits = thr_hits_live_take(live);
+ *   thr_hits_search(hits, ...);
+ *   thr_hits_live_put(live, hits);
+ *
  * Updates during a rebuild are not lost: live remembers them and applies them to the new lists.
  *
  *   mark = thr_hits_live_mark(live);        updates after this are remembered
@@ -367,7 +372,8 @@ THR_API thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_chan
 THR_API uint64_t thr_hits_live_mark(thr_hits_live *live);
 
 /*
- * Make next the current lists; set its values before. live owns it on success; after an error the current lists remain.
+ * Make `next`, whose values are already set, the current lists. live owns it on success; after an error the current
+ * lists remain.
  * The updates since `mark` are applied to next in their order: the last state of each item counts, and an added item
  * keeps its values. Updates before the mark are forgotten, because next contains them.
  *
@@ -379,7 +385,10 @@ THR_API uint64_t thr_hits_live_mark(thr_hits_live *live);
  */
 THR_API thr_status thr_hits_live_swap_since(thr_hits_live *live, thr_hits *next, uint64_t mark, thr_error *err);
 
-/* As _swap_since with the mark of the current lists: applies all remembered updates, also those that next contains. */
+/*
+ * As _swap_since with the mark of the current lists: applies all remembered updates, even if next already contains
+ * them.
+ */
 THR_API thr_status thr_hits_live_swap(thr_hits_live *live, thr_hits *next, thr_error *err);
 
 #ifdef __cplusplus

@@ -54,8 +54,8 @@ typedef struct thr_index_build_options {
     const uint64_t *ids; /* n_ids distinct ids, one per item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
     /*
-     * The ids as a file instead: integers (.ibin .npy .ivecs, one column), or text (.txt .tsv .csv) with one id or name
-     * per line. NULL: none.
+     * Alternatively a file of ids: integers (.ibin, .npy, .ivecs; one column), or text (.txt, .tsv, .csv) with one id
+     * or name per line. NULL: none.
      */
     const char *ids_path;
     bool replace;          /* replace an existing index, at the moment the new one is complete */
@@ -88,8 +88,8 @@ typedef struct thr_index_build_options {
     uint64_t n_values;
     /*
      * Directory of an index whose quantiser is to code the rows; NULL: learn a quantiser from a sample of the rows. A
-     * row has the same code and estimated score in both indexes, as the shards of a collection need. item_bits,
-     * lead_bits and rotate are then ignored.
+     * row then has the same code and estimated score in both indexes, which the shards of a collection require.
+     * item_bits, lead_bits and rotate are then ignored.
      */
     const char *quantiser_from;
     /*
@@ -101,8 +101,8 @@ typedef struct thr_index_build_options {
     uint32_t cells;
     /*
      * XFBQ's scale (3.5.1), 1 to 1e6: components of unit vectors beyond +-1 / scale are cut off, in codes of any number
-     * of bits. 0: searched, for each number of bits, on the sample. Ignored with quantiser_from and with codes of a
-     * model; thr_index_recode keeps it.
+     * of bits. 0: the best scale is searched on the sample, separately for each number of bits. Ignored with
+     * quantiser_from and with codes of a model; thr_index_recode keeps it.
      */
     float scale;
 } thr_index_build_options;
@@ -269,8 +269,10 @@ THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *
 typedef struct thr_search_options {
     size_t size; /* sizeof(thr_search_options), set by _init */
     /*
-     * Bits per dimension of the query's code, 1 to 8. 0: 4 bits; or, for an index of model codes, as many as the planes
-     * of the model's queries, so that products of codes are exact, or 8 if the model's query side is not binary.
+     * Bits per dimension of the query's code, 1 to 8. 0 chooses:
+     *   an index without model codes            4
+     *   model codes, the query side is binary   the model's query bits: products of codes are then exact
+     *   model codes, the query side is floats   8
      */
     uint32_t query_bits;
     uint64_t n_candidates;  /* candidates refined with exact vectors; 0: as many as recall requires */
@@ -326,7 +328,7 @@ typedef struct thr_search_options {
      *
      *     extra = extra_distance x 2 r(b_item) r(b_query) / 2^(b_item + b_query),  r(b) = 1 / scale of codes of b bits
      *
-     * In estimates the unit differs a little from that, because each item has its own factor.
+     * For estimates the unit is approximate, because each item has its own factor.
      */
     uint64_t extra_distance;
 } thr_search_options;
@@ -374,15 +376,16 @@ typedef struct thr_radius_result {
  * items within r.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
- * best k and for features must be unset. An item whose score equals least_score is missed with a probability of about 1
- * - recall, a better item with a smaller one. The margin for this is measured for each query on some rows of the index.
+ * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about
+ * 1 - recall; a better item is missed less often. The margin for this is measured for each query on some rows of the
+ * index.
  *
  * No item is missed with recall 1, nor if the search scores all vectors. It does so when it would read many of them
  * anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by their exact scores,
  * or, in an index of codes only, by their estimates.
  *
- * The caller frees *result, also after the index. Memory: about 40 bytes per item found. Answers do not depend on the
- * number of threads or the CPU level.
+ * The caller frees *result, which may outlive the index. Memory: about 40 bytes per item found. Answers do not depend
+ * on the number of threads or the CPU level.
  *
  * Returns THR_OK; THR_EINVAL for a NaN least_score, one above 0 for L2, options that are out of range or not allowed
  * here, or a filter of the wrong length; THR_EDIM; THR_ERANGE as thr_index_search; THR_EUNSUPPORTED for exact on an

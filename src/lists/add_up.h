@@ -8,7 +8,7 @@
 
 #include "lists/query_terms.h"
 
-/* The position of a pass in a stream. */
+/* A term's position: the next stretch, and its next element. */
 typedef struct thr_lists_cursor {
     uint32_t stretch, element;
 } thr_lists_cursor;

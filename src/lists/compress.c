@@ -31,7 +31,7 @@ typedef struct container {
 } container;
 
 /*
- * Read the container that begins at items[*at], and advance *at past it. Return how many items repeat the one before.
+ * Read the container that begins at items[*at], and advance *at past it. Returns the number of repeated items.
  */
 static uint64_t take_container(const uint32_t *items, uint64_t n, uint64_t *at, container *b) {
     const uint64_t first = *at;

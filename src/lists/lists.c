@@ -55,7 +55,7 @@ void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
     }
 }
 
-/* Append a place; lists that were changed on disk meanwhile may have more of them, or larger ones. */
+/* Append a place. Ignores excess or too large places, which a file that was changed on disk may have. */
 static void take_place(const thr_lists *lists, uint32_t place, uint32_t *places, uint32_t *n) {
     if (place < lists->n_items && *n < lists->n_items)
         places[(*n)++] = place;

@@ -5,19 +5,19 @@
  * Items have numbers from 0, their *places*. Places are cut into windows of 65,536, and these into containers of 256.
  * The items of a feature in one container are written in the form that is read and added up fastest:
  *
- *   ids      two bytes per item: its place in the window; for up to 23 scattered items
- *   runs     four bytes per run: its first place, and its length less one; for up to 4 runs of at least 4 items on
- *            average; a run may continue across containers
- *   bitmaps  33 bytes: bit i of byte j is place 8 j + i of the container, and a byte has the container's number
+ *   form     bytes                                                   used for
+ *   ids      2 per item: its place in the window                     up to 23 scattered items
+ *   runs     4 per run: its first place, and its length less one     up to 4 runs with at least 4 items on average
+ *   bitmaps  33: bit i of byte j is place 8 j + i of the container;  all others
+ *            one byte is the container's number
  *
- * A feature of one item has no list: its reference is that item's place. The elements of a feature in one form are an
- * *entry*; the elements of an entry in one window are a *stretch*, which has their number and the window's. All
- * elements of a form are contiguous, ordered by feature, then by place, so a search reads each entry of its query once,
- * forwards.
+ * A run may continue across containers. A feature of one item has no list: its reference is that item's place. The
+ * elements of a feature in one form are an *entry*; the elements of an entry in one window are a *stretch*, which
+ * stores how many there are, and the window's number. All elements of a form are contiguous, ordered by feature, then
+ * by place, so a search reads each entry of its query once, forwards.
  *
- * (The paper has blocks of 256 items with 8-bit ids, grouped by their size. A list then is a stream for each size, and
- * in a large catalogue most blocks have one or two items, which need no more bytes than the block's number:
- * docs/kernels.md.)
+ * (The paper uses blocks of 256 items with 8-bit ids, one stream per block size. In a large catalogue most blocks have
+ * one or two items, where the block number costs as much as it saves: docs/kernels.md.)
  */
 #pragma once
 

@@ -33,7 +33,7 @@ typedef struct thr_lists_query {
     const thr_lists *lists;
     thr_lists_stream *streams[THR_LISTS_N_FORMS];
     size_t n[THR_LISTS_N_FORMS], capacity[THR_LISTS_N_FORMS];
-    thr_lists_single *singles; /* by window; then, if there was one, as many more as scratch for sorting */
+    thr_lists_single *singles; /* sorted by window; behind them as much scratch memory for sorting */
     size_t n_singles, singles_capacity;
     uint32_t window_ends[THR_LISTS_MAX_WINDOWS]; /* end of each window's singles */
     double unit;

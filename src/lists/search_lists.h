@@ -46,7 +46,7 @@ typedef struct thr_hit_found {
 } thr_hit_found;
 
 /*
- * Find the best k of the items that the filter lets through, for query q, k >= 1; fewer if there are not as many.
+ * Find the best k >= 1 items that pass the filter, for query q; fewer if fewer pass.
  * *found borrows the search's memory until the next call.
  *
  * THR_OK; what thr_lists_query_of returns; THR_ERANGE for a value that is not finite (err names the row).

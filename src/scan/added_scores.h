@@ -36,7 +36,7 @@ typedef struct thr_dense_screen {
 
 typedef struct thr_scan_hits {
     void *arg;
-    /* Select the query that lane number `lane` works on. *unit receives the unit of its sums. THR_ENOMEM. */
+    /* Start query number `query` on lane number `lane`. *unit receives the unit of its sums. THR_ENOMEM. */
     thr_status (*begin)(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err);
     /*
      * Return the sums of the THR_HITS_WINDOW_ROWS rows of a window, valid until the lane's next call. Elements beyond

@@ -65,8 +65,8 @@ typedef struct thr_query_geometry {
     double part_length;   /* |p| */
     double lead_distance; /* |p - p~| */
     double rest_distance; /* |p - p^| */
-    double
-        effective_dims; /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of its components */
+    /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of p's components */
+    double effective_dims;
 } thr_query_geometry;
 
 /*
@@ -103,8 +103,8 @@ typedef struct thr_scan_group {
 } thr_scan_group;
 
 /*
- * Upper bounds of the estimates, in the collector's units, of the rows left out by the screen and after the rescore.
- * -INFINITY: no row was left out.
+ * For the rows dropped by the screen and by the rescore: upper bounds of their estimates, in the collector's units.
+ * -INFINITY: none was dropped.
  */
 typedef struct thr_left_out {
     double screened, rescored;

@@ -45,7 +45,10 @@ typedef struct block_pass {
     thr_lane *lanes;
 } block_pass;
 
-/* Exact scores of several queries are computed a step of blocks at a time, while its vectors are in cache. */
+/*
+ * Exact scores of several queries are computed step by step: all queries score a step of blocks while its vectors are
+ * in cache.
+ */
 static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
     if (!job->exact) {
         thr_scan_screen_blocks(group, lanes, blocks);
@@ -93,7 +96,7 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
 
 /*
  * Whether enough rows reach a sampled threshold plus extra. If not, the threshold was too high, unless it is the lane's
- * floor, below which no row is wanted. The expression score - extra is the collector's own, so that rounding cannot put
+ * floor, below which no row is wanted. score - extra is computed as in the collector, so that rounding cannot push
  * the wanted-th best score less extra below the threshold.
  */
 static bool enough(const thr_collector *collector, float extra, float threshold, float floor) {

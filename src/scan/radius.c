@@ -148,7 +148,10 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
     return pass_blocks(g, &g->lanes[worker], blocks, err);
 }
 
-/* Between two checks a collector receives up to THR_RADIUS_ROWS rows, and it needs capacity for one more block. */
+/*
+ * A check leaves at most THR_RADIUS_ROWS rows, and at most as many arrive before the next one; the collector then needs
+ * room for one more block. Its capacity is twice `wanted` and more.
+ */
 static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
         THR_TRY(thr_select_collector_start(&lanes[i].collector, s->job->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,

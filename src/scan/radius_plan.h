@@ -40,7 +40,7 @@ typedef struct thr_radius_plan {
 
 /*
  * Make the plan of a query that thr_scan_query_prepare made; *query becomes the query for the screen. lane is used for
- * a sample: its collector needs capacity for 2 * THR_RADIUS_ROWS rows and 64; afterwards it is empty and has no
+ * a sample: its collector needs capacity for 2 * THR_RADIUS_ROWS + 64 rows; afterwards it is empty and has no
  * threshold.
  */
 thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,

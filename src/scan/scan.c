@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - a search for the best k. Each thread searches for a group of queries, which read every tile of codes
- * together; or all threads search for one query after the other. Survivors are rescored by the other planes, refined,
+ * scan.c - a search for the best k. Each thread answers a group of queries, which read every tile of codes together;
+ * or all threads work on one query after the other. Survivors are rescored by the other planes, refined,
  * and sorted.
  */
 #include "scan/scan.h"

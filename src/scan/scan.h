@@ -39,7 +39,7 @@ typedef struct thr_scan_corpus {
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_QUERY_BITS */
     thr_code_errors errors;
     const thr_scan_hits *hits; /* NULL: rank items by score alone. With hits at most 2^32 items */
-    /* a copy of the codes on GPUs, which then screen; or NULL. With hits it must be able to add them */
+    /* NULL, or a copy of the codes on GPUs, which then run the screen. With hits it must support adding them */
     struct thr_store *store;
 } thr_scan_corpus;
 
@@ -58,8 +58,8 @@ void thr_scan_free(thr_scan *scan);
  *
  * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.
  *
- * THR_ERANGE: a query is not finite or too long (err names its row); THR_ENOMEM; and what the hits callbacks return. Of
- * several errors the first query's is returned.
+ * THR_ERANGE: a query is not finite or too long (err names its row); THR_ENOMEM; and what the hits callbacks return. If
+ * several queries fail, the error of the first one is returned.
  */
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const thr_search_options *options, const thr_answers *answers, thr_error *err);

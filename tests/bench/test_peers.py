@@ -175,8 +175,8 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(any_size["measured"], 200 / 150)
         self.assertEqual(found["one query, k = 1000: time over that of k = 10"]["measured"], 1.25)
         self.assertEqual(found["one query, 0.01 of the items allowed: time over that without a filter"]["met"], True)
-        self.assertEqual(found["index without refine vectors over float32"]["measured"], 12 / 64)
-        self.assertAlmostEqual(found["recall promised less recall measured, the most"]["measured"], -0.004)
+        self.assertEqual(found["size of an index of codes only, relative to float32 vectors"]["measured"], 12 / 64)
+        self.assertAlmostEqual(found["largest shortfall of the measured recall"]["measured"], -0.004)
 
     def test_text_says_what_was_left_out(self):
         words = report.text(made_up_results())
@@ -238,8 +238,8 @@ class Xfbq(unittest.TestCase):
 
     def test_distributions_apart(self):
         a = np.arange(10.0)
-        self.assertEqual(0, xfbq.farthest_apart(a, a[::-1].copy()))
-        self.assertEqual(1, xfbq.farthest_apart(a, a + 10))
+        self.assertEqual(0, xfbq.ks_distance(a, a[::-1].copy()))
+        self.assertEqual(1, xfbq.ks_distance(a, a + 10))
 
     def test_the_fastest_at_a_precision_is_shown(self):
         rows = [[10, "codes", "a", 0.96, 50.0], [10, "codes", "b", 0.999, 20.0], [10, "codes", "c", 0.995, 10.0]]

@@ -6,7 +6,7 @@ usage: ./run bench head --peers [--docs] [--model MODEL.safetensors... --source 
 A model translates some texts with a beam of 12; its decoder's states are the queries, 12 at once, and its output
 layer has the items: the best 12 words and their logits are found, on one thread. Approximate methods are tried at
 several settings; the fastest one that finds 99.9 % of the words is shown, or else the one that finds most. With --docs the
-tables, one a model, are written into docs/benchmarks.md.
+tables, one per model, are written into docs/benchmarks.md.
 """
 
 import os

@@ -24,13 +24,13 @@ def table_1(reports, paper):
 
 def figure_3(reports, paper):
     row = reports.rows(XFBQ, "Similarities, standardised", **{"item bits": "3"})[0]
-    apart = number(row["farthest apart"])[0]
+    apart = number(row["KS distance"])[0]
     judged = (ORDER, "") if apart <= SAME_SHAPE else (NOT, f"above {SAME_SHAPE}")
     return one(f"distribution functions {apart:.4f} apart at most, correlation {row['correlation']}", DATA, judged)
 
 
 def figure_4(reports, paper):
-    over = number(costs(reports)["codes, 3 x 4 bits"]["floats over it"])[0]
+    over = number(costs(reports)["codes, 3 x 4 bits"]["speed-up over floats"])[0]
     judged = gained(over, paper["numbers"]["speed-up"], "floats are faster")
     return one(f"speed-up {over:.1f}, a CPU", DATA, judged)
 

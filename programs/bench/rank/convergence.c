@@ -208,7 +208,7 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
     bench_print_title("rank --convergence");
     bench_print_text(
         "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
-        "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair.\n\n",
+        "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g per pair.\n\n",
         c);
     bench_print(&b->shapes);
     bench_print(&b->table);

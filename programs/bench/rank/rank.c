@@ -214,7 +214,7 @@ static void sections(void) {
         bench_fail("no memory to read");
     bench_print_title("rank");
     bench_print_text(
-        "Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
+        "Synthetic examples of the shapes of two public sets%s; C = %g per pair, to %g of the gradient at 0. A "
         "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
         "over labels.\n\n",
         bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);

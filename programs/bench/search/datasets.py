@@ -2,7 +2,7 @@
 """The data sets of the comparison: base vectors, queries that are not among them, and the exact answers.
 
 A Dataset holds base (n x d) and queries (q x d) as float32, its metric, and the exact k = 1000 best rows of every query
-with the score of each. Scores are greater for better: the inner product of unit vectors for "cosine" (all vectors have
+with the score of each. Higher scores are better: the inner product of unit vectors for "cosine" (all vectors have
 length 1, so that a peer without cosine may use the inner product), minus the squared distance for "l2".
 
 What had to be computed is kept in a cache directory, as .npy, and used again.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faiss's exact indexes: flat, and Panorama, which stops early on rows that cannot win any more."""
+"""Faiss's exact indexes: flat, and Panorama, which stops early on rows that cannot reach the top k."""
 
 import numpy as np
 from bench.search.peer import EXACT, Index, Peer, Timer
@@ -30,7 +30,7 @@ class Flat(Peer):
         default = faiss.cvar.distance_compute_blas_threshold
 
         def search(queries, k):
-            # Version 1.15 multiplies matrices from far larger batches only; so low a threshold is best for 64 queries.
+            # Faiss 1.15 uses matrix products only for much larger batches; this low threshold is fastest for 64 queries.
             faiss.cvar.distance_compute_blas_threshold = default if len(queries) == 1 else 20
             return index.search(queries, k)[1]
 
@@ -46,7 +46,7 @@ class Panorama(Peer):
     def build(self, data, levels):
         faiss = faiss_module()
         with Timer() as timer:
-            # L2 orders unit vectors as the cosine does, and does not mind that PCA subtracts the mean.
+            # L2 orders unit vectors as cosine does, and is invariant to the mean that PCA subtracts.
             panorama = faiss.IndexFlatL2Panorama(data.n_dims, levels, 512)
             index = faiss.IndexPreTransform(faiss.PCAMatrix(data.n_dims, data.n_dims), panorama)
             base = np.ascontiguousarray(data.base)

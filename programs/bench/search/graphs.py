@@ -13,7 +13,7 @@ from bench.search.peer import GRAPH, Index, Peer
 
 M, EF_CONSTRUCTION = 32, 200
 EFS = (10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 800, 1200)
-MOST_ITEMS = 200_000  # larger sets take tens of minutes a graph on one core, and are built when asked for
+MOST_ITEMS = 200_000  # larger graphs take tens of minutes to build on one core; built only with --graphs
 
 
 class Graph(Peer):

@@ -16,13 +16,13 @@ K = 10
 TIE = 2e-6  # relative; how far below the k-th best exact score an item may be and still count, for float32's rounding
 RECALL_S = 2.0
 MOST_PASSES = 7
-MOST_WAIT = 5  # budgets, on a machine where others take turns; the budget itself is of the processor's time
+MOST_WAIT = 5  # times the budget, in wall time: others may use the machine; the budget itself is CPU time
 LEAST_QUERIES = 16
 WARM_UP = 4
 
 
 def passes(answer, n_queries, batch, budget):
-    """Call answer(first, last) over the queries; seconds of every call, passes x calls, and how many queries."""
+    """Call answer(first, end) over the queries; return (seconds [passes, calls], number of queries)."""
     warm_up = []
     while not warm_up or (len(warm_up) < WARM_UP and sum(warm_up) < budget / 3):
         start = time.perf_counter()
@@ -81,6 +81,6 @@ def measure(data, search, budget, k=K, recall_s=RECALL_S):
 
 
 def answers(data, search, k, n):
-    """The answers of the first n queries, or some more or fewer: whole batches of the queries that there are."""
+    """Answers of about the first n queries, at least two batches."""
     n = min(len(data.queries), max(2 * BATCH, int(n)))
     return np.concatenate([search(data.queries[i : min(i + BATCH, n)], k) for i in range(0, n, BATCH)])

@@ -61,12 +61,12 @@ class Timer:
 
 
 def is_large(data):
-    """So large that a grid of all numbers of bits takes too long to build."""
+    """Too large to build a grid of all numbers of bits."""
     return data.base.size > LARGE_COMPONENTS
 
 
 def is_huge(data):
-    """So large that each way is built once or twice."""
+    """Too large to build more than one or two variants."""
     return len(data.base) > HUGE_ITEMS
 
 

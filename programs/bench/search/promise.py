@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""./run bench promise: the recall that searches promise beside the recall that is measured, for queries of many kinds.
+"""./run bench promise: promised and measured recall, for many kinds of queries.
 
 Real vectors: books100d, the 30,000 words of data/words by three metrics, and the features of MQ2007, which are not
 negative, by cosine. A kind of query is unlike the items in its own way; the calibration has seen items only. The truth
 is the exact scan's; a row counts as found if it scores as much as the k-th best. Each set is measured again without
 rotation, after a third of its items was added, shifted by one standard deviation in each dimension, and with cells.
-What was measured is kept in build/bench/promise, a file for each set and kind; --docs writes the page from these files.
+What was measured is kept in build/bench/promise, one file per set and kind; --docs writes the page from these files.
 """
 
 import argparse
@@ -24,7 +24,7 @@ RECALLS = (0.9, 0.95, 0.99, 0.999)
 KS = (1, 10, 100, 1000)
 SPARSE = (1, 2, 4, 8, 16, 32)
 FILTERS = {"no filter": 1.0, "10 % pass": 0.1, "1 % pass": 0.01}
-SHORT = 0.005  # the most that a measured recall may be less than the promise
+SHORT = 0.005  # the largest shortfall of a measured recall that is not reported as short
 CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
 REPEATS = 5
 WORDS = "data/words/words.npy"
@@ -161,8 +161,9 @@ def report(title, index, queries, found):
 def report_speeds(title, index, rows):
     return [
         f"### {title}\n",
-        f"{common.machine()}. Held-out items, k = 10, microseconds per query, all queries in one call: a promised recall, "
-        "and the fastest of a grid of `n_survivors` and `n_candidates` that finds as much of these very queries:\n",
+        f"{common.machine()}. Held-out items, k = 10, microseconds per query, all queries in one call: the time with a "
+        "promised recall, and with the fastest setting of a grid of `n_survivors` x `n_candidates` that reaches the same "
+        "recall on these queries:\n",
         common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
     ]
 

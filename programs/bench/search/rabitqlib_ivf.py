@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RaBitQ-Library's IVF index: with all clusters probed an exhaustive scan of codes, with some an approximate one."""
+"""RaBitQ-Library's IVF index: an exhaustive scan of codes if all clusters are probed, else an approximate search."""
 
 import os
 import tempfile

@@ -13,7 +13,7 @@ Recall is recall@10 against exact answers in double precision; an item as good a
 of several passes, call by call, on one thread; p50 and p99 are those of the best pass. Queries are not among the items.
 Every peer was measured over a grid of its settings, and its fastest setting at a recall is shown; for cosine, peers get
 vectors of length 1 and search them by inner product or L2, whichever serves them better. Refining by exact scores from
-float32 vectors is part of every code index here. *Bytes an item* are those of what is scanned or walked, with factors,
+float32 vectors is part of every code index here. *Bytes per item* are those of what is scanned or walked, with factors,
 ids and edges, without the vectors that only refine.
 
 Synthetic, clustered: 1,000 normal centres; an item or a query is one of them at random plus normal noise of the same
@@ -25,8 +25,8 @@ win, and the curves show it."""
 CELLS_NOTES = """\
 One index with all items in one cell, one with cells of neighbours (`index build --cells N`), and the clusters of
 RaBitQ-Library, each at its fastest setting. Thresher is asked for a recall of 0.9 to 0.999 and chooses how many cells to
-read for each query; of the clusters a fixed number is read for all queries, from a grid. Conditions, recall and the
-synthetic data are those of `./run bench search`.
+read for each query. RaBitQ-Library reads a fixed number of clusters for every query; the numbers are those of a grid.
+Conditions, recall and the synthetic data are those of `./run bench search`.
 """
 
 
@@ -119,8 +119,8 @@ def text(results, plots=False, cells=False):
     parts.append(table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results, cells)))
     if plots:
         parts.append(f"![build times]({stem}-build.svg)\n")
-    columns = ["peer", "reads", "setting (one query / batches)", "bytes per item", "build s", "recall", "queries/s"]
-    columns += ["p50 us", "p99 us", "queries/s in batches of 64"]
+    columns = ["peer", "reads", "setting (one query / batches)", "bytes per item", "build, s", "recall", "queries/s"]
+    columns += ["p50, us", "p99, us", "queries/s in batches of 64"]
     for name, kept in results["results"].items():
         points = points_of(kept)
         about = results["data"].get(name)
@@ -155,7 +155,8 @@ def plots(results, stem="search"):
         if not points or name not in results["data"]:
             continue
         panels = []
-        for speed, words in (("qps", "queries per second, one at a time"), ("qps_batch", "queries per second, in batches of 64")):
+        speeds = ("qps", "queries per second, one at a time"), ("qps_batch", "queries per second, in batches of 64")
+        for speed, words in speeds:
             titles = dict.fromkeys(p["title"] for p in points)
             panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
         about = results["data"][name]

@@ -4,7 +4,8 @@
 
 Rows are synthetic: normal components around 1,000 centres. Answers are compared bit for bit; a promised recall is measured
 against the exact answer; with Dask, two worker processes on this machine are compared with one process of two threads.
-Parts codes, faiss and spark take minutes each, gigabytes of disk, and what they are named after; codes keeps its collection.
+Parts codes, faiss and spark run only if named: each takes minutes and gigabytes of disk, and faiss and spark need those
+packages. Part codes keeps its collection for the next run.
 """
 
 import os
@@ -151,14 +152,14 @@ def share_found(scores, truth):
 
 
 def items_read(parts, queries, k, recall):
-    """Items a query whose records or vectors a search of indexes reads."""
+    """Items per query whose records or vectors a search of indexes reads."""
     n_read = np.zeros(len(queries), np.uint64)
     shards.search_shards(parts, queries, k, recall=recall, n_read_out=n_read)
     return float(n_read.mean())
 
 
 def items_read_given(parts, queries, k, recall, least):
-    """The same where every shard is searched once, for k items, given the k-th best scores of the whole."""
+    """The same, but every shard is searched once for k items, given the whole's k-th best scores."""
     n_read, total = np.zeros(len(queries), np.uint64), 0.0
     for index, first_row, _ in parts:
         shards.search_shard(index, first_row, queries, k, recall=recall, least_scores=least, n_read_out=n_read)
@@ -293,7 +294,7 @@ def on_workers(kept, folder, rows, queries):
             found["single_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
             found["slowest_ms"] = [max(p50(lambda i=i, q=q: i.search(q, 10)) for _, i in here.opened()) for q in queries[:20]]
             found["empty_ms"] = empty_calls(there)
-            found["bytes"] = bytes_a_query(there, queries[:200])
+            found["bytes"] = bytes_per_query(there, queries[:200])
             client.direct_to_workers = True
             found["direct_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
             client.direct_to_workers = False
@@ -331,8 +332,8 @@ def received():
         return next(int(line.split()[1]) for line in file if line.strip().startswith("lo:"))
 
 
-def bytes_a_query(there, queries, k=100):
-    """All bytes on the loopback interface a query, less those of as long a time without queries."""
+def bytes_per_query(there, queries, k=100):
+    """Bytes per query on the loopback interface, minus those of an equally long time without queries."""
     start, before = time.perf_counter(), received()
     for query in queries:
         there.search(query, k)
@@ -352,7 +353,7 @@ def p50(search):
 
 
 def killed(client, there, queries, wanted):
-    """Whether the answer is right of a search in whose middle a worker is killed, and its seconds."""
+    """Kill a worker in the middle of a search: (whether the answer is right, seconds)."""
     victim = next(iter(there.workers()))
     pid = client.run(os.getpid, workers=[victim])[victim]
     killer = threading.Timer(0.05, os.kill, [pid, signal.SIGKILL])
@@ -416,7 +417,7 @@ def report(kept, given):
         f"shards of neighbouring rows; {given.queries} queries.\n"
     )
     if "equal" in kept:
-        about = "Certified answers are compared where one index and all shards are certain; 0 of 0 are none.\n"
+        about = "Certified answers are compared if both the index and all shards certify them; \"0 of 0\": there are none.\n"
         words += ["### The answers of one index\n", equality_table(kept["equal"]), about]
     if "reads" in kept:
         words += ["### A promised recall\n", *promise_table(kept, given.rows)]

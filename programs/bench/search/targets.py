@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that were promised, each with both of its sides from one results file.
+"""The performance targets: each figure is computed from one results file, with what it is compared with.
 
 A figure is a dict: data, figure, target (a number with "at least" or "at most", or None), measured, against.
 """
@@ -82,14 +82,14 @@ def build(data, kept, points):
         if ours and row["what"] == "codes only":
             share = row["bytes_per_item"] / ours[0]["float_bytes_per_item"]
             against = f"{DEFAULT_BITS} bits, {row['bytes_per_item']:.1f} bytes per item"
-            yield figure(data, "index without refine vectors over float32", share, against, most=1 / 8)
+            yield figure(data, "size of an index of codes only, relative to float32 vectors", share, against, most=1 / 8)
 
 
 def promises(data, kept, points):
     short = [(p["setting"]["promise"] - p["recall"], p) for p in points if p["peer"] == "thresher"]
     if short:
         most, point = max(short, key=lambda pair: pair[0])
-        yield figure(data, "recall promised less recall measured, the most", most, setting_name(point), most=0.005)
+        yield figure(data, "largest shortfall of the measured recall", most, setting_name(point), most=0.005)
 
 
 def over_clusters(data, kept, points):

@@ -69,7 +69,7 @@ class ThresherExact(Peer):
 
 
 class ThresherRows(Peer):
-    """Not points of a curve but rows of their own: time by k, and by the share of items that a filter lets through."""
+    """Rows of a separate table: time by k, and by the share of items that a filter passes."""
 
     name, title, package = "thresher-rows", "Thresher, k and filters", "thresher"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The XFBQ paper's experiments on real vectors: what codes of a few bits find, with and without their lengths' errors.
+"""The XFBQ paper's experiments on real vectors: recall of codes of a few bits, with and without correcting
+for the codes' lengths.
 
 usage: ./run bench xfbq [--parts codes,products,speed,sweep] [--quick] [--again] [--docs] [OPTION...]
 
@@ -61,8 +62,8 @@ def shares(scores, truth):
     return [float(np.mean([np.isin(t, row[:n]).mean() for t, row in zip(truth, order)])) for n in BEST]
 
 
-def farthest_apart(a, b):
-    """The most that the distribution functions of two samples of one size differ."""
+def ks_distance(a, b):
+    """The Kolmogorov-Smirnov distance of two samples of equal size."""
     a, b, both = np.sort(a), np.sort(b), np.concatenate([a, b])
     return float(np.abs(np.searchsorted(a, both, "right") - np.searchsorted(b, both, "right")).max() / len(a))
 
@@ -92,7 +93,7 @@ def measure_codes(data, queries, all_bits):
             ]
             if name == UNIT:
                 a, b = standard(exact), standard(scores)
-                apart = np.mean([farthest_apart(x, y) for x, y in zip(a, b)])
+                apart = np.mean([ks_distance(x, y) for x, y in zip(a, b)])
                 shapes.append([bits, float(apart), float((a * b).mean())])
             print(f"codes, {name}, {bits} bits", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
@@ -211,7 +212,7 @@ def measure_speed(data, budget, pq_bytes):
 
 
 def measure_sweep(data, budget, scales, distances):
-    """Codes of one scale each, and of the searched ones; all their planes are screened, as the paper does."""
+    """One index per scale, and one with searched scales. All planes are screened, as in the paper."""
     base, rows = np.ascontiguousarray(data.base), []
     few, unit = replace(data, queries=data.queries[:QUERIES]), base / np.linalg.norm(base, axis=1, keepdims=True)
     few.truth_ids, few.truth_scores = data.truth_ids[:QUERIES], data.truth_scores[:QUERIES]
@@ -240,11 +241,11 @@ def published(item):
 def codes_text(kept):
     rows = [[*row[:3], *(f"{share:.3f}" for share in row[3:])] for row in kept["rows"]]
     columns = ["range of a component", "item bits", "length", *(f"best {n}" for n in BEST)]
-    yield f"### Recall of codes: the true 10 among the best so many by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits\n"
+    yield f"### Recall of codes: recall@10 in the best n by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits\n"
     yield table(columns, rows)
     yield "### Similarities, standardised: exact ones and those of codes as published\n"
     rows = [[bits, f"{apart:.4f}", f"{correlation:.4f}"] for bits, apart, correlation in kept["shapes"]]
-    yield table(["item bits", "farthest apart", "correlation"], rows)
+    yield table(["item bits", "KS distance", "correlation"], rows)
 
 
 def products_text(kept):
@@ -260,7 +261,7 @@ def products_text(kept):
         for what, n_bytes, speed in kept["rows"]
     ]
     yield "### Products alone: all items with one query\n"
-    yield table(["what", "bytes of a product", "ms per query", "floats over it", "paper"], rows)
+    yield table(["what", "bytes of a product", "ms per query", "speed-up over floats", "paper"], rows)
     yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
 
 

@@ -4,8 +4,8 @@
  * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
  *
  * One shard is open at a time: memory does not grow with the number of shards, but for one bit per item of --filter.
- * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if they have
- * features, since opening posting lists reads them, or if results are sorted by features of items.
+ * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if they
+ * have features, since opening posting lists reads them, or if results are sorted by features of items.
  */
 #include "shards/search_run.h"
 

@@ -34,7 +34,7 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
     return thr_index_code_error_of(c->context, &m->quantiser, &sample, &m->code_error, err);
 }
 
-/* Ids that the index chooses follow all that it ever had. */
+/* Choose ids above all that the index ever had. */
 static thr_status choose_ids(thr_commit *c, thr_manifest *added, thr_error *err) {
     uint64_t *next = &c->manifest.next_id;
     if (added->n_items > THR_NO_ID - *next)

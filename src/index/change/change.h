@@ -5,6 +5,10 @@
  * begin locks the directory; publish writes the live rows and the manifest; end unlocks, and without a publication
  * deletes what was written. Between them, in this order: clear the live rows of items that are removed, fold the tail,
  * append or rewrite segments. A journal without changes stays as it is.
+ *
+ * held, in all functions: the caller's lock, or NULL to take one. If NULL, thr_index_flush,
+ * thr_index_remove_held and thr_index_commit_add merge the segments that are due afterwards; a caller that holds the
+ * lock does that itself.
  */
 #pragma once
 
@@ -27,7 +31,7 @@ typedef struct thr_commit {
 } thr_commit;
 
 /*
- * Lock and open; held is the lock if the caller has it already, or NULL. End it whatever this returns.
+ * Lock and open. Call thr_index_commit_end afterwards, after an error too.
  * THR_EUNSUPPORTED for format 1; THR_EBUSY; and as thr_index_open.
  */
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *commit,
@@ -77,8 +81,7 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ch
 
 /*
  * In flush.c: fold in a commit of its own, with a new journal if journal is true. Does nothing if the journal has no
- * changes, or if its items would only be copied to a new journal. If held is NULL, segments that are due are merged
- * afterwards; a caller that holds the lock does that itself. This applies to `held` in all functions below.
+ * changes, or if its items would only be copied to a new journal.
  */
 thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
                            thr_error *err);
@@ -106,14 +109,14 @@ thr_status thr_index_commit_write_run(thr_commit *commit, uint32_t first, uint32
                                       thr_error *err);
 void thr_index_rewritten_free(thr_context *context, thr_rewritten *made);
 
-/* In rewrite.c: replace segments [first, end) by these. Items that were removed meanwhile are removed there, too. */
+/* In rewrite.c: replace segments [first, end) by these, less the items removed since they were written. */
 thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t end, const thr_rewritten *made,
                                     thr_error *err);
 
 /*
- * In rewrite.c: replace segments [first, end) by as few as possible, which have their live items only. Codes and
- * vectors are copied, so every score stays the same; but if the commit has learned a quantiser, the items, which must
- * be all, are coded by it.
+ * In rewrite.c: replace segments [first, end) by as few as possible, without removed items. Codes and vectors are
+ * copied, so every score stays the same. If the commit has learned a quantiser, the vectors are encoded again; the run
+ * must then be all segments.
  */
 thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t end, thr_error *err);
 
@@ -129,14 +132,14 @@ thr_status thr_index_commit_recode(thr_commit *commit, thr_error *err);
  */
 thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err);
 
-/* thr_index_remove with the lock that the caller has already, or NULL. */
+/* thr_index_remove with a lock. */
 thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
                                  uint64_t n_ids, thr_index_change *change, thr_error *err);
 
 /* thr_index_compact, thr_index_recode, or thr_index_rewrite. */
 typedef enum thr_compaction { THR_COMPACT, THR_COMPACT_RECODE, THR_COMPACT_REWRITE } thr_compaction;
 
-/* One of them with the lock that the caller has already, or NULL. */
+/* One of them with a lock. */
 thr_status thr_index_compact_held(thr_context *context, const char *dir, const thr_build_dir *held, thr_compaction kind,
                                   thr_index_change *change, thr_error *err);
 

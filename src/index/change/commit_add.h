@@ -17,8 +17,7 @@ typedef struct thr_addition {
 } thr_addition;
 
 /*
- * Add all rows in one commit. held: the lock if the caller has it already, or NULL: then segments that are due are
- * merged. Returns as thr_index_add.
+ * Add all rows in one commit. held as in change.h. Returns as thr_index_add.
  */
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const struct thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err);
@@ -27,7 +26,7 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const str
  * Fill in *features with views of the features in options. If options gives neither ids nor names (named: the caller
  * has names), those of the table of features are used: options->ids_path is set to a path that *path owns.
  *
- * THR_EINVAL if features are given both as a file and as numbers; THR_EDIM for another number of values than of items;
+ * THR_EINVAL if features are given both as a file and as numbers; THR_EDIM if the numbers of values and items differ;
  * THR_ENOMEM.
  */
 thr_status thr_index_view_features(thr_context *context, thr_index_add_options *options, bool named,

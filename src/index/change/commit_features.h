@@ -5,15 +5,15 @@
 #include "hits/rewrite.h"
 #include "index/change/change.h"
 
-/* THR_EINVAL for features of an index without, and for none of one with features. */
+/* THR_EINVAL if the index has no features and some are given, or if it has features and none are given. */
 thr_status thr_index_commit_check_features(const thr_commit *commit, const thr_hits_changes *features, thr_error *err);
 
 /*
  * Read the features of rows to add, and check them. features are those of thr_hits_added_open. Nothing is read for an
- * index without features. Free *added, of zeros before, with thr_hits_added_free, whatever this returns.
+ * index without features. *added must be zeroed; free it with thr_hits_added_free, after an error too.
  *
- * THR_EDIM for another number of items than rows; THR_EMISMATCH for an item of another id or name; and what
- * thr_hits_added_open returns.
+ * THR_EDIM if there are not as many items as rows; THR_EMISMATCH if an item has another id or name than its row; and
+ * what thr_hits_added_open returns.
  */
 thr_status thr_index_commit_read_features(const thr_commit *commit, const thr_hits_changes *features,
                                           const thr_row_source *source, const thr_ids *ids, thr_hits_added *added,

@@ -2,7 +2,7 @@
 /*
  * follow.c - thr_index_refresh, and followers, which refresh at every take.
  *
- * A follower is a user of its current snapshot, as is every search that took it. The last user frees it.
+ * The follower and every search that took the current snapshot are its users; the last one to put it back frees it.
  */
 #include "base/error.h"
 #include "index/journal/snapshot.h"

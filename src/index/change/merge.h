@@ -22,7 +22,8 @@ bool thr_index_merge_is_due(const thr_commit *commit);
 
 /*
  * Choose a run by merge_policy.h; merge->active is false if there is none, or after an error. held as for
- * thr_index_commit_begin. Until the end, other commits must leave the files of merge->commit.dir.build.
+ * thr_index_commit_begin. Until thr_index_merge_end, other commits must not delete the files of build number
+ * merge->commit.dir.build.
  */
 thr_status thr_index_merge_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_merge *merge,
                                  thr_error *err);

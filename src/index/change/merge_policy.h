@@ -2,7 +2,7 @@
 /*
  * merge_policy.h - decides which segments are rewritten.
  *
- * 1. A run of eight or more neighbouring segments, none of them in a higher level than the last one. Levels end at 512,
+ * 1. A run of at least eight neighbouring segments, none of a higher level than the last of them. Level ends are 512,
  *    8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
  *    segments. The last run is chosen first. A run whose segments are nearly full, so that a merge would not
  *    halve their number, is left alone.

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "index/change/change.h"
 
-/* Clear the rows of the ids. An id that occurs twice is removed once. */
+/* Clear the live bits of these ids, and return how many were set. A repeated id counts once. */
 static uint64_t clear_rows(thr_commit *commit, const uint64_t *ids, uint64_t n_ids) {
     uint64_t n = 0, row;
     for (uint64_t i = 0; i < n_ids; i++)

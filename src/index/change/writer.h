@@ -3,8 +3,9 @@
  * writer.h - an open writer, and its queue of writes: additions, removals, folds, compactions, and a merge's ends.
  *
  * One thread at a time is *at work*: it takes all waiting writes, puts those that are small into one frame of the
- * journal, and flushes it. So writes that come during a flush share the next one. It waits a moment for as many writes
- * as the last flush had, since threads that were woken together write again at about the same time.
+ * journal, and flushes it. So writes that come during a flush share the next one. Before taking them it yields a few
+ * times, until as many writes wait as the last flush had: threads that were woken together write again at about the
+ * same time.
  */
 #pragma once
 

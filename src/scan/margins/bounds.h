@@ -30,7 +30,7 @@ double thr_scan_least_rescored(const thr_scan_query *query, float score, double 
 /* The largest factor in the records of n items. */
 double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidate *items, size_t n);
 
-/* ------------------------------------------------------------------------------------------------ their parts */
+/* ------------------------------------------------------------------------------------------------ parts of bounds */
 
 /* The least score of the encoded vector when the kept vector scores `score`. */
 double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error);

@@ -31,8 +31,8 @@ static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
 }
 
 /*
- * The scores that count, as far as n rows show them: from the k-th best on, or from the caller's least score. The rows
- * that have such scores are sorted to the front.
+ * The range of scores of the answer, as far as n rows determine it: from the k-th best score up, or from the caller's
+ * least score up. Sorts the rows in that range to the front.
  */
 static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, uint64_t q) {
     const size_t k = n < job->answers->k ? n : (size_t)job->answers->k;
@@ -110,7 +110,7 @@ static size_t refine_first(const thr_job *job, const thr_scan_query *query, thr_
 }
 
 /*
- * Put the rows that can still be among the best k after the first ones, and return how many rows that makes. The
+ * Move the rows that can still be among the best k behind the first ones, and return the number of all these rows. The
  * rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of factor.
  * Factors are read again only for the few rows that reach the larger margin.
  */

@@ -15,17 +15,22 @@ struct thr_radius;
 
 /* The measurements that a query's margins come from. The margin of an item is z x noise x the item's factor. */
 typedef struct thr_margin {
-    thr_noise noise;                  /* of its estimates; noise.known: false if there are no margins */
-    thr_scan_query screen, rescoring; /* the query with unbiased gains */
-    const thr_scan_query *query;      /* the query that screens, once thr_scan_margin_begin has made it */
+    thr_noise noise; /* of its estimates; noise.known: false if there are no margins */
+    /* the query, with the gains of each step divided by the cosine to its code (thr_scan_unbias_*) */
+    thr_scan_query screen, rescoring;
+    const thr_scan_query *query; /* the query that screens, once thr_scan_margin_begin has made it */
 } thr_margin;
 
 /*
  * Measure the margins of a query that thr_scan_query_prepare made with job->measures_queries. Return false, with
- * noise.known false, if they are unknown: the codes have no factors, the query has too few effective dimensions
- * (thr_query_geometry) or its code is too inaccurate, or too few sampled rows have a residual that is not 0. A search
- * then scores all vectors. lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has
- * no threshold.
+ * noise.known false, if they are unknown; a search then scores all vectors. They are unknown if
+ *
+ *   - the codes have no factors,
+ *   - the query has too few effective dimensions (thr_query_geometry),
+ *   - the query's code is too inaccurate, or
+ *   - too few sampled rows have a residual that is not 0.
+ *
+ * lane's collector needs capacity for THR_NOISE_BLOCKS blocks; afterwards it is empty and has no threshold.
  */
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 

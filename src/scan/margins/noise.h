@@ -10,7 +10,7 @@
 
 #include "scan/impl.h"
 
-enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; the most of their rows that are scored */
+enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; at most this many of their rows are scored */
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {
