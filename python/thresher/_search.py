@@ -101,10 +101,12 @@ def search(
         k = whole(k, "k", 1, 2**48)
     code = _codes.get(queries.dtype)
     shape: Any
-    if queries.ndim == 1 and code is not None and queries.flags.c_contiguous and queries.size:
-        n_dims = queries.size
-        matrix = _Matrix(_address(queries), 1, n_dims, code, n_dims * queries.itemsize)
-        shape = k
+    n_axes = queries.ndim
+    if (n_axes == 1 or n_axes == 2) and code is not None and queries.flags.c_contiguous and queries.size:
+        n_dims = queries.shape[-1]
+        n_rows = 1 if n_axes == 1 else len(queries)
+        matrix = _Matrix(_address(queries), n_rows, n_dims, code, n_dims * queries.itemsize)
+        shape = k if n_axes == 1 else (n_rows, k)
     else:
         queries = arrays.vectors(queries, "queries", one_row=True)
         shape = (*queries.shape[:-1], k)
