@@ -2,8 +2,11 @@
 /*
  * likely_cells.h - which cells a query visits, in which order, and when the others may be left out.
  *
- * The first cells are those with the best centroids. The scores of the rows found there fit a model (score_model.h), by
- * which the next cells are chosen.
+ * The first cells are those with the best centroids. Two models then estimate how many of the best rows are elsewhere:
+ * order_model.h, by the places of the rows found so far in the order of cells, and score_model.h, by their scores. The
+ * search ends when either expects few enough, and follows the one that asks for fewer rows until then. The order alone
+ * fails where it is wrong, as for negated items by inner product, whose best rows are in most cells: it ends a search
+ * only if the scores do not contradict it by far.
  */
 #pragma once
 
@@ -18,10 +21,16 @@ typedef struct thr_cells_likely {
     thr_cell_score_model *models; /* of all cells */
     thr_cell_visited *counts;     /* of the chosen cells; in any order */
     double *found_in;             /* by cell: rows found */
-    double *keys;                 /* by cell: the heap's order */
-    uint32_t *heap;               /* cells that were not chosen; the largest key is first */
+    double *first_keys;           /* by cell: the order of the heap */
+    double *places;               /* by cell: rows of the order before its middle; INFINITY behind the front */
+    double *keys;                 /* by cell: the order of the rest */
+    bool *is_chosen;              /* by cell */
+    uint32_t *heap;               /* cells behind the front; the largest key is first */
+    uint32_t *rest;               /* cells that were not chosen, as a heap */
     uint32_t *chosen;             /* cells, by number, in the order in which they were chosen */
-    size_t n_heap, n_chosen;
+    size_t n_heap, n_rest, n_chosen;
+    double front;  /* rows of the cells before it in the order; all of them are chosen */
+    double n_rows; /* of all cells, that pass the filter */
 } thr_cells_likely;
 
 /* THR_ENOMEM. */

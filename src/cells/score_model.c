@@ -9,8 +9,9 @@ enum {
     FAR_LEVELS = 4, /* far cells are those whose mean is more than 0, 1, 2 or 3 standard deviations below the score */
 };
 
-static const double ROUNDING = 0x1p-20; /* of scores, relative */
-static const double FAR = 7;            /* standard deviations; less than 2^-39 of all items are farther */
+static const double ROUNDING = 0x1p-20;      /* of scores, relative */
+static const double LEAST_MEAN_SPREAD = 0.2; /* of that of isotropic residuals; means of many items have .3 and more */
+static const double FAR = 7;                 /* standard deviations; less than 2^-39 of all items are farther */
 
 /*
  * An upper bound, at most 6 % too large, of the probability that a normal number exceeds z (Abramowitz and Stegun,
@@ -87,6 +88,10 @@ static size_t far_cells(thr_cell_visited *cells, size_t n, double spread, double
             cells[n_far++] = far;
         }
     return n_far;
+}
+
+double thr_cells_fit_mean_spread(const thr_cell_visited *cells, size_t n, double score, double n_dims) {
+    return fit(cells, n, score, LEAST_MEAN_SPREAD / sqrt(n_dims));
 }
 
 double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims) {

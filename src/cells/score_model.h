@@ -52,3 +52,10 @@ typedef struct thr_cell_visited {
  * sqrt(n_dims)), and at most 1. Reorders cells.
  */
 double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims);
+
+/*
+ * The spread at which the model predicts as many items as were found in all n cells, without regard to the far ones. It
+ * expects about as many items elsewhere as there are, while thr_cells_fit_spread expects too many. The result is at
+ * least a fifth of the spread of isotropic residuals, and at most 1.
+ */
+double thr_cells_fit_mean_spread(const thr_cell_visited *cells, size_t n, double score, double n_dims);

@@ -234,6 +234,23 @@ static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
     assert_true(spread_of(10, 0, 9) == 1); /* no spread explains it: the largest */
 }
 
+/* Ten rows, five of them in a far cell, which widen the largest spread only. */
+static void the_mean_spread_expects_what_was_found_in_all_cells(void **state) {
+    (void)state;
+    thr_cell_visited cells[3];
+    memcpy(cells, visited, sizeof cells);
+    cells[0].found = 5;
+    cells[2].found = 5;
+    const double mean = thr_cells_fit_mean_spread(cells, 3, 1, 64), largest = thr_cells_fit_spread(cells, 3, 1, 64);
+    double expected = 0;
+    for (size_t c = 0; c < 3; c++)
+        expected += thr_cells_expected_above(&visited[c].model, mean, 1);
+    assert_true(expected >= 10 && expected < 11.1 && mean < largest);
+    for (size_t c = 0; c < 3; c++)
+        cells[c].found = 0;
+    assert_true(fabs(thr_cells_fit_mean_spread(cells, 3, 1, 64) - 0.2 / 8) < 1e-12);
+}
+
 static void more_found_far_away_than_expected_widens_the_spread(void **state) {
     (void)state;
     const double near = spread_of(10, 0, 1), far = spread_of(8, 2, 1);
@@ -254,6 +271,7 @@ int main(void) {
         cmocka_unit_test(shares_are_those_of_a_normal_distribution),
         cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
         cmocka_unit_test(the_item_at_the_end_is_expected),
+        cmocka_unit_test(the_mean_spread_expects_what_was_found_in_all_cells),
         cmocka_unit_test(more_found_far_away_than_expected_widens_the_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* likely_cells.c - the order of cells, and when a query may leave out the others. */
+#include "support.h"
+
+#include "cells/likely_cells.h"
+#include "cells/order_model.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CELLS = 40, VISITED = 16, DIMS = 64, K = 10, FOUND = 20, ROWS = 100 /* of a cell */ };
+
+static thr_error error;
+
+/* An index of cells whose centroids are multiples of the first axis, which is also the query. */
+typedef struct fixture {
+    thr_context *context;
+    thr_quantiser quantiser;
+    thr_scan_corpus scan;
+    thr_cell cells[CELLS];
+    thr_cell_place places[CELLS];
+    float centroids[CELLS * DIMS], query[DIMS];
+    thr_cell_table table;
+    thr_cells_corpus corpus;
+    thr_cells_plan plan;
+    thr_cells_likely likely;
+    thr_candidate items[FOUND];
+    thr_found found;
+} fixture;
+
+/* Cells of ROWS rows, those behind the visited ones of n_rows rows. All centroids but the first are 0. */
+static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
+    memset(f, 0, sizeof *f);
+    f->context = test_context(1, THR_ISA_SCALAR, NULL);
+    f->quantiser.n_dims = DIMS;
+    f->scan = (thr_scan_corpus){.metric = metric, .quantiser = &f->quantiser};
+    for (uint32_t c = 0, row = 0; c < CELLS; c++) {
+        f->cells[c] = (thr_cell){.first = row, .radius = 1, .mean_square = 1};
+        f->places[c] = (thr_cell_place){.first_row = row, .cell = &f->cells[c]};
+        row += c < VISITED ? ROWS : n_rows;
+        f->places[c].end_row = row;
+    }
+    f->table = (thr_cell_table){.n = CELLS, .n_dims = DIMS, .cells = f->cells, .centroids = f->centroids};
+    f->corpus = (thr_cells_corpus){&f->scan, &f->table, 1};
+    f->plan = (thr_cells_plan){.context = f->context,
+                               .corpus = &f->corpus,
+                               .places = f->places,
+                               .n_cells = CELLS,
+                               .k = K,
+                               .wanted = FOUND,
+                               .allowed = 0.5};
+    f->centroids[0] = f->query[0] = 1;
+    assert_ok(thr_cells_likely_reserve(f->context, DIMS, CELLS, &f->likely, &error), &error);
+}
+
+static void end(fixture *f) {
+    thr_cells_likely_free(f->context, &f->likely);
+    thr_context_free(f->context);
+}
+
+static void begin_query(fixture *f) {
+    const thr_matrix query = thr_matrix_f32(f->query, 1, DIMS);
+    assert_true(thr_cells_likely_begin(&f->plan, &query, &f->likely));
+}
+
+/* Visit the first cells, find FOUND rows, the last n of them in the last visited cell, and choose more cells. */
+static bool chooses_more(fixture *f, size_t n) {
+    begin_query(f);
+    thr_cells_likely_choose_first(&f->likely, VISITED * ROWS);
+    assert_int_equal(f->likely.n_chosen, VISITED);
+    for (size_t i = 0; i < FOUND; i++)
+        f->items[i] = (thr_candidate){.row = i < FOUND - n ? i : f->places[VISITED - 1].first_row + i,
+                                      .score = 1.5F - 0.01F * (float)i};
+    f->found = (thr_found){.items = f->items, .n = FOUND};
+    return thr_cells_likely_choose(&f->plan, &f->found, &f->likely);
+}
+
+static void near_centroids_with_large_residuals_are_visited_first(void **state) {
+    (void)state;
+    static const struct {
+        thr_metric metric;
+        float centroids[2], mean_squares[2];
+    } cases[] = {{THR_METRIC_L2, {0, -0.4F}, {4, 0.1F}}, {THR_METRIC_COSINE, {0.4F, 0.6F}, {0.8F, 0.2F}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        begin(&f, cases[i].metric, ROWS);
+        for (size_t c = 0; c < CELLS; c++) {
+            f.centroids[c * DIMS] = c < 2 ? cases[i].centroids[c] : -3;
+            f.cells[c].mean_square = c < 2 ? cases[i].mean_squares[c] : 0.1F;
+        }
+        begin_query(&f);
+        thr_cells_likely_choose_first(&f.likely, 2 * ROWS);
+        assert_true(f.likely.n_chosen == 2 && f.likely.chosen[0] == 0 && f.likely.chosen[1] == 1);
+        end(&f);
+    }
+}
+
+/* The best rows are in the first of 16 cells. By their scores, with the growth of the spread, one is still missing. */
+static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_IP, ROWS);
+    assert_false(chooses_more(&f, 0));
+    end(&f);
+}
+
+/* As before, but with more rows in the other cells, that are not expected to be good. */
+static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_IP, 1000);
+    f.plan.allowed = 1;
+    assert_false(chooses_more(&f, 0)); /* 1,600 of 25,600 */
+    end(&f);
+    begin(&f, THR_METRIC_IP, 2000);
+    f.plan.allowed = 1;
+    assert_true(chooses_more(&f, 0)); /* 1,600 of 49,600 */
+    assert_true(f.likely.front >= 49600.0 / 20);
+    end(&f);
+}
+
+static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_IP, ROWS);
+    assert_true(chooses_more(&f, 3));
+    assert_true(f.likely.n_chosen > VISITED && f.likely.n_chosen < CELLS);
+    for (uint32_t c = 0; c < f.likely.n_chosen; c++)
+        assert_int_equal(f.likely.chosen[c], c);
+    end(&f);
+}
+
+/* Cells of a million rows each: the model expects some of the best there, though the last visited cells had none. */
+static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_IP, 1000 * 1000);
+    assert_true(chooses_more(&f, 0));
+    end(&f);
+}
+
+/* Rows at 1000 / 1, 1000 / 2, ... of the order: 1000 / u of them are behind u. */
+static void rows_behind_are_expected_by_the_law_of_the_order(void **state) {
+    (void)state;
+    for (double read = 2; read < 500; read *= 1.5)
+        for (size_t i = 0; i < THR_CELLS_WINDOWS; i++) {
+            const double window = thr_cells_windows[i];
+            double found = 0;
+            for (int row = 1; row <= 1000; row++)
+                found += 1000.0 / row > read / window && 1000.0 / row <= read;
+            const double expected = thr_cells_expected_behind(found, window);
+            if (read / window >= 1)
+                assert_true(fabs(expected - 1000 / read) <= 1.5 / (window - 1));
+        }
+    assert_true(thr_cells_expected_behind(0, 4) > thr_cells_expected_behind(0, 16)); /* more was read without a row */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(near_centroids_with_large_residuals_are_visited_first),
+        cmocka_unit_test(a_search_ends_when_the_last_cells_had_no_rows),
+        cmocka_unit_test(a_search_reads_one_row_in_20_before_the_order_ends_it),
+        cmocka_unit_test(a_search_goes_on_in_the_order_when_the_last_cells_had_rows),
+        cmocka_unit_test(a_search_goes_on_when_scores_contradict_the_order),
+        cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
