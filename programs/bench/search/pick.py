@@ -3,7 +3,7 @@
 
 
 def fastest(points, recall, speed="qps", least_bytes=0):
-    """The fastest point that reaches the recall with an index of at least least_bytes an item; None if none does."""
+    """The fastest point that reaches the recall with an index of at least least_bytes per item; None if none does."""
     good = [p for p in points if p["recall"] >= recall and p["bytes_per_item"] >= least_bytes]
     return max(good, key=lambda p: p[speed], default=None)
 
