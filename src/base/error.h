@@ -36,6 +36,15 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
         if (status != THR_OK)                                                                                          \
             goto out;                                                                                                  \
     } while (0)
+/* End a function that makes an object: return status; *out = made if that is THR_OK, otherwise free what was made. */
+#define THR_RETURN_MADE(status, made, out, free_made)                                                                  \
+    do {                                                                                                               \
+        if ((status) == THR_OK)                                                                                        \
+            *(out) = (made);                                                                                           \
+        else                                                                                                           \
+            free_made(made);                                                                                           \
+        return (status);                                                                                               \
+    } while (0)
 
 /*
  * Copy caller-provided options over the defaults in *complete. A caller compiled against an older library passes a

@@ -127,12 +127,7 @@ thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_
     THR_TRY_OUT(copy_lists(beam, err));
     THR_TRY_OUT(thr_alloc(context, complete.beam, sizeof *beam->heap, &beam->heap, "rows of a beam", err));
 out:
-    if (status != THR_OK) {
-        thr_beam_free(beam);
-        return status;
-    }
-    *out = beam;
-    return THR_OK;
+    THR_RETURN_MADE(status, beam, out, thr_beam_free);
 }
 
 void thr_beam_free(thr_beam *beam) {

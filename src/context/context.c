@@ -123,12 +123,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
         status = thr_context_way_rates_create(context, &context->way_rates, err);
     if (status == THR_OK)
         status = thr_device_gpus_create(context, options->device, &context->gpus, err);
-    if (status != THR_OK) {
-        thr_context_free(context);
-        return status;
-    }
-    *context_out = context;
-    return THR_OK;
+    THR_RETURN_MADE(status, context, context_out, thr_context_free);
 }
 
 thr_context *thr_context_retain(thr_context *context) {

@@ -25,11 +25,7 @@ thr_status thr_dual_open(thr_context *context, const char *path, thr_dual **dual
     thr_status status = thr_tensors_open(context, path, &dual->tensors, err);
     if (status == THR_OK)
         status = thr_dual_read(context, dual->tensors, path, &dual->model, &dual->fingerprint, err);
-    if (status != THR_OK)
-        thr_dual_free(dual);
-    else
-        *dual_out = dual;
-    return status;
+    THR_RETURN_MADE(status, dual, dual_out, thr_dual_free);
 }
 
 void thr_dual_free(thr_dual *dual) {

@@ -323,12 +323,7 @@ thr_status thr_head_make(thr_context *context, const thr_head_source *source, co
     THR_TRY(check(source, options, err));
     THR_TRY(thr_head_start(context, &head, err));
     const thr_status status = fill(head, source, options, err);
-    if (status != THR_OK) {
-        thr_head_free(head);
-        return status;
-    }
-    *out = head;
-    return THR_OK;
+    THR_RETURN_MADE(status, head, out, thr_head_free);
 }
 
 static void matrix_row(const void *user, uint32_t w, float *out) {

@@ -42,10 +42,5 @@ thr_status thr_head_open(thr_context *context, const char *path, thr_head **out,
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the head is NULL");
     THR_TRY(thr_head_start(context, &head, err));
     const thr_status status = load(head, path, err);
-    if (status != THR_OK) {
-        thr_head_free(head);
-        return status;
-    }
-    *out = head;
-    return THR_OK;
+    THR_RETURN_MADE(status, head, out, thr_head_free);
 }

@@ -88,12 +88,7 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     thr_status status = thr_idle_start(&hits->workspaces, context, err);
     if (status == THR_OK)
         status = load(hits, path, err);
-    if (status != THR_OK) {
-        close_file(hits);
-        return status;
-    }
-    *out = hits;
-    return THR_OK;
+    THR_RETURN_MADE(status, hits, out, close_file);
 }
 
 void thr_hits_free(thr_hits *hits) {

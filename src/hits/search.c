@@ -29,11 +29,7 @@ static thr_status make_workspace(thr_context *context, void **piece, thr_error *
     THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a search", err));
     workspace->context = context;
     const thr_status status = thr_lists_search_create(context, &workspace->search, err);
-    if (status != THR_OK)
-        thr_hit_workspace_free(workspace);
-    else
-        *piece = workspace;
-    return status;
+    THR_RETURN_MADE(status, workspace, piece, thr_hit_workspace_free);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */

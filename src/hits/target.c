@@ -209,11 +209,7 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
                       thr_bitmap_count(target->words + thr_hits_file_words(hits), thr_hits_n_added(hits));
 out:
     status = thr_hits_check_after(hits, status, err);
-    if (status == THR_OK)
-        *out = target;
-    else
-        thr_hits_target_free(target);
-    return status;
+    THR_RETURN_MADE(status, target, out, thr_hits_target_free);
 }
 
 void thr_hits_target_free(thr_hits_target *target) {

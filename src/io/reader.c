@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "io/endings.h"
 
 enum {
@@ -19,15 +20,8 @@ thr_status thr_io_reader_make(thr_context *context, const char *name, thr_reader
     made->stream.fd = -1;
     made->buffer_bytes = BUFFER_BYTES;
     made->longest_line = LINE_BYTES;
-    size_t length = strlen(name);
-    thr_status status = thr_alloc(context, length + 1, 1, &made->name, "a file name", err);
-    if (status != THR_OK) {
-        thr_reader_free(made);
-        return status;
-    }
-    memcpy(made->name, name, length + 1);
-    *reader = made;
-    return THR_OK;
+    const thr_status status = thr_path_append(context, name, "", &made->name, err);
+    THR_RETURN_MADE(status, made, reader, thr_reader_free);
 }
 
 /* Open image, or if it is NULL a file or standard input. */
@@ -88,13 +82,8 @@ static thr_status open_plain_lines(thr_context *context, const char *path, thr_r
     thr_status status = thr_io_stream_open(context, path, made->name, packing, &made->stream, err);
     if (status == THR_OK)
         status = thr_io_text_open(made, NULL, err);
-    if (status != THR_OK) {
-        thr_reader_free(made);
-        return status;
-    }
     made->may_be_empty = true;
-    *reader = made;
-    return THR_OK;
+    THR_RETURN_MADE(status, made, reader, thr_reader_free);
 }
 
 thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t longest, thr_reader **reader,

@@ -34,12 +34,7 @@ thr_status thr_lists_search_create(thr_context *context, thr_lists_search **out,
     search->context = context;
     const thr_status status =
         thr_alloc_zero(context, context->n_threads, sizeof *search->workers, &search->workers, "a search", err);
-    if (status != THR_OK) {
-        thr_lists_search_free(search);
-        return status;
-    }
-    *out = search;
-    return THR_OK;
+    THR_RETURN_MADE(status, search, out, thr_lists_search_free);
 }
 
 void thr_lists_search_free(thr_lists_search *search) {

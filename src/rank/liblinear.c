@@ -140,11 +140,7 @@ thr_status thr_rank_text_read(thr_context *context, const char *name, const char
     THR_TRY(check_head(&l, &h, err));
     THR_TRY(thr_rank_model_make(context, (uint32_t)h.n_features, &made, err));
     const thr_status status = read_weights(&l, made, err);
-    if (status == THR_OK)
-        *model = made;
-    else
-        thr_rank_model_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, model, thr_rank_model_free);
 }
 
 /* 17 digits preserve every bit. */

@@ -21,11 +21,7 @@ thr_status thr_rank_model_make(thr_context *context, uint64_t n_features, thr_ra
     made->n_features = (uint32_t)n_features;
     const thr_status status =
         thr_alloc_zero(context, made->n_features, sizeof(double), &made->weights, "a model's weights", err);
-    if (status == THR_OK)
-        *model = made;
-    else
-        thr_rank_model_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, model, thr_rank_model_free);
 }
 
 void thr_rank_model_free(thr_rank_model *model) {
@@ -62,11 +58,7 @@ thr_status thr_rank_model_from_weights(thr_context *context, const double *weigh
         return status;
     memcpy(made->weights, weights, n_features * sizeof *weights);
     status = thr_rank_model_check(made, NULL, err);
-    if (status == THR_OK)
-        *model = made;
-    else
-        thr_rank_model_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, model, thr_rank_model_free);
 }
 
 /* ------------------------------------------------------------------------------------------------ scores */

@@ -39,11 +39,7 @@ thr_status thr_rank_part_create(thr_context *context, const thr_ranking *ranking
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a part of a ranking", err));
     made->context = thr_context_retain(context);
     const thr_status status = thr_rank_problem_create_part(context, &view, span, row_weights, &made->problem, err);
-    if (status == THR_OK)
-        *part = made;
-    else
-        thr_rank_part_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, part, thr_rank_part_free);
 }
 
 void thr_rank_part_queries(const thr_rank_part *part, uint64_t *n_pairs, double *pair_weights) {

@@ -36,11 +36,7 @@ static thr_status finish(thr_ranking *r, thr_status status, thr_ranking **rankin
                                             .n_columns = text->dense == NULL ? text->n_features : 0}};
     if (status == THR_OK)
         status = thr_ranking_group(r, err);
-    if (status == THR_OK)
-        *ranking = r;
-    else
-        thr_ranking_free(r);
-    return status;
+    THR_RETURN_MADE(status, r, ranking, thr_ranking_free);
 }
 
 /* ------------------------------------------------------------------------------------------------ from files */

@@ -160,16 +160,6 @@ static thr_status rescore_rows(const scoring *s, const thr_store_slice *slice, c
     return s->store->backend->rescore(slice->stream, &op, err);
 }
 
-static thr_status rescore(void *arg, thr_error *err) {
-    const scoring *s = arg;
-    const uint32_t most = count_rows(s);
-    for (uint32_t i = 0; i < s->store->n_slices; i++) {
-        THR_TRY(send_rest_queries(s, &s->store->slices[i], err));
-        THR_TRY(score_slice(s, &s->store->slices[i], rescore_rows, most, err));
-    }
-    return THR_OK;
-}
-
 /* ----------------------------------------------------------------------------------------------- refine */
 
 static thr_status send_vectors(const scoring *s, thr_store_slice *slice, thr_error *err) {
@@ -198,12 +188,15 @@ static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, co
     return s->store->backend->refine(slice->stream, &op, err);
 }
 
-static thr_status refine(void *arg, thr_error *err) {
+/* ----------------------------------------------------------------------------------------------- both */
+
+static thr_status score_all(void *arg, thr_error *err) {
     const scoring *s = arg;
     const uint32_t most = count_rows(s);
     for (uint32_t i = 0; i < s->store->n_slices; i++) {
-        THR_TRY(send_vectors(s, &s->store->slices[i], err));
-        THR_TRY(score_slice(s, &s->store->slices[i], refine_rows, most, err));
+        thr_store_slice *slice = &s->store->slices[i];
+        THR_TRY((s->rescoring ? send_rest_queries : send_vectors)(s, slice, err));
+        THR_TRY(score_slice(s, slice, s->rescoring ? rescore_rows : refine_rows, most, err));
     }
     return THR_OK;
 }
@@ -211,11 +204,11 @@ static thr_status refine(void *arg, thr_error *err) {
 thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                              thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, true};
-    return thr_store_run_locked(store, job->corpus, rescore, &s, err);
+    return thr_store_run_locked(store, job->corpus, score_all, &s, err);
 }
 
 thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                             thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, false};
-    return thr_store_run_locked(store, job->corpus, refine, &s, err);
+    return thr_store_run_locked(store, job->corpus, score_all, &s, err);
 }

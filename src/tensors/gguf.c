@@ -345,11 +345,7 @@ static thr_status finish(thr_gguf *made, thr_status status, const void *data, si
     made->size = size;
     if (status == THR_OK)
         status = parse(made, err);
-    if (status == THR_OK)
-        *file = made;
-    else
-        thr_tensors_gguf_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, file, thr_tensors_gguf_free);
 }
 
 thr_status thr_tensors_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err) {

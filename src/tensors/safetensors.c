@@ -301,11 +301,7 @@ static thr_status finish(thr_tensors *made, thr_status status, const void *data,
                          thr_error *err) {
     if (status == THR_OK)
         status = parse(made, data, size, err);
-    if (status == THR_OK)
-        *tensors = made;
-    else
-        thr_tensors_free(made);
-    return status;
+    THR_RETURN_MADE(status, made, tensors, thr_tensors_free);
 }
 
 thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {

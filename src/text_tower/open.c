@@ -32,11 +32,7 @@ thr_status thr_text_tower_map(thr_context *context, const char *path, thr_tower 
     thr_status status = thr_tensors_open(context, path, &tower->tensors, err);
     if (status == THR_OK)
         status = thr_text_model_read(context, tower->tensors, path, &tower->model, &tower->fingerprint, err);
-    if (status != THR_OK)
-        thr_tower_free(tower);
-    else
-        *tower_out = tower;
-    return status;
+    THR_RETURN_MADE(status, tower, tower_out, thr_tower_free);
 }
 
 thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {

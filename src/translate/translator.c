@@ -165,17 +165,12 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     t->work.model = &t->model;
     thr_device_policy_start(&t->on_device, context);
     const thr_status status = load(t, path, &complete, err);
-    if (status != THR_OK) {
-        thr_translator_free(t);
-        return status;
-    }
     t->options = complete;
     t->options.head = NULL;
     t->options.build = NULL;
     t->options.query = NULL;
     t->options.alignment = NULL;
-    *out = t;
-    return THR_OK;
+    THR_RETURN_MADE(status, t, out, thr_translator_free);
 }
 
 /* ------------------------------------------------------------------------------------------ information and closing */

@@ -76,12 +76,7 @@ thr_status thr_dual_device_open(void *user, const thr_devices *devices, void **l
     l->context = trainer->context;
     l->on_host.pinned = true;
     const thr_status status = open_learner(trainer, l, err);
-    if (status != THR_OK) {
-        thr_dual_device_close(l);
-        return status;
-    }
-    *learner = l;
-    return THR_OK;
+    THR_RETURN_MADE(status, l, learner, thr_dual_device_close);
 }
 
 void thr_dual_device_close(void *learner) {

@@ -84,12 +84,7 @@ thr_status thr_head_device_create(const thr_head *head, const thr_devices *devic
     thr_status status = d->backend->open_stream(d->device, &d->stream, err);
     if (status == THR_OK)
         status = copy_head(d, err);
-    if (status != THR_OK) {
-        thr_head_device_free(d);
-        return status;
-    }
-    *out = d;
-    return THR_OK;
+    THR_RETURN_MADE(status, d, out, thr_head_device_free);
 }
 
 void thr_head_device_free(thr_head_device *d) {

@@ -80,12 +80,7 @@ thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices
     thr_status status = store->backend->open_stream(store->device, &store->stream, err);
     if (status == THR_OK)
         status = copy_lists(store, rows, err);
-    if (status != THR_OK) {
-        thr_hit_store_free(store);
-        return status;
-    }
-    *out = store;
-    return THR_OK;
+    THR_RETURN_MADE(status, store, out, thr_hit_store_free);
 }
 
 void thr_hit_store_free(thr_hit_store *store) {

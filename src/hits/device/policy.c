@@ -12,11 +12,7 @@ static thr_status copy_lists(void *object, const thr_devices *devices, void **co
     thr_hit_store *store;
     THR_TRY(thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &store, err));
     const thr_status status = thr_hits_check_unchanged(hits, err);
-    if (status != THR_OK)
-        thr_hit_store_free(store);
-    else
-        *copy = store;
-    return status;
+    THR_RETURN_MADE(status, store, copy, thr_hit_store_free);
 }
 
 static void free_lists(void *copy) {

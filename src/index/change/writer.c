@@ -51,8 +51,7 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     (void)pthread_mutex_init(&w->mutex, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
     (void)pthread_cond_init(&w->merge_wanted, NULL);
-    THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &w->dir, "a file name", err));
-    memcpy(w->dir, dir, strlen(dir) + 1);
+    THR_TRY_OUT(thr_path_append(context, dir, "", &w->dir, err));
     THR_TRY_OUT(thr_index_build_dir_change(context, w->dir, &w->lock, err));
     w->lock.committed = true; /* it writes no files itself, so closing it deletes none */
     THR_TRY_OUT(read_settings(w, complete.journal_rows, err));

@@ -85,11 +85,7 @@ static thr_status copy_fused(void *object, const thr_devices *devices, void **co
     thr_status status = borrow_lists(f, err);
     if (status == THR_OK)
         status = get_codes(f, devices, err);
-    if (status == THR_OK)
-        *copy = f;
-    else
-        free_fused(f);
-    return status;
+    THR_RETURN_MADE(status, f, copy, free_fused);
 }
 
 static const thr_device_copier FUSED = {.copy = copy_fused, .free = free_fused, .wake_ups = 1};

@@ -85,11 +85,7 @@ thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *
     d->backend = devices->backend;
     d->device = devices->devices[0];
     const thr_status status = fill(d, err);
-    if (status == THR_OK)
-        *device = d;
-    else
-        thr_rank_device_free(d);
-    return status;
+    THR_RETURN_MADE(status, d, device, thr_rank_device_free);
 }
 
 void thr_rank_device_free(thr_rank_device *d) {

@@ -173,12 +173,7 @@ thr_status thr_text_device_learner_open(void *user, const thr_devices *devices, 
     learner->context = trainer->context;
     learner->n = trainer->options.batch;
     const thr_status status = open_learner(trainer, learner, err);
-    if (status != THR_OK) {
-        thr_text_device_learner_close(learner);
-        return status;
-    }
-    *learner_out = learner;
-    return THR_OK;
+    THR_RETURN_MADE(status, learner, learner_out, thr_text_device_learner_close);
 }
 
 void thr_text_device_learner_close(void *copy) {

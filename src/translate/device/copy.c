@@ -101,12 +101,7 @@ thr_status thr_translate_device_create(thr_context *context, const thr_seq2seq *
     d->backend = devices->backend;
     d->device = devices->devices[0];
     const thr_status status = upload(d, err);
-    if (status != THR_OK) {
-        thr_translate_device_free(d);
-        return status;
-    }
-    *out = d;
-    return THR_OK;
+    THR_RETURN_MADE(status, d, out, thr_translate_device_free);
 }
 
 void thr_translate_device_free(thr_seq2seq_device *d) {
