@@ -13,16 +13,7 @@
 #include "info/verified.h"
 #include "cli/messages.h"
 
-typedef struct head_values {
-    const char *path;
-} head_values;
-
-static const prog_argument arguments[] = {
-    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(head_values, path), "a head that thresher head build wrote")},
-    {.name = NULL},
-};
-
-static const prog_option no_options[] = {PROG_OPTIONS_END};
+PROG_PATH_ARGUMENT(arguments, "FILE", PROG_NAMES_FILE, "a head that thresher head build wrote");
 
 /* ------------------------------------------------------------------------------------------------ info */
 
@@ -103,12 +94,12 @@ int prog_print_head(program *run, const char *path) {
     return visit(run, path, false);
 }
 
-static int run_info(program *run, const void *values) {
-    return prog_print_head(run, ((const head_values *)values)->path);
+static int run_either(program *run, const void *values) {
+    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_head_verify);
 }
 
 const prog_command prog_head_info = {
-    PROG_COMMAND("head", "info", head_values, arguments, no_options, run_info),
+    PROG_COMMAND("head", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe a head",
     .text = "Shows words and dimensions, the type of the weights, the hashes and codes, and their "
             "sizes.",
@@ -117,12 +108,8 @@ const prog_command prog_head_info = {
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
-static int run_verify(program *run, const void *values) {
-    return visit(run, ((const head_values *)values)->path, true);
-}
-
 const prog_command prog_head_verify = {
-    PROG_COMMAND("head", "verify", head_values, arguments, no_options, run_verify),
+    PROG_COMMAND("head", "verify", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "read every byte of a head and check it",
     .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
             "damaged; the message names the section.",

@@ -13,17 +13,7 @@
 #include "info/verified.h"
 #include "cli/messages.h"
 
-typedef struct hits_values {
-    const char *path;
-} hits_values;
-
-static const prog_argument arguments[] = {
-    {PROG_REQUIRED("FILE", PROG_NAMES_FILE, offsetof(hits_values, path),
-                   "posting lists that thresher hits build wrote")},
-    {.name = NULL},
-};
-
-static const prog_option no_options[] = {PROG_OPTIONS_END};
+PROG_PATH_ARGUMENT(arguments, "FILE", PROG_NAMES_FILE, "posting lists that thresher hits build wrote");
 
 /* ------------------------------------------------------------------------------------------------ info */
 
@@ -120,12 +110,12 @@ int prog_print_hits(program *run, const char *path) {
     return visit(run, path, false);
 }
 
-static int run_info(program *run, const void *values) {
-    return prog_print_hits(run, ((const hits_values *)values)->path);
+static int run_either(program *run, const void *values) {
+    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_hits_verify);
 }
 
 const prog_command prog_hits_info = {
-    PROG_COMMAND("hits", "info", hits_values, arguments, no_options, run_info),
+    PROG_COMMAND("hits", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe posting lists",
     .text = "Shows the numbers of items, features and postings, the forms in which their containers are "
             "stored, and their sizes.",
@@ -134,12 +124,8 @@ const prog_command prog_hits_info = {
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
-static int run_verify(program *run, const void *values) {
-    return visit(run, ((const hits_values *)values)->path, true);
-}
-
 const prog_command prog_hits_verify = {
-    PROG_COMMAND("hits", "verify", hits_values, arguments, no_options, run_verify),
+    PROG_COMMAND("hits", "verify", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "read every byte of posting lists and check it",
     .text = "Compares all checksums, then recomputes derived values. Exit code 1: the file is "
             "damaged; the message names the section.",

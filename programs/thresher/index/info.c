@@ -14,16 +14,7 @@
 #include "info/verified.h"
 #include "cli/messages.h"
 
-typedef struct index_values {
-    const char *dir;
-} index_values;
-
-static const prog_argument arguments[] = {
-    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(index_values, dir), "an index")},
-    {.name = NULL},
-};
-
-static const prog_option no_options[] = {PROG_OPTIONS_END};
+PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "an index");
 
 /* Whether the items' codes are a model's. */
 static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
@@ -195,12 +186,12 @@ int prog_print_index(program *run, const char *dir) {
 
 /* ------------------------------------------------------------------------------------------------ info */
 
-static int run_info(program *run, const void *values) {
-    return prog_print_index(run, ((const index_values *)values)->dir);
+static int run_either(program *run, const void *values) {
+    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_index_verify);
 }
 
 const prog_command prog_index_info = {
-    PROG_COMMAND("index", "info", index_values, arguments, no_options, run_info),
+    PROG_COMMAND("index", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe an index",
     .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
             "vectors, to measure the error of their codes; thresher index verify reads everything.",
@@ -209,12 +200,8 @@ const prog_command prog_index_info = {
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
-static int run_verify(program *run, const void *values) {
-    return visit(run, ((const index_values *)values)->dir, true);
-}
-
 const prog_command prog_index_verify = {
-    PROG_COMMAND("index", "verify", index_values, arguments, no_options, run_verify),
+    PROG_COMMAND("index", "verify", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "read every byte of an index and check it",
     .text = "Reads all files of an index and compares all checksums. Exit code 1: the index is "
             "damaged; the message names the file, the section and the offset.",

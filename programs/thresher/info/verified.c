@@ -5,6 +5,8 @@
 #include "cli/messages.h"
 #include "output/plain.h"
 
+const prog_option prog_no_options[1] = {PROG_OPTIONS_END};
+
 void prog_print_verified(const program *run, const char *kind, const char *path, uint64_t bytes, double start) {
     const double seconds = prog_seconds() - start;
 
