@@ -420,7 +420,7 @@ class Damaged(Case):
     def test_a_shard_whose_name_is_no_directory(self) -> None:
         open(os.path.join(self.path(), "file"), "w").close()
         os.symlink("link", os.path.join(self.path(), "link"))
-        for name in ("file", "link", "shards.json", "a" * 300):
+        for name in ("file", "link", "shards.json"):
             self.edit(lambda d, name=name: d["shards"][1].update(directory=name))
             self.refused(thresher.FormatError, "shard 1 of the collection cannot be opened")
 
@@ -451,7 +451,7 @@ class Damaged(Case):
                     with self.assertRaises(thresher.Error, msg=f"{key} {bad}"):
                         shards.open(self.path())
                 owner[key] = value
-        for name in ("a\0b", "\ud800", "../other"):
+        for name in ("a\0b", "\ud800", "../other", ".hidden", 'a"b', "\u00e4", "a" * 64):
             self.edit(lambda d, name=name: (d.clear(), d.update(good), d["shards"][0].update(directory=name)))
             self.refused(thresher.FormatError, "expected a name without a path")
         for text in ("", "[]", "{", '"x"', "\xff", "[" * 100_000, '{"a":' * 100_000, "1e999"):
@@ -459,6 +459,17 @@ class Damaged(Case):
                 file.write(text)
             with self.assertRaises(thresher.FormatError):
                 shards.open(self.path())
+
+    def test_keys_are_those_of_the_format_once_each(self) -> None:
+        self.edit(lambda d: d["shards"][1].update(more=1))
+        self.refused(thresher.FormatError, "shard 1: 'more' is no key of format 1")
+        self.edit(lambda d: d["shards"][1].pop("more"))
+        shards.open(self.path()).close()
+        with open(os.path.join(self.path(), "shards.json")) as file:
+            text = file.read()
+        with open(os.path.join(self.path(), "shards.json"), "w") as file:
+            file.write(text.replace('"bits"', '"bits": 3, "bits"'))
+        self.refused(thresher.FormatError, "a key twice")
 
     def test_a_shard_of_another_collection(self) -> None:
         for words, options in (

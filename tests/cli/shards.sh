@@ -155,6 +155,17 @@ fails 1 'overlap' "$THRESHER" shards verify many
 again
 sed -i 's/"thresher_shards": 1/"thresher_shards": 2/' many/shards.json
 fails 1 'format 2' "$THRESHER" shards verify many
+sed -i 's/"metric"/"more": 1, "metric"/' many/shards.json
+fails 1 'format 2' "$THRESHER" shards verify many
+again
+sed -i 's/"metric"/"more": 1, "metric"/' many/shards.json
+fails 1 'more: expected another key' "$THRESHER" shards info many
+again
+sed -i 's/"bits"/"bits": 3, "bits"/' many/shards.json
+fails 1 'bits: expected another key' "$THRESHER" shards info many
+again
+sed -i 's/"directory": "000003/"directory": "\\u0030/' many/shards.json
+fails 1 'directory: expected a text' "$THRESHER" shards info many
 again
 sed -i 's/"checksum": "../"checksum": "zz/' many/shards.json
 fails 1 'was changed or replaced' "$THRESHER" shards verify many

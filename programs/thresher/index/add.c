@@ -6,7 +6,7 @@
 #include "hits/values.h"
 #include "index/changes.h"
 #include "index/rows.h"
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 #include "commands.h"
 #include "cli/messages.h"
 

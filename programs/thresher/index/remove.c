@@ -4,7 +4,7 @@
 
 #include "index/changes.h"
 #include "index/removal.h"
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 #include "commands.h"
 #include "cli/messages.h"
 

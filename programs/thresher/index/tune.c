@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "head/input.h"
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 #include "cli/json.h"
 #include "output/plain.h"
 #include "commands.h"

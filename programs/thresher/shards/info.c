@@ -6,20 +6,11 @@
 #include "cli/json.h"
 #include "output/plain.h"
 #include "commands.h"
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 #include "info/verified.h"
 #include "cli/messages.h"
 
-typedef struct shards_values {
-    const char *dir;
-} shards_values;
-
-static const prog_argument arguments[] = {
-    {PROG_REQUIRED("DIR", PROG_NAMES_DIR, offsetof(shards_values, dir), "a collection of shards")},
-    {.name = NULL},
-};
-
-static const prog_option no_options[] = {PROG_OPTIONS_END};
+PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "a collection of shards");
 
 /* Sums over all shards. */
 typedef struct totals {
@@ -110,12 +101,12 @@ static int visit(program *run, const char *dir, bool verify) {
     return rc;
 }
 
-static int run_info(program *run, const void *values) {
-    return visit(run, ((const shards_values *)values)->dir, false);
+static int run_either(program *run, const void *values) {
+    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_shards_verify);
 }
 
 const prog_command prog_shards_info = {
-    PROG_COMMAND("shards", "info", shards_values, arguments, no_options, run_info),
+    PROG_COMMAND("shards", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe a collection of shards",
     .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
             "against shards.json. Reads only headers; thresher shards verify reads everything.",
@@ -124,12 +115,8 @@ const prog_command prog_shards_info = {
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
-static int run_verify(program *run, const void *values) {
-    return visit(run, ((const shards_values *)values)->dir, true);
-}
-
 const prog_command prog_shards_verify = {
-    PROG_COMMAND("shards", "verify", shards_values, arguments, no_options, run_verify),
+    PROG_COMMAND("shards", "verify", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "read every byte of all shards and check it",
     .text =
         "Reads all files of one shard after the other, compares all checksums, and checks that the shards are those "

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "search/options.h"
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 
 typedef struct prog_shards_search {
     prog_search search;

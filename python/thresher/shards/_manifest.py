@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _errors
@@ -94,49 +96,66 @@ def to_json(manifest: Manifest) -> str:
     return f'{head},\n  "shards": [\n{rows}\n  ]\n}}\n'
 
 
-def _number(path: str, document: Any, key: str, low: int, high: int, where: str = "") -> int:
-    value = document.get(key)
-    if type(value) is not int or not low <= value <= high:
-        raise wrong(path, f"{where}{key} is {value!r}: expected a whole number from {low} to {high}")
-    return value
+_Check = tuple[Callable[[Any], bool], str]
 
 
-def _text(path: str, document: Any, key: str, where: str = "") -> str:
-    value = document.get(key)
-    if not isinstance(value, str) or not value:
-        raise wrong(path, f"{where}{key} is {value!r}: expected a text")
-    return value
+def _is_text(value: Any, most: int) -> bool:
+    """Whether a value is a string of ASCII that JSON holds without escapes."""
+    return isinstance(value, str) and 0 < len(value) <= most and not re.search(r'[^ -~]|["\\]', value)
 
 
-def _hex(path: str, document: Any, key: str) -> int:
-    value = _text(path, document, key)
-    if len(value) != 16 or value.strip("0123456789abcdef"):
-        raise wrong(path, f"{key} is {value!r}: expected 16 hexadecimal digits")
-    return int(value, 16)
+def _whole(low: int, high: int) -> _Check:
+    return (lambda value: type(value) is int and low <= value <= high), f"a whole number from {low} to {high}"
 
 
-def _flag(path: str, document: Any, key: str) -> bool:
-    value = document.get(key)
-    if type(value) is not bool:
-        raise wrong(path, f"{key} is {value!r}: expected true or false")
-    return value
+_ROWS, _IDS = 2**63 - 1, 2**64 - 2
+_TEXT: _Check = (lambda value: _is_text(value, 16)), "a text"
+_HEX: _Check = (lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None), "16 hexadecimal digits"
+_FLAG: _Check = (lambda value: type(value) is bool), "true or false"
+
+# The keys of both objects, in the order of Shard and Manifest. The command line's parser accepts the same.
+_SHARD: dict[str, _Check] = {
+    "directory": (lambda value: _is_text(value, 63) and value[0] != "." and "/" not in value, "a name without a path"),
+    "first_row": _whole(0, _ROWS),
+    "n_items": _whole(1, _ROWS),
+    "least_id": _whole(0, _IDS),
+    "greatest_id": _whole(0, _IDS),
+    "checksum": _TEXT,
+}
+_COLLECTION: dict[str, _Check] = {
+    "metric": (lambda value: value in ("cosine", "ip", "l2"), "cosine, ip or l2"),
+    "n_dims": _whole(1, 2**32 - 1),
+    "bits": _whole(1, 8),
+    "lead_bits": _whole(1, 8),
+    "keep": _TEXT,
+    "quantiser": _HEX,
+    "model": _HEX,
+    "index_format": _whole(1, 2**32 - 1),
+    "has_ids": _FLAG,
+    "has_names": _FLAG,
+    "n_items": _whole(1, _ROWS),
+    "shards": (lambda value: isinstance(value, list) and value != [], "a list of shards"),
+}
 
 
-def _shard(path: str, number: int, entry: Any) -> Shard:
-    where = f"shard {number}: "
-    if not isinstance(entry, dict):
+def _fields(path: str, where: str, found: Any, keys: dict[str, _Check]) -> list[Any]:
+    """The values of an object that has all of these keys and no others."""
+    if not isinstance(found, dict):
         raise wrong(path, f"{where}expected an object")
-    directory = _text(path, entry, "directory", where)
-    if os.path.basename(directory) != directory or directory in (".", "..") or not directory.isprintable():
-        raise wrong(path, f"{where}directory is {directory!r}: expected a name without a path")
-    return Shard(
-        directory,
-        _number(path, entry, "first_row", 0, 2**63, where),
-        _number(path, entry, "n_items", 1, 2**63, where),
-        _number(path, entry, "least_id", 0, 2**64 - 2, where),
-        _number(path, entry, "greatest_id", 0, 2**64 - 2, where),
-        _text(path, entry, "checksum", where),
-    )
+    for key in sorted(found.keys() - keys.keys()):
+        raise wrong(path, f"{where}{key!r} is no key of format {FORMAT}")
+    for key, (is_right, expected) in keys.items():
+        if not is_right(found.get(key)):
+            raise wrong(path, f"{where}{key} is {found.get(key)!r}: expected {expected}")
+    return [found[key] for key in keys]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without repeated keys, which readers of JSON would treat differently."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
 
 
 def check_ranges(path: str, shards: tuple[Shard, ...], n_items: int) -> None:
@@ -159,34 +178,21 @@ def check_ranges(path: str, shards: tuple[Shard, ...], n_items: int) -> None:
 def parse(path: str, text: str) -> Manifest:
     """The manifest in the text of path/shards.json."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as failure:
         raise wrong(path, f"is not JSON: {failure}") from None
     if not isinstance(document, dict) or type(document.get("thresher_shards")) is not int:
         raise wrong(path, "is not that of a collection of shards: it has no number thresher_shards")
-    if document["thresher_shards"] != FORMAT:
+    number = document.pop("thresher_shards")
+    if number != FORMAT:
         raise _errors.FormatError(
-            f"{os.path.join(path, NAME)}: has format {document['thresher_shards']}, and this version reads {FORMAT}: "
-            "use a newer version",
+            f"{os.path.join(path, NAME)}: has format {number}, and this version reads {FORMAT}: use a newer version",
             "EVERSION",
         )
-    entries = document.get("shards")
-    if not isinstance(entries, list) or not entries:
-        raise wrong(path, "lists no shards")
-    made = Manifest(
-        _text(path, document, "metric"),
-        _number(path, document, "n_dims", 1, 2**32),
-        _number(path, document, "bits", 1, 8),
-        _number(path, document, "lead_bits", 1, 8),
-        _text(path, document, "keep"),
-        _hex(path, document, "quantiser"),
-        _hex(path, document, "model"),
-        _number(path, document, "index_format", 1, 2**32),
-        _flag(path, document, "has_ids"),
-        _flag(path, document, "has_names"),
-        _number(path, document, "n_items", 1, 2**63),
-        tuple(_shard(path, number, entry) for number, entry in enumerate(entries)),
-    )
+    *values, entries = _fields(path, "", document, _COLLECTION)
+    shards = tuple(Shard(*_fields(path, f"shard {i}: ", entry, _SHARD)) for i, entry in enumerate(entries))
+    made = Manifest(*values, shards)
+    made = made._replace(quantiser=int(values[5], 16), model=int(values[6], 16))
     check_ranges(path, made.shards, made.n_items)
     return made
 

@@ -14,7 +14,7 @@ from typing import Any
 from .. import _errors
 from .._index import Index
 from ._duplicates import check_ids
-from ._manifest import NAME, Manifest, Shard, check_ranges, checksum_of, describe, read, to_json
+from ._manifest import NAME, Manifest, Shard, checksum_of, describe, parse, read, to_json
 
 _OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json(\.new)?")
 
@@ -95,12 +95,13 @@ def publish(
             raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
     manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards))
-    check_ranges(directory, manifest.shards, n_items)
+    text = to_json(manifest)
+    parse(directory, text)  # names that no reader would accept, gaps and overlaps
     if manifest.has_ids:
         check_ids(directory, manifest.shards, scratch=directory)
     if manifest.has_names and not distinct_names:
         check_ids(directory, manifest.shards, names=True, scratch=directory)
-    write(directory, to_json(manifest))
+    write(directory, text)
     clean(directory, {shard.directory for shard in shards})
     return manifest
 

@@ -22,7 +22,7 @@ typedef struct prog_shard {
 typedef struct prog_shards {
     const char *dir; /* borrowed */
     thr_metric metric;
-    char keep[16];
+    char keep[17];
     uint64_t n_dims, bits, lead_bits, quantiser, model, index_format;
     bool has_ids, has_names;
     uint64_t n_items;

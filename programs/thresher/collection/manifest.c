@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.c - parses DIR/shards.json: objects of texts, whole numbers, flags and one list of objects. */
-#include "shards/manifest.h"
+#include "collection/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { FORMAT = 1, MOST_BYTES = 1 << 28, KEY_SIZE = 24, CHECKSUM_LINE = 26 };
 
-typedef enum field_kind { FIELD_TEXT, FIELD_COUNT, FIELD_HEX, FIELD_FLAG, FIELD_SHARDS } field_kind;
+typedef enum field_kind { FIELD_TEXT, FIELD_COUNT, FIELD_HEX, FIELD_FLAG, FIELD_FORMAT, FIELD_SHARDS } field_kind;
 
 /* A key of an object, and where its value goes. */
 typedef struct field {
@@ -52,13 +52,16 @@ static bool take(parser *p, char wanted) {
     return true;
 }
 
-/* A string without escapes, which no value of ours needs. */
+/* A string of ASCII without escapes, which no value of ours needs. */
 static bool take_text(parser *p, char *out, size_t size) {
     if (!take(p, '"'))
         return false;
-    const size_t length = strcspn(p->next, "\"\\\n");
+    const size_t length = strcspn(p->next, "\"\\");
     if (p->next[length] != '"' || length >= size)
         return false;
+    for (size_t i = 0; i < length; i++)
+        if (p->next[i] < ' ' || p->next[i] > '~')
+            return false;
     memcpy(out, p->next, length);
     out[length] = '\0';
     p->next += length + 1;
@@ -99,6 +102,18 @@ static bool take_flag(parser *p, bool *value) {
 
 static int take_shards(parser *p);
 
+static int take_format(parser *p, const char *key) {
+    uint64_t format;
+
+    if (!take_count(p, &format))
+        return wrong(p, key, "a whole number");
+    if (format == FORMAT)
+        return PROG_DONE;
+    prog_error("%s: has format %" PRIu64 ", and this version reads %d: use a newer version", p->path, format,
+               (int)FORMAT);
+    return PROG_FAILED;
+}
+
 static int take_value(parser *p, field *f) {
     uint64_t count;
 
@@ -114,6 +129,8 @@ static int take_value(parser *p, field *f) {
         return take_hex(p, f->place) ? PROG_DONE : wrong(p, f->key, "16 hexadecimal digits");
     case FIELD_FLAG:
         return take_flag(p, f->place) ? PROG_DONE : wrong(p, f->key, "true or false");
+    case FIELD_FORMAT: /* before the other keys, which another format may not have */
+        return take_format(p, f->key);
     case FIELD_SHARDS:
         break;
     }
@@ -201,10 +218,9 @@ static int find_metric(const parser *p, const char *name, thr_metric *metric) {
 
 static int take_document(parser *p) {
     prog_shards *s = p->shards;
-    uint64_t format = 0;
     char metric[16] = "";
     field fields[] = {
-        COUNT("thresher_shards", format, 0, UINT64_MAX),
+        {.key = "thresher_shards", .kind = FIELD_FORMAT},
         TEXT("metric", metric),
         COUNT("n_dims", s->n_dims, 1, UINT32_MAX),
         COUNT("bits", s->bits, 1, THR_MAX_BITS),
@@ -223,11 +239,6 @@ static int take_document(parser *p) {
     skip_blanks(p);
     if (rc == PROG_DONE && *p->next != '\0')
         rc = wrong(p, "its end", "nothing more");
-    if (rc == PROG_DONE && format != FORMAT) {
-        prog_error("%s: has format %" PRIu64 ", and this version reads %d: use a newer version", p->path, format,
-                   (int)FORMAT);
-        return PROG_FAILED;
-    }
     return rc == PROG_DONE ? find_metric(p, metric, &s->metric) : rc;
 }
 
