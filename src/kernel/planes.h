@@ -4,6 +4,7 @@
  * a query, from 1 to 4: its last arguments are constants.
  *
  *     THR_CALL_PLANES(planes, f, a, b);              f(a, b, planes)
+ *     THR_CALL_FEW_PLANES(planes, f, a, b);          the same, but compiled once for all numbers from 5 to 8
  *     THR_CALL_PLANES_BITS(planes, bits, f, a, b);   f(a, b, planes, bits)
  */
 #pragma once
@@ -27,6 +28,15 @@
         THR_CASE_(7, f, __VA_ARGS__, 7)                                                                                \
         THR_CASE_(8, f, __VA_ARGS__, 8)                                                                                \
     default:                                                                                                           \
+        break;                                                                                                         \
+    }
+
+#define THR_CALL_FEW_PLANES(planes, f, ...)                                                                            \
+    switch (planes) {                                                                                                  \
+        THR_FOUR_PLANES_(f, __VA_ARGS__)                                                                               \
+    default:                                                                                                           \
+        if ((planes) > 4)                                                                                              \
+            f(__VA_ARGS__, planes);                                                                                    \
         break;                                                                                                         \
     }
 

@@ -30,6 +30,19 @@ INLINE plane_slots load_planes(const uint8_t *planes, const int n_planes) {
     return (plane_slots){load_slots(planes, n_planes - 4), load_slots(planes, n_planes - 2)};
 }
 
+/* Slot i of 4, of which the last n hold planes: n is 1 to 4 and no constant. */
+INLINE __m256i load_slot(const uint8_t *planes, const int n, const int i) {
+    static const uint8_t none[32];
+    const int plane = i - (4 - n);
+    return _mm256_loadu_si256((const __m256i *)(const void *)(plane < 0 ? none : planes + ITEMS * plane));
+}
+
+INLINE plane_slots load_upper_planes(const uint8_t *planes, const int n) {
+    return (plane_slots){
+        _mm512_inserti64x4(_mm512_castsi256_si512(load_slot(planes, n, 0)), load_slot(planes, n, 1), 1),
+        _mm512_inserti64x4(_mm512_castsi256_si512(load_slot(planes, n, 2)), load_slot(planes, n, 3), 1)};
+}
+
 /* Matrices of items 2 l (bytes 4 to 7) and 2 l + 1 (bytes 0 to 3) in lane l, or the other way round if swapped. */
 INLINE __m512i matrices(plane_slots x, const int first_item, const int swapped) {
     const __m512i lanes =
@@ -51,7 +64,7 @@ INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, con
     const plane_slots low = load_planes(half + ITEMS * (planes - low_planes), low_planes);
     item_matrices of = {matrices(low, item, 0), _mm512_setzero_si512()};
     if (planes > 4) {
-        const plane_slots high = load_planes(half, planes - 4);
+        const plane_slots high = load_upper_planes(half, planes - 4);
         const __mmask64 upper = 0x0f0f0f0f0f0f0f0f; /* bytes 0 to 3 produce bits 4 to 7 */
         of.first = _mm512_mask_mov_epi8(of.first, upper, matrices(high, item, 0));
         of.second = _mm512_mask_mov_epi8(matrices(low, item, 1), upper, matrices(high, item, 1));
@@ -95,5 +108,6 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
 void thr_kernel_distance_tile_avx512(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                      const thr_query_tile *tile) {
     uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(64)));
-    THR_CALL_PLANES(tile->item_bits, distance_tile, distances, stride, blocks, n_blocks, tile, bytes)
+    const int planes = (int)tile->item_bits;
+    THR_CALL_FEW_PLANES(planes, distance_tile, distances, stride, blocks, n_blocks, tile, bytes)
 }

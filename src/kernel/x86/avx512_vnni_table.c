@@ -127,7 +127,8 @@ INLINE void distance_four(uint32_t *const *distances, const uint8_t *blocks, siz
 void thr_kernel_distance_tables_avx512_vnni(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
                                             const thr_query_part *const *parts, size_t n_parts) {
     for (; n_parts >= AT_ONCE; n_parts -= AT_ONCE, distances += AT_ONCE, parts += AT_ONCE) {
-        THR_CALL_PLANES(parts[0]->item_bits, distance_four, distances, blocks, n_blocks, parts)
+        const uint32_t planes = parts[0]->item_bits;
+        THR_CALL_FEW_PLANES(planes, distance_four, distances, blocks, n_blocks, parts)
     }
     for (; n_parts > 0; n_parts--, distances++, parts++)
         thr_kernel_distance_table_avx512_vnni(*distances, blocks, n_blocks, *parts);

@@ -43,13 +43,16 @@ INLINE void gather_nibbles(__m512i bytes[4], const __m512i *x, const int planes)
     bytes[3] = pick(0xcc, upper_odd, _mm512_srli_epi16(odd, 2));
 }
 
-/* Unpack up to four planes to nibbles: words[k] holds those of items 16 k to 16 k + 15, four bytes each. */
-INLINE void nibbles_of_items(__m512i words[4], const uint8_t *planes, const int n_planes) {
-    /* Pre-permuted, because interleaving works within quarters of a register and would reorder items. */
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512i x[4], bytes[4];
-    for (int p = 0; p < n_planes; p++)
-        x[p] = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(planes + ITEMS * p));
+/* Permute a plane, because interleaving works within quarters of a register and would reorder items. */
+INLINE __m512i permute(__m512i plane) {
+    return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), plane);
+}
+
+/*
+ * Unpack up to four permuted planes to nibbles: words[k] holds those of items 16 k to 16 k + 15, four bytes each.
+ */
+INLINE void nibbles_of_items(__m512i words[4], const __m512i *x, const int n_planes) {
+    __m512i bytes[4];
     gather_nibbles(bytes, x, n_planes);
     const __m512i low01 = _mm512_unpacklo_epi8(bytes[0], bytes[1]), high01 = _mm512_unpackhi_epi8(bytes[0], bytes[1]);
     const __m512i low23 = _mm512_unpacklo_epi8(bytes[2], bytes[3]), high23 = _mm512_unpackhi_epi8(bytes[2], bytes[3]);
@@ -62,12 +65,23 @@ INLINE void nibbles_of_items(__m512i words[4], const uint8_t *planes, const int 
 INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes, size_t read_ahead) {
     const uint8_t *ahead = thr_kernel_ahead_of(codes, read_ahead);
     const int low_planes = planes < 4 ? planes : 4;
-    __m512i low[4], high[4];
+    static const uint8_t none[ITEMS];
+    __m512i x[4], low[4], high[4];
     for (int p = 0; p < planes; p++)
         thr_kernel_request(ahead + ITEMS * p);
-    nibbles_of_items(low, codes + ITEMS * (planes - low_planes), low_planes);
-    if (planes > 4)
-        nibbles_of_items(high, codes, planes - 4);
+    for (int p = 0; p < low_planes; p++)
+        x[p] = permute(_mm512_loadu_si512(codes + ITEMS * (planes - low_planes + p)));
+    nibbles_of_items(low, x, low_planes);
+    if (planes == 5) {
+        x[0] = permute(_mm512_loadu_si512(codes));
+        nibbles_of_items(high, x, 1);
+    } else if (planes > 5) { /* the number is no constant: missing planes are zero */
+        for (int p = 0; p < 4; p++) {
+            const int plane = planes - 8 + p;
+            x[p] = permute(_mm512_loadu_si512(plane < 0 ? none : codes + ITEMS * plane));
+        }
+        nibbles_of_items(high, x, 4);
+    }
     for (int k = 0; k < 4; k++) {
         __m512i first = mask(low[k], 15), second = mask(_mm512_srli_epi16(low[k], 4), 15);
         if (planes > 4) {
@@ -90,5 +104,6 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
 void thr_kernel_distance_tile_avx512_vnni(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                           const thr_query_tile *tile) {
     uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(64)));
-    THR_CALL_PLANES(tile->item_bits, distance_tile, distances, stride, blocks, n_blocks, tile, bytes)
+    const int planes = (int)tile->item_bits;
+    THR_CALL_FEW_PLANES(planes, distance_tile, distances, stride, blocks, n_blocks, tile, bytes)
 }
