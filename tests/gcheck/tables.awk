@@ -512,7 +512,7 @@ END {
     searches()
     print "\n### Where the time goes\n"
     stages()
-    print "\n### Two ways, queries a second\n"
+    print "\n### Two ways, queries per second\n"
     ways()
     print "\n### Without codes\n"
     baselines()
