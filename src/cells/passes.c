@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scan/margins/margin.h"
+#include "scan/pages.h"
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
 
@@ -142,6 +143,8 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
         v->visited_blocks[i] |= v->pending_blocks[i];
         v->pending_blocks[i] = 0;
     }
+    if (thr_scan_reads_ahead(&s->lane->read_ahead))
+        thr_scan_read_ahead_blocks(&v->part.corpus);
     v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
     if (v->part.n_segments == 0)
         return THR_OK;

@@ -92,6 +92,7 @@ typedef struct thr_scan_query {
     float over;                  /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
     thr_query_geometry geometry; /* where job->measures_queries */
     float unit;                  /* with hits: the unit of sums */
+    bool reads_ahead;            /* announces pages before it touches them (pages.h) */
     bool collected; /* skips the screen: its rows are collected already, or a radius search scores all vectors */
 } thr_scan_query;
 
@@ -110,6 +111,12 @@ typedef struct thr_left_out {
     double screened, rescored;
     double factor; /* the largest in the records of all rescored rows */
 } thr_left_out;
+
+/* Whether searches on a lane read from the disk (pages.h). */
+typedef struct thr_read_ahead {
+    long blocks_read; /* by the thread, as getrusage counts them */
+    uint32_t passes;  /* since the lane began, or since its last pass that read from the disk */
+} thr_read_ahead;
 
 /* The scratch memory of one query or one thread. */
 typedef struct thr_lane {
@@ -131,6 +138,7 @@ typedef struct thr_lane {
     double left_out_bound; /* no row that the screen left out has a larger overestimate (complete.c) */
     float floor;           /* rows with a lower estimate in the screen cannot be in the answer; -INFINITY: unknown */
     uint64_t n_read;       /* rows scored by more than their leading planes, for the query in progress */
+    thr_read_ahead read_ahead;
 } thr_lane;
 
 /* Queries that devices process at once, each with a lane, whatever the number of threads. */

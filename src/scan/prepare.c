@@ -3,6 +3,7 @@
 #include "code/fixed.h"
 #include "code/rotate.h"
 #include "scan/margins/bounds.h"
+#include "scan/pages.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,7 +72,8 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
                               .kernels = kernels,
                               .filter = job->options->filter,
                               .vector = lane->vector,
-                              .norm = (float)norm};
+                              .norm = (float)norm,
+                              .reads_ahead = thr_scan_reads_ahead(&lane->read_ahead)};
     if (corpus->metric == THR_METRIC_COSINE && norm > 0 && !fixed)
         for (uint32_t d = 0; d < n_dims; d++)
             lane->vector[d] = (float)((double)lane->vector[d] / norm);

@@ -4,6 +4,7 @@
  *
  * Both use the same kernels on the same values, so a row's score has the same bits either way.
  */
+#include "scan/pages.h"
 #include "scan/values.h"
 
 enum {
@@ -67,6 +68,7 @@ static void fetch(const thr_scan_corpus *corpus, uint64_t row) {
 }
 
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
+    thr_scan_read_ahead_vectors(query, items, n);
     for (size_t i = 0; i < n && i < AHEAD; i++)
         fetch(query->corpus, items[i].row);
     for (size_t i = 0; i < n; i++) {

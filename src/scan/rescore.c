@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rescore.c - estimates by all planes, from the records of nested codes, for the screen's survivors only. */
+#include "scan/pages.h"
 #include "scan/values.h"
 
 enum { AHEAD = 12, LINE = 64 }; /* records being fetched while one is scored */
@@ -24,6 +25,7 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
     const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
                                                        corpus->lead, corpus->segments->lead_offsets);
     const size_t size = thr_record_size(shape), head = thr_record_head(shape);
+    thr_scan_read_ahead_records(query, items, n);
     for (size_t i = 0; i < n && i < AHEAD; i++)
         fetch(record_of(corpus, shape, row_of(corpus, &items[i])), size);
     for (size_t i = 0; i < n; i++) {

@@ -87,6 +87,13 @@ thr_status thr_map_check_after(const thr_map *map, const char *path, thr_status 
     return thr_pass_on(why.status, &why, err);
 }
 
+void thr_map_read_ahead(const void *bytes, size_t size) {
+    enum { STEP = 128 << 10 }; /* the kernel reads no more for one call, by default */
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)bytes + size;
+    for (uintptr_t at = (uintptr_t)bytes / page * page; at < end; at += STEP)
+        (void)posix_madvise((void *)at, end - at < STEP ? end - at : STEP, POSIX_MADV_WILLNEED);
+}
+
 void thr_map_close(thr_map *map) {
     thr_guard_end(map->guard);
     if (map->data != NULL)

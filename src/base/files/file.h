@@ -40,6 +40,12 @@ void thr_map_guard(thr_map *map);
 /* The status of a call that read a guarded map: that of thr_map_check instead if a read of any map has failed. */
 thr_status thr_map_check_after(const thr_map *map, const char *path, thr_status status, thr_error *err);
 
+/*
+ * Announce that size bytes of a map are read soon: the pages that are not in memory are read from the disk at once, and
+ * no others. Memory that is not a map may be announced, too. The call waits for none of them.
+ */
+void thr_map_read_ahead(const void *bytes, size_t size);
+
 void thr_map_close(thr_map *map);
 
 /* Read size bytes of a file from `at` on, or as many as it has: *got. path is for messages. THR_EIO. */

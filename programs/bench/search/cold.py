@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searches of an index that is larger than the memory given: times, and pages read from the disk.
+
+usage: ./run bench cold [--data NAME] [--cells N] [--queries N] [--share SHARE] [--docs]
+
+A child process is limited to a share of the index's size by a memory control group, which takes root. It begins with
+nothing of the index in memory, and searches for one query after the other, on one thread.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from bench.shared.common import machine, need_thresher, parser_of, publish, table, thresher  # first: one thread
+
+import numpy as np
+from bench.search import datasets, measure
+
+K, PROMISES = 10, (0.9, 0.95, 0.99)
+PAGE, SECTOR = 4096, 512
+LEAST_BYTES = 192 << 20  # Python with numpy needs some 60 MB besides
+
+
+class Group:
+    """A memory control group with a limit, of version 1 or 2. Processes enter it in enter()."""
+
+    def __init__(self, n_bytes):
+        v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+        root, limit = ("/sys/fs/cgroup", "memory.max") if v2 else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        self.path = os.path.join(root, f"thresher-bench-{os.getpid()}")
+        try:
+            os.mkdir(self.path)
+            with open(os.path.join(self.path, limit), "w") as file:
+                file.write(str(n_bytes))
+        except OSError as error:
+            self.close()
+            sys.exit(f"bench cold: no memory control group can be made: {error}")
+
+    def enter(self):
+        with open(os.path.join(self.path, "cgroup.procs"), "w") as file:
+            file.write(str(os.getpid()))
+
+    def close(self):
+        if os.path.isdir(self.path):
+            os.rmdir(self.path)
+
+
+def files_of(path):
+    return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+
+
+def forget(path):
+    """Drop an index from the page cache."""
+    for name in files_of(path):
+        with open(name, "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def sectors_read():
+    with open("/proc/thread-self/io") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("read_bytes")) // SECTOR
+
+
+def search(path, queries, promise):
+    """In the child: {"ids", "seconds", "pages"}, one of each query; pages are those read from the disk for it."""
+    queries = np.load(queries)
+    out = {"ids": [], "seconds": [], "pages": []}
+    with thresher.Index.open(path, threads=1) as index:
+        for query in queries:
+            sectors, start = sectors_read(), time.perf_counter()
+            ids, _ = index.search(query, K, recall=promise)
+            out["seconds"].append(time.perf_counter() - start)
+            out["pages"].append((sectors_read() - sectors) * SECTOR / PAGE)
+            out["ids"].append(ids.ravel().astype(int).tolist())
+    return out
+
+
+def in_child(path, queries, promise, n_bytes):
+    """search() in a process that may use n_bytes of memory; 0: any, and it searches twice, so that all is in memory."""
+    words = [sys.executable, __file__, "--child", path, queries, str(promise)] + ["--warm"] * (n_bytes == 0)
+    group = Group(n_bytes) if n_bytes else None
+    try:
+        forget(path)
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, preexec_fn=group.enter if group else None)
+    finally:
+        if group:
+            group.close()
+    if done.returncode != 0:
+        sys.exit(f"bench cold: the search of {path} ended with {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def rows_of(data, name, path, queries, n_bytes):
+    for promise in PROMISES:
+        cold, warm = (in_child(path, queries, promise, limit) for limit in (n_bytes, 0))
+        ms, pages = 1e3 * np.array(cold["seconds"]), np.array(cold["pages"])
+        half = len(ms) // 2  # the first half of the queries fills the memory
+        yield [
+            name, promise, f"{measure.recall(data, np.array(cold['ids']), K):.4f}",
+            f"{np.median(pages[half:]):,.0f}", f"{np.median(ms[half:]):.2f}", f"{np.percentile(ms[half:], 99):.2f}",
+            f"{1e3 * np.median(warm['seconds']):.2f}",
+        ]  # fmt: skip
+
+
+def report(arguments):
+    data = datasets.load(arguments.data, arguments.cache, False, "")
+    n_cells = arguments.cells or 1 << round(np.log2(len(data.base)) / 2)
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-", dir=arguments.scratch) as scratch:
+        queries = os.path.join(scratch, "queries.npy")
+        np.save(queries, data.queries[: arguments.queries])
+        for cells in (1, n_cells):
+            path = os.path.join(scratch, f"{cells}.index")
+            thresher.Index.build(path, data.base, metric=data.metric, cells=cells, threads=1).close()
+            size = sum(map(os.path.getsize, files_of(path)))
+            n_bytes = int(size * arguments.share)
+            if n_bytes < LEAST_BYTES:
+                sys.exit(f"bench cold: {arguments.share} of {size >> 20} MiB is less than Python needs: another --data")
+            title = f"{cells} cells" if cells > 1 else "one cell"
+            print(f"{title}: {size >> 20} MiB on disk, {n_bytes >> 20} MiB of memory", file=sys.stderr, flush=True)
+            lines += rows_of(data, title, path, queries, n_bytes)
+    columns = ["index", "recall asked", "recall@10", "pages read per query, p50", "ms, p50", "ms, p99", "ms in memory, p50"]
+    n = min(arguments.queries, len(data.queries))
+    return "\n".join([
+        "## ./run bench cold\n", machine() + ".\n",
+        f"{data.title}: {len(data.base):,} x {data.n_dims}, an index of {size >> 20} MiB, {n_bytes >> 20} MiB of memory "
+        f"for the process with its page cache. {n:,} queries one by one, best {K}; the second half is counted. A page is "
+        f"{PAGE} bytes.\n",
+        table(columns, lines),
+    ])  # fmt: skip
+
+
+def parse():
+    parser = parser_of("bench cold", __doc__, "docs", cache={})
+    parser.add_argument("--data", default="synthetic96", choices=datasets.NAMES + datasets.LARGE_NAMES, metavar="NAME",
+                        help="a data set of bench search (default: synthetic96)")  # fmt: skip
+    parser.add_argument("--cells", type=int, metavar="N", help="(default: a power of two near the root of the items)")
+    parser.add_argument("--queries", type=int, default=200, metavar="N", help="(default: 200)")
+    parser.add_argument("--share", type=float, default=0.5, help="of the index's size: the memory given (default: .5)")
+    parser.add_argument("--scratch", default="build/bench", metavar="DIR", help="a directory on the disk to be read")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--warm", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    need_thresher("bench cold")
+    arguments = parse()
+    if arguments.child:
+        path, queries, promise = arguments.child
+        if arguments.warm:
+            search(path, queries, float(promise))
+        print(json.dumps(search(path, queries, float(promise))))
+        return
+    os.makedirs(arguments.scratch, exist_ok=True)
+    publish(report(arguments), "bench cold", arguments.docs)
+
+
+if __name__ == "__main__":
+    main()

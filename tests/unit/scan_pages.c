@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_pages.c - pages that are announced are read from the disk, others are not; and when searches announce them. */
+#define _GNU_SOURCE /* mincore */
+#include "scan/pages.h"
+
+#include "base/files/file.h"
+#include "files.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGES = 2048, FIRST = 1000, ANNOUNCED = 40, WAITS = 2000 };
+
+static int in_a_directory(void **state) {
+    (void)test_say_seed(state);
+    return test_directory_make("scan_pages");
+}
+
+/* Whether page i of a map is in memory. */
+static bool is_in_memory(const thr_map *map, size_t page_size, size_t i) {
+    unsigned char state = 0;
+    assert_int_equal(mincore((void *)(uintptr_t)(map->data + i * page_size), page_size, &state), 0);
+    return (state & 1) != 0;
+}
+
+static size_t count_in_memory(const thr_map *map, size_t page_size, size_t first, size_t end) {
+    size_t n = 0;
+    for (size_t i = first; i < end; i++)
+        n += is_in_memory(map, page_size, i);
+    return n;
+}
+
+/* Drop a file from the page cache. Some file systems, tmpfs among them, keep it. */
+static void forget(int fd) {
+    assert_int_equal(fsync(fd), 0);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static void announced_pages_are_read_and_no_others(void **state) {
+    (void)state;
+    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    const char *path = test_path_of("pages");
+    char *bytes = calloc(PAGES, page_size);
+    assert_non_null(bytes);
+    test_write_file(path, bytes, PAGES * page_size);
+    free(bytes);
+    thr_map map;
+    thr_error err;
+    assert_ok(thr_map_open(path, &map, &err), &err);
+    forget(map.fd);
+    const bool forgotten = count_in_memory(&map, page_size, 0, PAGES) == 0;
+    if (forgotten) {
+        thr_map_read_ahead(map.data + FIRST * page_size + 1, (ANNOUNCED - 1) * page_size);
+        for (int i = 0; i < WAITS && count_in_memory(&map, page_size, FIRST, FIRST + ANNOUNCED) < ANNOUNCED; i++)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_int_equal(count_in_memory(&map, page_size, FIRST, FIRST + ANNOUNCED), ANNOUNCED);
+        assert_int_equal(count_in_memory(&map, page_size, 0, PAGES), ANNOUNCED);
+    }
+    thr_map_close(&map);
+    (void)unlink(path);
+    if (!forgotten)
+        skip();
+}
+
+/* How many passes in a row read ahead. */
+static size_t passes_ahead(thr_read_ahead *ahead) {
+    size_t n = 0;
+    while (n < 1000 && thr_scan_reads_ahead(ahead))
+        n++;
+    return n;
+}
+
+static void passes_stop_announcing_where_nothing_is_read_from_the_disk(void **state) {
+    (void)state;
+    thr_read_ahead ahead = {0};
+    const size_t first = passes_ahead(&ahead);
+    assert_in_range(first, 1, 999);
+    assert_false(thr_scan_reads_ahead(&ahead));
+    ahead.blocks_read--; /* as if the thread had read from the disk since the last pass */
+    assert_int_equal(passes_ahead(&ahead), first);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(announced_pages_are_read_and_no_others),
+        cmocka_unit_test(passes_stop_announcing_where_nothing_is_read_from_the_disk),
+    };
+    return cmocka_run_group_tests_name("scan_pages", tests, in_a_directory, test_directory_remove);
+}
