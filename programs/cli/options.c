@@ -173,11 +173,16 @@ static int store_device(const prog_option *option, const char *text, const char 
 static int store_count(const prog_option *option, const char *text, uint64_t *out) {
     uint64_t most = option->most > 0 ? option->most : UINT64_MAX;
 
+    if (option->word != NULL && strcmp(text, option->word) == 0) {
+        *out = UINT64_MAX;
+        return PROG_DONE;
+    }
     if (prog_read_count(text, out) && *out >= option->least && *out <= most)
         return PROG_DONE;
     if (option->most > 0)
-        prog_error("%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", prog_spell(option).text,
-                   option->least, option->most, text);
+        prog_error("%s takes %s%sa whole number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", prog_spell(option).text,
+                   option->word != NULL ? option->word : "", option->word != NULL ? " or " : "", option->least,
+                   option->most, text);
     else
         prog_error("%s takes a whole number, %" PRIu64 " or more, not \"%s\"", prog_spell(option).text, option->least,
                    text);

@@ -52,6 +52,7 @@ typedef struct prog_option {
     const char *special;        /* "32 with --vectors": the default in other cases; needs fallback; or NULL */
     const char *const *choices; /* of PROG_CHOICE and PROG_DEVICE, ended by NULL; else NULL */
     uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
+    const char *word;           /* of PROG_COUNT: a word that means UINT64_MAX, or NULL */
     double least_real;          /* of PROG_REAL, ... */
     double most_real;           /* ... 0 means no limit; with one, least_real itself is too small */
     unsigned group;             /* options of the same group, not 0, exclude each other */

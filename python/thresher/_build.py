@@ -32,6 +32,7 @@ Model = Union[str, "os.PathLike[str]", Tower, Dual]
 
 KEEP: dict[Any, int] = {name: abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
 KEEP[None] = abi.DTYPE["none"]
+_CELLS_AUTO = 2**32 - 1  # THR_CELLS_AUTO
 _ROTATE = {None: abi.ROTATE["auto"], True: abi.ROTATE["on"], False: abi.ROTATE["off"]}
 
 
@@ -123,7 +124,7 @@ def build(
     replace: bool,
     sample_rows: int | None,
     segment_rows: int | None,
-    cells: int | None,
+    cells: int | str | None,
     lead_bits: int | None,
     scale: float | None,
     rotate: bool | None,
@@ -157,7 +158,7 @@ def build(
     if segment_rows is not None:
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
     if cells is not None:
-        options.cells = whole(cells, "cells", 1, 65536)
+        options.cells = _CELLS_AUTO if cells == "auto" else whole(cells, "cells", 1, 65536)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
     if scale is not None:

@@ -121,7 +121,7 @@ class Index(Opened):
         replace: bool = False,
         sample_rows: int | None = None,
         segment_rows: int | None = None,
-        cells: int | None = None,
+        cells: int | str | None = None,
         lead_bits: int | None = None,
         scale: float | None = None,
         rotate: bool | None = None,
@@ -151,7 +151,7 @@ class Index(Opened):
         cells         store items in about so many cells of neighbours: searches with a recall of at most 0.999 then
                       read only cells that are likely to hold answers. Needs kept vectors, and no features. Rows are
                       then in the order of cells; the id of an item without one is still its row in vectors. None or 1:
-                      no cells
+                      no cells; "auto": cells where the build expects faster searches with them, else none
         lead_bits     planes that the screen reads, 1 to bits (bits: codes are not nested); None: chosen
         scale         components of unit vectors beyond 1 / scale are cut off in codes; 1 to 1e6; None: what codes the
                       sample best

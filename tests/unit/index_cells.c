@@ -328,6 +328,60 @@ static void what_cannot_be_built_is_refused(void **state) {
     free(rows);
 }
 
+/*
+ * An index of clustered rows gets cells that its searches need few of; one of isotropic rows has none, since searches
+ * would read nearly all of them, and one of few rows tries none. The choice does not depend on the threads.
+ */
+static void auto_chooses_cells_where_they_are_faster(void **state) {
+    enum { MANY = 100000, FEW = 4000 };
+    thr_context *single = test_context(1, THR_ISA_SCALAR, NULL);
+    float *clustered = clustered_rows(MANY, 1), *isotropic = random_rows(MANY, DIMS, 2);
+    const struct {
+        thr_context *context;
+        const float *rows;
+        uint64_t n;
+        bool tries, kept;
+    } cases[] = {{*state, clustered, MANY, true, true},
+                 {single, clustered, MANY, true, true},
+                 {*state, isotropic, MANY, true, false},
+                 {*state, clustered, FEW, false, false}};
+    thr_cells_choice choices[4], measured;
+    for (size_t i = 0; i < 4; i++) {
+        thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 8);
+        options.lead_bits = 8;
+        options.cells_choice = &choices[i];
+        thr_index *index = build(cases[i].context, DIR_A, cases[i].rows, cases[i].n, options, THR_CELLS_AUTO);
+        assert_int_equal(choices[i].n_cells > 0, cases[i].tries);
+        assert_int_equal(choices[i].kept, cases[i].kept);
+        assert_int_equal(thr_index_get_cells(index).n_cells, cases[i].kept ? choices[i].n_cells : 0);
+        assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
+        expect_ok(thr_index_measure_cells(index, &measured, &error));
+        if (cases[i].kept)
+            assert_memory_equal(&measured, &choices[i], sizeof measured);
+        else
+            assert_true(measured.n_cells == 0 && measured.speed == 0 && !measured.kept);
+        thr_index_free(index);
+    }
+    assert_true(choices[0].read < 0.2f && choices[0].speed > 1);
+    assert_true(choices[2].read > 0.4f && choices[2].speed < 1);
+    assert_memory_equal(&choices[0], &choices[1], sizeof choices[0]);
+    free(clustered);
+    free(isotropic);
+    thr_context_free(single);
+}
+
+/* What has no cells gets none, without an error. */
+static void auto_accepts_what_has_no_cells(void **state) {
+    float *rows = clustered_rows(2000, 1);
+    thr_cells_choice choice = {.kept = true};
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
+    options.cells_choice = &choice;
+    thr_index *index = build(*state, DIR_A, rows, 2000, options, THR_CELLS_AUTO);
+    assert_true(thr_index_get_cells(index).n_cells == 0 && choice.n_cells == 0 && !choice.kept);
+    thr_index_free(index);
+    free(rows);
+}
+
 /* As many cells as items, equal items, zeros, 1 and 2,000 dimensions: sound indexes with right answers. */
 static void odd_items_have_right_answers(void **state) {
     static const uint32_t dims[] = {1, 9, 2000};
@@ -422,6 +476,8 @@ int main(void) {
         cmocka_unit_test(a_second_search_allocates_nothing),
         cmocka_unit_test(few_items_may_be_allowed),
         cmocka_unit_test(what_cannot_be_built_is_refused),
+        cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
+        cmocka_unit_test(auto_accepts_what_has_no_cells),
         cmocka_unit_test(odd_items_have_right_answers),
         cmocka_unit_test(wrong_cells_are_found),
     };

@@ -106,10 +106,12 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("segment-items", "N", offsetof(build_values, segment_items),
                        "most items in one segment file (default: chosen by size)"),
      .least = 1},
-    {PROG_COUNT_OPTION("cells", "N", offsetof(build_values, cells),
-                       "store items in about N cells of neighbours; searches with a recall of at most 0.999 then read "
-                       "only cells that are likely to hold answers. Faster where vectors form clusters (default: 1)"),
-     .least = 1, .most = 65536},
+    {PROG_COUNT_OPTION(
+         "cells", "N|auto", offsetof(build_values, cells),
+         "store items in about N cells of neighbours; searches with a recall of at most 0.999 then read "
+         "only cells that are likely to hold answers. Faster where vectors form clusters. auto: searches of "
+         "some items decide between cells and none (default: 1)"),
+     .least = 1, .most = 65536, .word = "auto"},
     PROG_OPTIONS_END,
 };
 
@@ -222,6 +224,7 @@ static void close_source(build_source *source) {
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     thr_index_build_options build;
+    thr_cells_choice cells = {.n_cells = 0};
     float *multipliers = NULL;
     build_source source = {.metric = (thr_metric)values->metric};
     double start = prog_seconds();
@@ -244,7 +247,9 @@ static int run_build(program *run, const void *all_values) {
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;
-    build.cells = (uint32_t)values->cells;
+    build.cells_choice = &cells;
+    build.cells = (uint32_t)values->cells; /* auto is the largest number of both types */
+    _Static_assert((uint32_t)UINT64_MAX == THR_CELLS_AUTO, "auto");
     build.features_path = values->features;
     if (values->values != NULL)
         rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &build.n_values);

@@ -22,11 +22,12 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
 }
 
 /* How much the codes lose; 0 where unknown. */
-typedef struct code_errors {
-    float now, learned;
-} code_errors;
+typedef struct measures {
+    float now, learned; /* errors of codes */
+    thr_cells_choice cells;
+} measures;
 
-static void print_code_errors(code_errors e) {
+static void print_code_errors(measures e) {
     if (e.now > 0 && e.learned > 0)
         (void)printf("code error      %.3f of the items' spread, %.3f when the codes were learned%s\n", (double)e.now,
                      (double)e.learned,
@@ -37,24 +38,24 @@ static void print_code_errors(code_errors e) {
         (void)printf("code error      %.3f of the items' spread\n", (double)e.now);
 }
 
-static void print_json(const char *dir, const thr_index *index, code_errors errors) {
+static void print_json(const char *dir, const thr_index *index, measures measured) {
     const thr_index_info info = thr_index_get_info(index);
     prog_json json = prog_json_object();
 
     prog_json_index(&json, dir, index);
     prog_json_key_count(&json, "n_commits", thr_index_n_commits(index));
     prog_json_key_count(&json, "n_removed", thr_index_n_removed(index));
-    if (errors.now > 0)
-        prog_json_key_real(&json, "code_error", (double)errors.now);
-    if (errors.learned > 0)
-        prog_json_key_real(&json, "code_error_learned", (double)errors.learned);
+    if (measured.now > 0)
+        prog_json_key_real(&json, "code_error", (double)measured.now);
+    if (measured.learned > 0)
+        prog_json_key_real(&json, "code_error_learned", (double)measured.learned);
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
     prog_json_key_count(&json, "code_bytes", info.code_bytes);
     prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
     prog_json_key_count(&json, "n_journal_items", thr_index_get_journal(index).n_items);
     prog_json_key_count(&json, "journal_bytes", thr_index_get_journal(index).n_bytes);
-    prog_json_key_count(&json, "n_cells", thr_index_get_cells(index).n_cells);
+    prog_json_cells(&json, &measured.cells);
     prog_json_key_count(&json, "format_version", info.format_version);
     if (thr_index_tower(index) != NULL) {
         prog_json_key(&json, "model");
@@ -90,10 +91,10 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
-static void print_codes(const thr_index_info *info, code_errors errors) {
+static void print_codes(const thr_index_info *info, measures measured) {
     (void)printf("codes           %s, %s, %.1f bytes per item\n", planes_of(info).text,
                  prog_bytes((double)info->code_bytes).text, prog_per_item(info->code_bytes, info->n_items));
-    print_code_errors(errors);
+    print_code_errors(measured);
     (void)printf("centre          %s\n", info->centred ? "yes: subtracted before coding" : "no");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
@@ -102,9 +103,19 @@ static void print_codes(const thr_index_info *info, code_errors errors) {
         (void)printf("calibration     none\n");
 }
 
-static void print_text(const char *dir, thr_index *index, code_errors errors) {
+static void print_cells(thr_index_cells cells, const thr_cells_choice *measured) {
+    if (cells.n_cells == 0)
+        (void)printf("cells           none: searches read all items\n");
+    else
+        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f on average\n",
+                     cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
+    if (measured->speed > 0)
+        (void)printf("a search reads  %.1f%% of the items, and is expected to be %.2f times as fast as without cells\n",
+                     100 * (double)measured->read, (double)measured->speed);
+}
+
+static void print_text(const char *dir, thr_index *index, measures measured) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
-    const thr_index_cells cells = thr_index_get_cells(index);
     const thr_index_journal journal = thr_index_get_journal(index);
     const thr_tower *tower = thr_index_tower(index);
     const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
@@ -120,7 +131,7 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
     if (info->n_segments > 0)
-        print_codes(info, errors);
+        print_codes(info, measured);
     else
         (void)printf("codes           none yet, so scores are exact; later %s\n", planes_of(info).text);
     if (tower != NULL && holds_codes(info, &model))
@@ -150,12 +161,16 @@ static void print_text(const char *dir, thr_index *index, code_errors errors) {
                      prog_counted(journal.n_items, "item").text, prog_bytes((double)journal.n_bytes).text);
     (void)printf("changes         %s; %s still in the files\n", prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);
-    if (cells.n_cells > 0)
-        (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f on average\n",
-                     cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
+    print_cells(thr_index_get_cells(index), &measured.cells);
     (void)printf("files           %s, %.1f bytes per item%s\n", prog_bytes((double)info->file_bytes).text,
                  prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? ", without the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+static thr_status measure(thr_index *index, measures *measured, thr_error *err) {
+    const thr_status status = thr_index_code_error(index, &measured->now, &measured->learned, err);
+
+    return status != THR_OK ? status : thr_index_measure_cells(index, &measured->cells, err);
 }
 
 /* Describe the index, or read every byte of it. */
@@ -163,19 +178,18 @@ static int visit(program *run, const char *dir, bool verify) {
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
-    code_errors errors;
+    measures measured;
     int rc = PROG_DONE;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK ||
-        (verify ? thr_index_verify(index, &err) : thr_index_code_error(index, &errors.now, &errors.learned, &err)) !=
-            THR_OK)
+        (verify ? thr_index_verify(index, &err) : measure(index, &measured, &err)) != THR_OK)
         rc = prog_failed(&err);
     else if (verify)
         prog_print_verified(run, "index", dir, thr_index_get_info(index).file_bytes, start);
     else if (run->globals.json)
-        print_json(dir, index, errors);
+        print_json(dir, index, measured);
     else
-        print_text(dir, index, errors);
+        print_text(dir, index, measured);
     thr_index_free(index);
     return rc;
 }
@@ -194,7 +208,8 @@ const prog_command prog_index_info = {
     PROG_COMMAND("index", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe an index",
     .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
-            "vectors, to measure the error of their codes; thresher index verify reads everything.",
+            "vectors, to measure the error of their codes and, with cells, what searches read; thresher index verify "
+            "reads everything.",
     .examples = PROG_EXAMPLES("thresher index info words.index", "thresher index info words.index --json"),
 };
 

@@ -49,8 +49,28 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_count(json, "file_bytes", info.file_bytes);
 }
 
+void prog_json_cells(prog_json *json, const thr_cells_choice *cells) {
+    prog_json_key_count(json, "n_cells", cells->kept ? cells->n_cells : 0);
+    if (cells->n_cells == 0)
+        return;
+    prog_json_key_real(json, "cells_read", (double)cells->read);
+    prog_json_key_real(json, "cells_speed", (double)cells->speed);
+}
+
+/* Say what --cells auto chose, and why. */
+static void note_cells(const thr_index_info *info, const thr_cells_choice *cells) {
+    if (cells->n_cells == 0 && (info->keep == THR_DTYPE_NONE || info->has_features))
+        prog_note("no cells: they need kept vectors, and no features");
+    else if (cells->n_cells == 0)
+        prog_note("no cells: a search of %s is short without them", prog_counted(info->n_items, "item").text);
+    else
+        prog_note("%s: a search reads %.1f%% of the items with %" PRIu32 " cells, and is expected to be %.2f times as "
+                  "fast as without",
+                  cells->kept ? "cells" : "no cells", 100 * (double)cells->read, cells->n_cells, (double)cells->speed);
+}
+
 /* Open the new index and print its size. */
-static int report(const program *run, const char *dir, const char *features, double seconds) {
+static int report(const program *run, const char *dir, const thr_index_build_options *build, double seconds) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     thr_index_info info;
@@ -64,12 +84,16 @@ static int report(const program *run, const char *dir, const char *features, dou
               prog_model_bytes(index) > 0 ? " and a model of " : "",
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
-    if (features != NULL)
-        prog_hits_note_weighed(run, thr_index_hits(index), 0, features);
+    if (build->cells == THR_CELLS_AUTO)
+        note_cells(&info, build->cells_choice);
+    if (build->features_path != NULL)
+        prog_hits_note_weighed(run, thr_index_hits(index), 0, build->features_path);
     if (run->globals.json) {
         prog_json json = prog_json_object();
 
         prog_json_index(&json, dir, index);
+        if (build->cells == THR_CELLS_AUTO)
+            prog_json_cells(&json, build->cells_choice);
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_key_real(&json, "items_per_s", (double)info.n_items / seconds);
         prog_json_end_object(&json);
@@ -87,5 +111,5 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
     if (thr_index_build(run->context, dir, rows, build, &err) != THR_OK)
         return prog_failed_existing(&err, "add --force");
     prog_progress_end();
-    return report(run, dir, build->features_path, prog_seconds() - start);
+    return report(run, dir, build, prog_seconds() - start);
 }

@@ -16,6 +16,9 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
 /* Write the properties of an index as keys of the open object. */
 void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
 
+/* Write n_cells and, with cells, what searches read. */
+void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
+
 /* 0 without items. */
 double prog_per_item(uint64_t bytes, uint64_t n_items);
 

@@ -153,6 +153,10 @@ class Changes(VectorCase):
             with self.assertRaisesRegex(ValueError, "has cells"):
                 cells.search(self.queries, 3, filter=np.ones(N, bool))
             self.assertEqual((cells.info.n_cells, cells.info.journal_bytes), (8, 0))
+        with Index.build(self.path("chosen"), self.vectors, cells="auto", threads=2) as chosen:
+            self.assertEqual(chosen.info.n_cells, 0)  # few items
+        with self.assertRaisesRegex(TypeError, "cells"):
+            Index.build(self.path("many"), self.vectors, cells="many")
             self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
 
     def test_a_filter_of_an_index_that_was_replaced(self) -> None:

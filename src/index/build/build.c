@@ -35,6 +35,10 @@ typedef struct builder {
     char *names_path;  /* the table of features, if items take their names from it */
 } builder;
 
+static bool demands_cells(const thr_index_build_options *o) {
+    return o->cells > 1 && o->cells != THR_CELLS_AUTO;
+}
+
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
     THR_TRY(thr_index_check_coding(o, err));
     if (!thr_keep_is_known(o->keep))
@@ -47,9 +51,9 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
     if (o->features_path == NULL && o->features == NULL && (o->multipliers != NULL || o->offsets != NULL))
         return thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
-    if (o->cells > THR_MOST_CELLS)
+    if (o->cells > THR_MOST_CELLS && o->cells != THR_CELLS_AUTO)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells: at most %d are possible", o->cells, THR_MOST_CELLS);
-    if (o->cells > 1 && (o->features_path != NULL || o->features != NULL))
+    if (demands_cells(o) && (o->features_path != NULL || o->features != NULL))
         return thr_fail(err, THR_EUNSUPPORTED, "cells with features are not supported: leave out one of them");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
@@ -84,7 +88,7 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
                         "%s: features beside kept vectors that a model encodes are not supported: keep none (codes "
                         "only), or leave out the features or the model",
                         o->model);
-    if (o->cells > 1)
+    if (demands_cells(o))
         return thr_fail(err, THR_EUNSUPPORTED, "%s: cells of a model's codes are not supported: leave out one of them",
                         o->model);
     return THR_OK;
@@ -109,7 +113,7 @@ static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_err
 static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     thr_manifest *m = &b->manifest;
-    if (o->cells > 1 && o->keep == THR_DTYPE_NONE)
+    if (demands_cells(o) && o->keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
     m->version = THR_BUILD_VERSION;
     m->lead = thr_index_choose_lead(o, m->quantiser.n_dims);
@@ -143,7 +147,12 @@ static thr_status build_hits(builder *b, thr_error *err) {
 
 /* The rows of a calibration are those of the source, so this comes after it. */
 static thr_status make_cells(builder *b, thr_error *err) {
-    if (b->options->cells < 2)
+    thr_cells_choice choice = {.n_cells = 0};
+    if (b->options->cells == THR_CELLS_AUTO)
+        THR_TRY(thr_index_build_best_cells(b->context, &b->dir, &b->manifest, &choice, err));
+    if (b->options->cells_choice != NULL)
+        *b->options->cells_choice = choice;
+    if (!demands_cells(b->options))
         return THR_OK;
     return thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, err);
 }

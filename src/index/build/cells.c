@@ -2,6 +2,7 @@
 #include "index/build/cells.h"
 
 #include "base/error.h"
+#include "index/build/choose_cells.h"
 #include "index/build/segment_copy.h"
 
 #include <inttypes.h>
@@ -32,10 +33,10 @@ static uint64_t largest_segment(const thr_index *index) {
     return most;
 }
 
-thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
-                                 thr_manifest *manifest, thr_error *err) {
-    thr_manifest written = *manifest;
-    thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = &written};
+/* Write the segments cell by cell. *written becomes *manifest with the new segments, which it owns. */
+static thr_status write_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
+                              const thr_manifest *manifest, thr_manifest *written, thr_error *err) {
+    thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = written};
     thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
     thr_index *index = NULL;
     if (n_cells > manifest->n_items)
@@ -44,10 +45,11 @@ thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir,
     if (manifest->n_segments + manifest->segments[manifest->n_segments - 1].number >= THR_MAX_SEGMENTS)
         return thr_fail(err, THR_EINVAL, "cells in %" PRIu32 " segments: raise segment_rows", manifest->n_segments);
     THR_TRY(thr_index_open_unpublished(context, dir->path, manifest, &index, err));
-    written.segments = NULL;
-    written.n_segments = 0;
-    written.n_items = written.n_rows = 0;
-    written.has_ids = true;
+    *written = *manifest;
+    written->segments = NULL;
+    written->n_segments = 0;
+    written->n_items = written->n_rows = 0;
+    written->has_ids = true;
     copy.index = index;
     stream.segment_items = largest_segment(index);
     thr_status status = thr_index_segment_copy_open(&copy, stream.segment_items, manifest->n_items, err);
@@ -55,11 +57,46 @@ thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir,
         status = write_all(&copy, n_cells, err);
     thr_index_segment_copy_close(&copy);
     thr_index_free(index);
-    if (status == THR_OK) {
-        thr_release(context, manifest->segments);
-        *manifest = written;
-    } else {
+    if (status != THR_OK)
+        thr_release(context, written->segments);
+    return status;
+}
+
+static void take(thr_context *context, const thr_manifest *written, thr_manifest *manifest) {
+    thr_release(context, manifest->segments);
+    *manifest = *written;
+}
+
+thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
+                                 thr_manifest *manifest, thr_error *err) {
+    thr_manifest written;
+    THR_TRY(write_cells(context, dir, n_cells, manifest, &written, err));
+    take(context, &written, manifest);
+    return THR_OK;
+}
+
+/* Choose by searches of the files that were written. */
+static thr_status measure(thr_context *context, const thr_build_dir *dir, const thr_manifest *written,
+                          thr_cells_choice *choice, thr_error *err) {
+    thr_index *index = NULL;
+    THR_TRY(thr_index_open_unpublished(context, dir->path, written, &index, err));
+    const thr_status status = thr_index_measure_cells(index, choice, err);
+    thr_index_free(index);
+    choice->kept = thr_index_cells_are_worth(choice->speed);
+    return status;
+}
+
+thr_status thr_index_build_best_cells(thr_context *context, const thr_build_dir *dir, thr_manifest *manifest,
+                                      thr_cells_choice *choice, thr_error *err) {
+    thr_manifest written;
+    *choice = (thr_cells_choice){.n_cells = thr_index_cells_to_try(manifest)};
+    if (choice->n_cells == 0)
+        return THR_OK;
+    THR_TRY(write_cells(context, dir, choice->n_cells, manifest, &written, err));
+    const thr_status status = measure(context, dir, &written, choice, err);
+    if (status == THR_OK && choice->kept)
+        take(context, &written, manifest);
+    else
         thr_release(context, written.segments);
-    }
     return status;
 }

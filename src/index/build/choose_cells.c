@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * choose_cells.c - a model of the time of a search, with cells and without.
+ *
+ * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Its
+ * constants are the same on every machine, so the same rows get the same index everywhere. They were fitted to searches
+ * on one core (AMD Zen 4, AVX-512) of 30,000 to 1,000,000 vectors of 64 to 100 dimensions, which take 73 to 1,300
+ * microseconds; wrong ones change the time, not the answers.
+ */
+#include "index/build/choose_cells.h"
+
+#include "base/error.h"
+#include "code/encode.h"
+#include "index/impl.h"
+#include "select/bitmap.h"
+
+#include <math.h>
+
+enum {
+    HELD_OUT = 128, /* items whose neighbours are searched */
+    K = 10,
+    LEAST_CELLS = 16,
+};
+
+static const float RECALL = 0.95f;
+static const double SCAN_NS = 20000, CELLS_NS = 40000; /* of a search, whatever it reads */
+static const double CODE_BYTES_A_NS = 25;              /* screened */
+static const double ROW_NS = 120;                      /* scored by all planes or more */
+static const double CELL_NS = 150, CENTROID_BYTES_A_NS = 16;
+static const double LEAST_SPEED = 1.05;    /* cells must be this many times as fast: they make a build longer */
+static const double CELLS_SHARE = 1.0 / 4; /* of the time of a scan, for the centroids of all cells */
+
+static double block_ns(const thr_manifest *m) {
+    return (double)thr_block_size(m->quantiser.n_dims, m->lead) / CODE_BYTES_A_NS;
+}
+
+static double cells_ns(const thr_manifest *m, double n_cells) {
+    const double bytes = (double)m->quantiser.n_dims * sizeof(float);
+    return n_cells * (CELL_NS + bytes / CENTROID_BYTES_A_NS);
+}
+
+uint32_t thr_index_cells_to_try(const thr_manifest *m) {
+    const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS, scan = SCAN_NS + n_blocks * block_ns(m);
+    double n = exp2(rint(log2(sqrt((double)m->n_rows))));
+    while (n > LEAST_CELLS && cells_ns(m, n) > CELLS_SHARE * scan)
+        n /= 2;
+    const bool few = scan < LEAST_SPEED * (CELLS_NS + cells_ns(m, n));
+    return few || m->keep == THR_DTYPE_NONE || m->hits.there || m->model.n_inputs != 0 ? 0 : (uint32_t)n;
+}
+
+bool thr_index_cells_are_worth(float speed) {
+    return (double)speed >= LEAST_SPEED;
+}
+
+/* ------------------------------------------------------------------------------------------------ measure */
+
+/* Items at equal distances, which searches filter out: so they are queries like the items. */
+typedef struct sample {
+    float *vectors;
+    uint64_t *filter; /* of all rows */
+    uint64_t *ids, *n_read;
+    thr_matrix queries;
+} sample;
+
+static thr_status take_sample(const thr_index *index, sample *s, thr_error *err) {
+    static const char what[] = "a sample of the items";
+    const uint64_t n_rows = index->manifest.n_rows, n_words = thr_bitmap_words(n_rows);
+    const uint32_t n_dims = index->manifest.quantiser.n_dims;
+    uint32_t n = 0;
+    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * n_dims, sizeof(float), &s->vectors, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)n_words, sizeof(uint64_t), &s->filter, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * K, sizeof(uint64_t), &s->ids, what, err));
+    THR_TRY(thr_alloc(index->context, HELD_OUT, sizeof(uint64_t), &s->n_read, what, err));
+    for (uint64_t i = 0; i < n_words; i++)
+        s->filter[i] = index->live.words == NULL ? ~UINT64_C(0) : index->live.words[i];
+    for (uint64_t i = 0; i < HELD_OUT; i++) {
+        const uint64_t row = (uint64_t)((double)i * (double)n_rows / HELD_OUT);
+        const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
+        const uint64_t bit = UINT64_C(1) << row % THR_WORD_BITS;
+        if (row - segment->first_row >= segment->n_items || (s->filter[row / THR_WORD_BITS] & bit) == 0)
+            continue;
+        thr_index_row_vector(index, row, s->vectors + (size_t)n++ * n_dims);
+        s->filter[row / THR_WORD_BITS] &= ~bit;
+    }
+    s->queries = thr_matrix_f32(s->vectors, n, n_dims);
+    return THR_OK;
+}
+
+static double sum(const uint64_t *numbers, uint64_t n) {
+    double all = 0;
+    for (uint64_t i = 0; i < n; i++)
+        all += (double)numbers[i];
+    return all;
+}
+
+/* Search for the sample with cells and without, and compare the times that the model expects. */
+static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr_cells_workspace *workspace,
+                          thr_cells_choice *choice, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
+    const thr_answers answers = {.k = K, .ids = s->ids, .n_read = s->n_read};
+    const double n = (double)s->queries.n_rows, n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = RECALL;
+    options.filter = s->filter;
+    options.filter_bits = m->n_rows;
+    thr_index_resolve_recall(index, K, &options);
+    if (s->queries.n_rows == 0 || !thr_cells_may_be_skipped(&corpus, &options, &answers))
+        return THR_OK;
+    THR_TRY(thr_scan_search(scan, &index->corpus, &s->queries, &options, &answers, err));
+    const double all = SCAN_NS + n_blocks * block_ns(m) + sum(s->n_read, s->queries.n_rows) / n * ROW_NS;
+    THR_TRY(thr_cells_search(scan, workspace, &corpus, &s->queries, &options, &answers, err));
+    const double visited = (double)thr_cells_blocks_visited(workspace) / n;
+    const double some = CELLS_NS + cells_ns(m, (double)choice->n_cells) + visited * block_ns(m) +
+                        sum(s->n_read, s->queries.n_rows) / n * ROW_NS;
+    choice->read = (float)(visited / n_blocks);
+    choice->speed = (float)(all / some);
+    return THR_OK;
+}
+
+thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err) {
+    sample s = {.vectors = NULL};
+    thr_scan *scan = NULL;
+    thr_cells_workspace *workspace = NULL;
+    thr_status status = THR_OK;
+    if (index == NULL || choice == NULL)
+        return thr_fail(err, THR_EINVAL, "to measure cells, an index and memory for the result are needed");
+    *choice = (thr_cells_choice){.n_cells = thr_index_get_cells(index).n_cells};
+    choice->kept = choice->n_cells > 0;
+    if (!choice->kept || index->n_tail > 0)
+        return THR_OK;
+    THR_TRY_OUT(take_sample(index, &s, err));
+    THR_TRY_OUT(thr_scan_create(index->context, &scan, err));
+    THR_TRY_OUT(thr_cells_workspace_make(index->context, &workspace, err));
+    THR_TRY_OUT(compare(index, &s, scan, workspace, choice, err));
+out:
+    thr_cells_workspace_free(workspace);
+    thr_scan_free(scan);
+    THR_RELEASE(index->context, s.vectors, s.filter, s.ids, s.n_read);
+    return thr_index_check_after(index, status, err);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose_cells.h - decides whether an index is faster with cells, and with how many. */
+#pragma once
+
+#include "index/manifest.h"
+
+/*
+ * The number of cells that a build with THR_CELLS_AUTO tries: a power of two. 0 if the index has so few rows that cells
+ * cannot be clearly faster, however few a search reads.
+ */
+uint32_t thr_index_cells_to_try(const thr_manifest *manifest);
+
+/* Whether cells whose search is this many times as fast as that of all rows are kept. */
+bool thr_index_cells_are_worth(float speed);
