@@ -20,20 +20,9 @@ static inline uint32_t take_stretch(const thr_lists_stream *s, thr_lists_cursor 
     return n;
 }
 
-static inline void add_id(uint16_t id, int32_t weight, int32_t *sums) {
-    sums[id] = thr_add_wrapping(sums[id], weight);
-}
-
 static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
-    uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) { /* ids differ, which compilers cannot prove: loads need not wait for stores */
-        add_id(ids[i], weight, sums);
-        add_id(ids[i + 1], weight, sums);
-        add_id(ids[i + 2], weight, sums);
-        add_id(ids[i + 3], weight, sums);
-    }
-    for (; i < n; i++)
-        add_id(ids[i], weight, sums);
+    for (uint32_t i = 0; i < n; i++)
+        sums[ids[i]] = thr_add_wrapping(sums[ids[i]], weight);
 }
 
 static void add_all_ids(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window, int32_t *sums) {
@@ -119,8 +108,10 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *q
 
 static void add_singles(const thr_lists_query *query, uint32_t window, int32_t *sums) {
     const uint32_t end = query->window_ends[window];
-    for (uint32_t i = window == 0 ? 0 : query->window_ends[window - 1]; i < end; i++)
-        add_id((uint16_t)(query->singles[i].place % THR_LISTS_WINDOW), query->singles[i].weight, sums);
+    for (uint32_t i = window == 0 ? 0 : query->window_ends[window - 1]; i < end; i++) {
+        int32_t *sum = sums + query->singles[i].place % THR_LISTS_WINDOW;
+        *sum = thr_add_wrapping(*sum, query->singles[i].weight);
+    }
 }
 
 /*
