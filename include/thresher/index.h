@@ -301,8 +301,8 @@ typedef struct thr_search_options {
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
-     * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan.
-     * Otherwise the search measures the errors of each query's estimates, and drops an item only if it is unlikely
+     * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan
+     * if vectors are kept and neither n_candidates nor extra is given. Otherwise the search measures the errors of each query's estimates, and drops an item only if it is unlikely
      * enough to be among the best k. So the recall holds for queries unlike the items, too, and the calibration affects
      * only the time. A query of few effective dimensions, such as a unit vector, is scored against all vectors: its
      * errors on a few rows do not predict those of the best items. In a rotated index this is rare.
@@ -355,7 +355,10 @@ typedef struct thr_search_options {
 /* Defaults: query bits chosen, recall 0.99, no filter. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
-/* The default number of candidates for k, enough for recall 0.99 on the data of docs/benchmarks.md. */
+/*
+ * The number of candidates for k where neither the options nor a calibration determine it: max(4 k, k + 90). Enough for
+ * recall 0.99 on the data of docs/benchmarks.md.
+ */
 THR_API uint64_t thr_search_candidates(uint64_t k);
 
 /*
@@ -426,8 +429,9 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  *   THR_EINVAL        too few queries
  *   THR_EDIM          the queries' n_dims is wrong
  *   THR_ERANGE        a query has NaN or infinity
- *   THR_EUNSUPPORTED  the index has format 1, holds model codes (every search reads all their planes), is so small that
- *                     searches are exact, or has no vectors and queries is NULL
+ *   THR_EUNSUPPORTED  the index has format 1; is so small that searches are exact; has rows without an item, of
+ *                     removed items or a writer's changes (thr_index_recode leaves none); keeps no vectors, and holds
+ *                     a model's codes (every search reads all their planes) or queries is NULL
  *   THR_ECHANGED      the index was replaced after it was opened
  *   THR_EBUSY         a build or a change is running in its directory
  *   THR_EIO, THR_ECANCELED, THR_ENOMEM

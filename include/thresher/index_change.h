@@ -2,9 +2,10 @@
 /*
  * index_change.h - change an index in its directory: add, replace and remove items, compact.
  *
- * Every call is one commit: it writes new files, flushes them, and renames a new manifest into place. A call that fails
- * or is killed leaves the index as it was; once it has returned THR_OK the change survives a crash. One change or build
- * at a time may run in a directory; another one gets THR_EBUSY. Any number of processes may search meanwhile.
+ * Every call that changes items is one commit: it writes new files, flushes them, and renames a new manifest into
+ * place. Merging segments afterwards is a further commit. A call that changes nothing makes none. A call that fails or
+ * is killed leaves the index as it was; once it has returned THR_OK the change survives a crash. One change or build at
+ * a time may run in a directory; another one gets THR_EBUSY. Any number of processes may search meanwhile.
  *
  * An open index is a snapshot: it keeps showing the items of the commit it was opened at, even after their files were
  * deleted. thr_index_refresh opens a newer commit. A writer (index_writer.h) makes small changes at less cost; the
@@ -85,7 +86,8 @@ THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_read
 
 /*
  * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
- * removed there is no commit. Writes a bitmap of one bit per row. Returns as thr_index_add.
+ * removed there is no commit. The commit writes a bitmap of one bit per row, and a segment of the journal's items if
+ * there are any; segments may be merged afterwards. Returns as thr_index_add.
  */
 THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
                                     thr_index_change *change, thr_error *err);

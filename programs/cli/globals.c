@@ -17,7 +17,7 @@ const prog_option prog_global_options[] = {
      .fallback = "auto",
      .help = "where to run: cpu; cuda, all GPUs; cuda:0 or cuda:0,2, the GPUs of these numbers; auto, GPUs "
              "if they work and the work is large enough, else the CPU. Only searches by codes use more than "
-             "one GPU. Results are identical; trained towers may differ by rounding",
+             "one GPU. Results are identical, except that trained text towers may differ by rounding",
      .offset = offsetof(prog_globals, device)},
     {PROG_COUNT_OPTION("seed", "N", offsetof(prog_globals, seed), "seed of all random choices"), .fallback = "1"},
     {PROG_FLAG_OPTION("json", offsetof(prog_globals, json), "print JSON: one object, or one object per line")},

@@ -575,7 +575,7 @@ class Index(Opened):
                       of words need ids or names; a .tsv file has them
         multipliers, offsets   with features: values of the items, [n] each; None: 1, and 0
         progress      called with ("add", items done, all items or 0); returns False to stop. With features then with
-                      ("build", ...) for the posting lists, which are written again for all items
+                      ("build", ...) for the posting lists of the added items, and sometimes of all items
 
         Every call writes a file, so add many items at once. This object sees the new items, other ones after their
         refresh(). Small files are merged now and then.

@@ -52,9 +52,9 @@ struct thr_index {
     thr_idle scans;           /* thr_scan */
     thr_idle cell_searches;   /* thr_cells_workspace */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
-    thr_idle filters;         /* thr_index_filter, of searches with a filter in an index with removed rows */
-    thr_idle refines;         /* thr_refine_workspace (search/inputs.c) */
-    thr_idle merges;          /* thr_index_merge, of searches in an index with a tail */
+    thr_idle filters;         /* joined_filter of live.c, of searches with a filter in an index with removed rows */
+    thr_idle refines;         /* refine_workspace of search/inputs.c */
+    thr_idle merges;          /* merge of search/merge.c, of searches in an index with a tail */
 
     /*
      * A refresh that finds the same segments makes a snapshot, which borrows all from its root but own_live. The last
@@ -111,7 +111,7 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
 
 /*
  * Restrict the options' filter to rows with an item. *filter, a workspace or NULL, holds the joined filter; return it
- * with thr_idle_put to index->filters after the search, whatever this returns. THR_ENOMEM.
+ * with thr_idle_put to index->root->filters after the search, whatever this returns. THR_ENOMEM.
  */
 thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err);
 void thr_index_filter_free(void *filter);

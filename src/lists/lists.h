@@ -105,7 +105,7 @@ uint32_t thr_lists_places(const thr_lists *lists, uint32_t f, uint32_t *places);
 
 /*
  * Count the items of a filter that have the feature at index f. The filter has one bit per place, in whole windows.
- * Counting may end at `enough`.
+ * Counting stops early once there are `enough`; the result is then at least `enough`.
  */
 uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough);
 

@@ -6,9 +6,9 @@
 
 /*
  * Write to rows[p] the row of the item in place p, for all n_items places. Items are ordered by their most frequent
- * feature, then by the next, and so on; ties by row. Features of a single item are ignored, as are all but the 65,535
+ * feature, then by the next, up to eight; ties by row. Features that occur once are ignored, as are all but the 65,535
  * most frequent. The order does not depend on the number of threads.
  *
- * THR_OK; THR_ENOMEM; and what thr_lists_postings_sort returns of items.
+ * THR_OK; THR_ENOMEM; and what thr_lists_postings_count returns.
  */
 thr_status thr_lists_renumber(thr_context *context, const thr_item_features *items, uint32_t *rows, thr_error *err);

@@ -13,9 +13,9 @@
 #include <math.h>
 
 enum {
-    THR_TILE_BLOCKS = 16,    /* most blocks screened at once */
+    THR_TILE_BLOCKS = 16,    /* most blocks screened at once: their bounds fill one 64-byte register */
     THR_TILE_BYTES = 12288,  /* most bytes of codes screened at once; larger tiles interrupt the prefetcher's stream */
-    THR_RUN_BLOCKS = 16,     /* blocks whose bounds are computed at once: one register */
+    THR_RUN_BLOCKS = 16,     /* blocks that are divided into tiles of about equal size */
     THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
     THR_GROUP = 16,          /* queries that read every tile together */
     THR_SHARED_BYTES = 256 << 10, /* of vectors that all queries of a group score while they are in cache */

@@ -65,7 +65,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     (void)thr_matrix_to_f32(queries, q, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
     if (norm < 0x1p-100) {
-        norm = 0; /* treated as zero throughout: refine must return 0, as the screen does */
+        norm = 0; /* a zero vector for all steps, so that the screen and the refine agree */
         memset(lane->vector, 0, n_dims * sizeof *lane->vector);
     }
     *query = (thr_scan_query){.corpus = corpus,

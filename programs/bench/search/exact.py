@@ -4,7 +4,7 @@
 usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 
 Each peer answers queries one at a time and in batches of 64, the best of several passes; its answers are compared with ours.
-A peer that is not installed is left out, with a word.
+For a peer that is not installed, a row says so.
 """
 
 import sys

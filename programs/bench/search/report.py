@@ -11,10 +11,10 @@ QUIET = 0.95  # share of a CPU
 NOTES = """\
 Recall is recall@10 against exact answers in double precision; an item as good as the tenth counts. Times are the best
 of several passes, call by call, on one thread; p50 and p99 are those of the best pass. Queries are not among the items.
-Every peer was measured over a grid of its settings, and its fastest setting at a recall is shown; for cosine, peers get
-vectors of length 1 and search them by inner product or L2, whichever serves them better. Refining by exact scores from
-float32 vectors is part of every code index here. *Bytes per item* are those of what is scanned or walked, with factors,
-ids and edges, without the vectors that only refine.
+Thresher is asked for four recalls. Every other peer was measured over a grid of its settings, and the fastest setting
+at a recall is shown; for cosine, peers get vectors of length 1 and search them by inner product or L2, whichever serves
+them better. Refining by exact scores from float32 vectors is part of every code index here. *Bytes per item* are those
+of what is scanned or walked, with factors, ids and edges, without the vectors that only refine.
 
 Synthetic, clustered: 1,000 normal centres; an item or a query is one of them at random plus normal noise of the same
 variance, scaled to length 1.

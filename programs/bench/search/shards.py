@@ -70,7 +70,7 @@ def part_of(features, a, b):
 
 
 def weights_of(rng, n):
-    """Weights of a user's features: of ten of each field's, and of few fields."""
+    """For each of n users, random weights of 30 features, drawn from all fields together; one may be drawn twice."""
     return [
         {int(feature): float(weight) for feature, weight in zip(rng.integers(0, 1058, 30), rng.random(30))}
         for _ in range(n)

@@ -104,8 +104,8 @@ static int run_build(program *run, const void *all_values) {
 const prog_command prog_hits_build = {
     PROG_COMMAND("hits", "build", build_values, arguments, options, run_build),
     .summary = "build posting lists of items' features",
-    .text = "Builds for every feature the list of the items that have it, compressed: containers of 256 "
-            "items as bytes, runs or bits, whichever is shortest. Features are words such as "
+    .text = "Builds for every feature a compressed list of the items that have it. Each container of 256 items is "
+            "stored as 16-bit numbers, runs or a bitmap, whichever is searched fastest. Features are words such as "
             "category=12, or whole numbers throughout. Names that are all whole numbers become ids.\n\nThe "
             "file appears when it is complete. A build that fails or is stopped changes nothing.",
     .examples = PROG_EXAMPLES("thresher hits build ads.tsv -o ads.hits",

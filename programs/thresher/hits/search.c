@@ -31,7 +31,8 @@ static const prog_option options[] = {
     {PROG_K_OPTION(offsetof(search_values, k), "items to find for every query")},
     {PROG_LIST_OPTION("features", "WORDS", offsetof(search_values, words),
                       "instead of QUERIES: this query, such as 'category=12:1.5 brand=7'; repeatable")},
-    PROG_FEATURES_OPTIONS(offsetof(search_values, features)),
+    PROG_FEATURES_OPTIONS(offsetof(search_values, features),
+                          "the sum of the weights of the query's features that the item has"),
     {PROG_FILE_OPTION("with", offsetof(search_values, with),
                       "items to add for this search, as in thresher hits build; existing ones are replaced. "
                       "The file of the lists does not change")},

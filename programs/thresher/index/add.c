@@ -141,7 +141,8 @@ const prog_command prog_index_add = {
         "name that the index has already is refused; thresher index upsert replaces its item. Every call writes "
         "files, so add many items at once. Small files are merged now and then, and one command at a time "
         "changes an index.\n\nIn an index with features the features and bids of an item are added with its vector. "
-        "The posting lists of all items are written again, so the command takes longer the larger the index is.",
+        "The command writes the posting lists of all items added since it last wrote all lists; once these items are "
+        "many, it writes all lists again.",
     .examples = PROG_EXAMPLES("thresher index add words.index new.npy --ids new.txt",
                               "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
                               "thresher index add p.index packages.tsv:long --ids packages.tsv:name",

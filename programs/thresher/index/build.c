@@ -265,8 +265,9 @@ out:
 const prog_command prog_index_build = {
     PROG_COMMAND("index", "build", build_values, arguments, options, run_build),
     .summary = "build an index of vectors, or of texts",
-    .text = "Encodes every row with a few bits per dimension, without training, and stores the vectors "
-            "beside the codes for exact scores. Rows are streamed, so the file may be larger than "
+    .text = "Encodes every row with a few bits per dimension, and stores the vectors beside the codes for "
+            "exact scores. The quantiser is learned from a sample of the rows. Rows are streamed, so the file may be "
+            "larger than "
             "memory. At the end the build uses some of the items as queries to calibrate how many "
             "candidates each recall requires.\n\nWith --model the rows are texts, or vectors that "
             "the model produced. The index stores the model and can be searched by text. The rows of "

@@ -65,8 +65,9 @@ static int run_search(program *run, const void *all_values) {
 const prog_command prog_index_search = {
     PROG_COMMAND("index", "search", prog_index_values, arguments, options, run_search),
     .summary = "find the k nearest items of every query, or all within a radius",
-    .text = "Scores every item by its code, takes the best candidates, and ranks those by their "
-            "exact scores. Larger scores are better: the cosine, the inner product, or minus the "
+    .text = "Scores every item by its code, or in an index with cells the items of the likeliest cells, and ranks "
+            "the best candidates by their exact scores. Where it costs less, all items that pass the filter get "
+            "exact scores instead. Larger scores are better: the cosine, the inner product, or minus the "
             "squared distance. Equal scores are ordered by row number. Queries longer than 2^120, for ip and l2 "
             "2^60, are refused, as are NaN and infinity. With --radius every item that "
             "may be within it gets an exact score, and all items within it are shown.\n\nIn an index "

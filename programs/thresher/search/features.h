@@ -16,12 +16,11 @@ typedef struct prog_features_values {
 
 extern const char *const prog_value_forms[];
 
-/* Entries of an option table; at: the offset of the values in the command's struct. */
-#define PROG_FEATURES_OPTIONS(at)                                                                                      \
+/* Entries of an option table; at: the offset of the values in the command's struct; sum: what s is, in the help. */
+#define PROG_FEATURES_OPTIONS(at, sum)                                                                                 \
     {PROG_CHOICE_OPTION("value", "sum|sigmoid", prog_value_forms, (at) + offsetof(prog_features_values, value),        \
                         "the value that ranks items: sum, s x multiplier + offset; sigmoid, multiplier / (1 + "        \
-                        "exp(-s)) + offset. s is the sum of an item's weights, plus its score in an index. "           \
-                        "Without --features bids do not count"),                                                       \
+                        "exp(-s)) + offset. s is " sum),                                                               \
      .fallback = "sum"},                                                                                               \
         {PROG_FILE_OPTION("multipliers", (at) + offsetof(prog_features_values, multipliers),                           \
                           "one bid per item: .tsv of items and numbers, 1 for items not listed; or a column of "       \

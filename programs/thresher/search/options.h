@@ -104,7 +104,9 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
         "one line per query, as 'category=12:1.5 brand=7': features, each with a weight after "                        \
         "its last colon, else 1 (.txt, or FILE.tsv:COLUMN). The score of an item grows by the weights of "             \
         "its features")},                                                                                              \
-        PROG_FEATURES_OPTIONS((at) + offsetof(prog_search_values, with)),                                              \
+        PROG_FEATURES_OPTIONS((at) + offsetof(prog_search_values, with),                                               \
+                              "the item's score plus the weights of the query's features that the item has. "          \
+                              "Without --features bids do not count"),                                                 \
         {PROG_TEXT_OPTION("rank", "MODEL", (at) + offsetof(prog_search_values, rerank.model),                          \
                           "sort the items found by a model of thresher rank train, and show its scores"),              \
          .names = PROG_NAMES_FILE},                                                                                    \

@@ -80,8 +80,8 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ch
                                         const thr_journal_change *second, thr_error *err);
 
 /*
- * In flush.c: fold in a commit of its own, with a new journal if journal is true. Does nothing if the journal has no
- * changes, or if its items would only be copied to a new journal.
+ * In flush.c: fold in a commit of its own, with a new journal if journal is true. If the journal has no changes, or its
+ * items would only be copied to a new journal, nothing is committed, but a damaged header of the journal is mended.
  */
 thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
                            thr_error *err);

@@ -8,8 +8,11 @@
 #include "base/error.h"
 #include "lists/add_up.h"
 
-/* The unit of weights that add up to 2^100. With larger sums a value times its multiplier could become NaN. */
-static const double MOST_UNIT = 0x1p70;
+/*
+ * The largest unit that is allowed: that of weights whose absolute values sum to just below 2^100. With larger sums a
+ * value times its multiplier could become NaN.
+ */
+static const double LARGEST_UNIT = 0x1p70;
 
 /* The query of one lane, and its pass; over the lists, and over those of added rows. */
 typedef struct hits_lane {
@@ -63,7 +66,7 @@ static thr_status check_query(const thr_hits_queries *queries, uint64_t q, thr_e
         thr_lists_query_unit(queries->features + begin, weights, (size_t)(end - begin), &unit, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "query %" PRIu64 ": %s", q, why.text);
-    if (unit > MOST_UNIT)
+    if (unit > LARGEST_UNIT)
         return thr_fail(err, THR_ERANGE, "query %" PRIu64 ": its weights add up to 2^100 or more: lower them", q);
     return THR_OK;
 }

@@ -18,8 +18,8 @@ void thr_index_feature_scores_free(void *workspace);
 
 /*
  * Check the features and target of options, for n_queries queries. THR_EUNSUPPORTED if hits is NULL and options have
- * either; THR_EDIM; THR_EINVAL; THR_ERANGE for weights that are not finite, or add up to more than 2^100 (err names the
- * query).
+ * either; THR_EDIM; THR_EINVAL; THR_ERANGE for weights that are not finite, or whose absolute values sum to 2^100 or
+ * more (err names the query).
  */
 thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path, const thr_search_options *options,
                                           uint64_t n_queries, thr_error *err);

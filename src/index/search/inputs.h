@@ -18,7 +18,7 @@ thr_status thr_index_search_inputs(thr_index *index, thr_scan *scan, const thr_m
                                    const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                                    thr_error *err);
 
-/* Encode queries into a workspace, whose memory *embedded borrows; return it to index->refines. */
+/* Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->refines. */
 thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
                                    thr_error *err);
 

@@ -98,7 +98,10 @@ static thr_status make_cell_search(thr_context *context, void **piece, thr_error
     return status;
 }
 
-/* Search some of the cells, on the CPU: GPUs scan all codes, so their answers may have more of the best k. */
+/*
+ * Search some of the cells, on the CPU with every device: a GPU would scan all codes and could find more of the best k,
+ * so answers would depend on the device.
+ */
 static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_cells_corpus *corpus,
                                const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                                thr_error *err) {

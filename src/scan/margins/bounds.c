@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bounds.c - upper bounds of how much a true score exceeds its estimate. segment.h defines the estimates.
+ * bounds.c - lower bounds of the estimates of items that reach a given score: that score less the most by which a true
+ * score can exceed its estimate. segment.h defines the estimates.
  *
  * Let r be an item's residual (rotated if codes are), p the coded part of the query, and x = factor * b the vector that
  * an item's code represents. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and
