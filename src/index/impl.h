@@ -54,7 +54,7 @@ struct thr_index {
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* joined_filter of live.c, of searches with a filter in an index with removed rows */
     thr_idle refines;         /* refine_workspace of search/inputs.c */
-    thr_idle merges;          /* merge of search/merge.c, of searches in an index with a tail */
+    thr_idle tail_answers;    /* tail_answers of search/with_tail.c, of searches in an index with a tail */
 
     /*
      * A refresh that finds the same segments makes a snapshot, which borrows all from its root but own_live. The last

@@ -8,7 +8,7 @@
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
-#include "index/search/merge.h"
+#include "index/search/with_tail.h"
 #include "index/search/inputs.h"
 #include "kernel/kernel.h"
 
@@ -56,7 +56,7 @@ static void free_root(thr_index *index) {
     thr_idle_end(&index->cell_searches, free_cell_search);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
-    thr_idle_end(&index->merges, thr_index_merge_free);
+    thr_idle_end(&index->tail_answers, thr_index_tail_answers_free);
     thr_idle_end(&index->refines, thr_index_refine_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
@@ -292,7 +292,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     THR_TRY_OUT(thr_idle_start(&index->cell_searches, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->merges, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->tail_answers, context, err));
     THR_TRY_OUT(thr_idle_start(&index->refines, context, err));
     THR_TRY_OUT(thr_path_append(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));

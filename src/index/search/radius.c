@@ -6,7 +6,7 @@
 #include "index/impl.h"
 
 #include "base/error.h"
-#include "index/search/merge.h"
+#include "index/search/with_tail.h"
 #include "index/search/inputs.h"
 #include "scan/radius.h"
 
@@ -118,7 +118,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
         status = index->manifest.model.n_inputs != 0
                      ? search_inputs(index, scan, queries, least_score, &complete, found, err)
-                     : thr_index_radius_merged(index, scan, queries, least_score, &complete, found, err);
+                     : thr_index_radius_with_tail(index, scan, queries, least_score, &complete, found, err);
         thr_idle_put(&index->root->scans, scan);
     }
     if (status == THR_OK)

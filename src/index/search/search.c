@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
-#include "index/search/merge.h"
+#include "index/search/with_tail.h"
 #include "index/search/inputs.h"
 
 #include <inttypes.h>
@@ -124,7 +124,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     const thr_status status = inputs  ? thr_index_search_inputs(index, scan, queries, options, hits, answers, err)
                               : skip  ? search_cells(index, scan, &cells, queries, options, answers, err)
                               : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
-                                      : thr_index_search_merged(index, scan, queries, options, answers, err);
+                                      : thr_index_search_with_tail(index, scan, queries, options, answers, err);
     thr_idle_put(&index->root->scans, scan);
     return status;
 }

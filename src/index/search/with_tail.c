@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.c - searches the segments and the tail of an index, and joins the answers. */
-#include "index/search/merge.h"
+/* with_tail.c - searches the segments and the tail of an index, and joins the answers. */
+#include "index/search/with_tail.h"
 
 #include "base/error.h"
 
@@ -8,20 +8,20 @@
 #include <string.h>
 
 /* The tail's answers, and one of the segments'. */
-typedef struct merge {
+typedef struct tail_answers {
     thr_context *context;
     uint64_t *rows, *one_rows;
     float *scores, *one_scores, *all_scores; /* all_scores: of the segments, if the caller takes no scores */
     size_t capacity, one_capacity, all_capacity;
     size_t scores_capacity, one_scores_capacity;
-} merge;
+} tail_answers;
 
-static thr_status make_merge(thr_context *context, void **piece, thr_error *err) {
-    return thr_idle_piece(context, sizeof(merge), piece, err);
+static thr_status make_tail_answers(thr_context *context, void **piece, thr_error *err) {
+    return thr_idle_piece(context, sizeof(tail_answers), piece, err);
 }
 
-void thr_index_merge_free(void *piece) {
-    merge *made = piece;
+void thr_index_tail_answers_free(void *piece) {
+    tail_answers *made = piece;
     THR_RELEASE(made->context, made->rows, made->one_rows, made->scores, made->one_scores, made->all_scores, made);
 }
 
@@ -52,7 +52,7 @@ static thr_search_options segment_options(const thr_index *index, const thr_sear
 /* ------------------------------------------------------------------------------------------------ the best k */
 
 /* Memory for the tail's answers, kt of each query, and others. */
-static thr_status make_room(merge *m, size_t n_queries, size_t k, size_t kt, bool scores, thr_error *err) {
+static thr_status make_room(tail_answers *m, size_t n_queries, size_t k, size_t kt, bool scores, thr_error *err) {
     static const char what[] = "answers";
     THR_TRY(thr_grow(m->context, &m->rows, &m->capacity, n_queries * kt, sizeof *m->rows, what, err));
     THR_TRY(thr_grow(m->context, &m->scores, &m->scores_capacity, n_queries * kt, sizeof *m->scores, what, err));
@@ -64,7 +64,8 @@ static thr_status make_room(merge *m, size_t n_queries, size_t k, size_t kt, boo
 }
 
 /* Merge the tail's answers into query q's. Rows of the tail are larger, so the segments' come first in a tie. */
-static void merge_query(merge *m, const thr_answers *all, const thr_answers *tail, size_t q, uint64_t first_row) {
+static void merge_query(tail_answers *m, const thr_answers *all, const thr_answers *tail, size_t q,
+                        uint64_t first_row) {
     const size_t k = all->k;
     uint64_t *rows = all->ids + q * k;
     float *scores = all->scores + q * k;
@@ -95,7 +96,7 @@ static void fill_empty(const thr_answers *answers, uint64_t n_queries) {
 }
 
 static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *queries, const thr_search_options *options,
-                         const thr_answers *answers, merge *m, thr_error *err) {
+                         const thr_answers *answers, tail_answers *m, thr_error *err) {
     const size_t n = (size_t)queries->n_rows, k = (size_t)answers->k, kt = k < index->n_tail ? k : index->n_tail;
     THR_TRY(make_room(m, n, k, kt, answers->scores != NULL, err));
     thr_answers all = *answers;
@@ -120,12 +121,12 @@ static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *que
     return THR_OK;
 }
 
-thr_status thr_index_search_merged(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                   const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+thr_status thr_index_search_with_tail(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                      const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     void *m;
-    THR_TRY(thr_idle_take(&index->root->merges, make_merge, &m, err));
+    THR_TRY(thr_idle_take(&index->root->tail_answers, make_tail_answers, &m, err));
     const thr_status status = search(index, scan, queries, options, answers, m, err);
-    thr_idle_put(&index->root->merges, m);
+    thr_idle_put(&index->root->tail_answers, m);
     return status;
 }
 
@@ -157,8 +158,8 @@ out:
     return status;
 }
 
-thr_status thr_index_radius_merged(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                                   const thr_search_options *options, thr_found *found, thr_error *err) {
+thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                                      const thr_search_options *options, thr_found *found, thr_error *err) {
     if (index->n_segments > 0) {
         const thr_search_options o = segment_options(index, options);
         THR_TRY(thr_scan_radius(scan, &index->corpus, queries, least_score, &o, found, err));
