@@ -147,7 +147,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * In maintain.c: rewrite segments where merge_policy.h requires it (merge.h), each in a commit of its own. Errors are
- * ignored: the next change tries again.
+ * In merge_all_due.c: rewrite segments where merge_policy.h requires it (merge.h), each in a commit of its own. Errors
+ * are ignored: the next change tries again.
  */
-void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held);
+void thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held);

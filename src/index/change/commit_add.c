@@ -148,6 +148,6 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
     thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
     if (merge)
-        thr_index_merge_due(context, dir, NULL);
+        thr_index_merge_all_due(context, dir, NULL);
     return status;
 }

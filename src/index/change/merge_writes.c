@@ -30,7 +30,7 @@ void thr_index_writer_end_merge(thr_index_writer *w) {
 
 void thr_index_writer_committed(thr_index_writer *w) {
     if (!w->has_merger) {
-        thr_index_merge_due(w->context, w->dir, &w->lock);
+        thr_index_merge_all_due(w->context, w->dir, &w->lock);
         return;
     }
     (void)pthread_mutex_lock(&w->mutex);

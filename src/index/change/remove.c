@@ -32,7 +32,7 @@ thr_status thr_index_remove_held(thr_context *context, const char *dir, const th
     }
     thr_index_commit_end(&commit);
     if (status == THR_OK && change->n_removed > 0 && held == NULL)
-        thr_index_merge_due(context, dir, NULL);
+        thr_index_merge_all_due(context, dir, NULL);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* maintain.c - after a change, rewrites segments where the policy requires it. */
+/* merge_all_due.c - after a change, rewrites segments where the policy requires it. */
 #include "index/change/merge.h"
 
-static thr_status maintain_once(thr_context *context, const char *dir, const thr_build_dir *held, bool *done) {
+static thr_status merge_once(thr_context *context, const char *dir, const thr_build_dir *held, bool *done) {
     thr_merge merge;
     thr_status status = thr_index_merge_begin(context, dir, held, &merge, NULL);
     *done = !merge.active;
@@ -14,7 +14,7 @@ static thr_status maintain_once(thr_context *context, const char *dir, const thr
     return status;
 }
 
-void thr_index_merge_due(thr_context *context, const char *dir, const thr_build_dir *held) {
+void thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held) {
     for (bool done = false; !done;)
-        done = maintain_once(context, dir, held, &done) != THR_OK || done;
+        done = merge_once(context, dir, held, &done) != THR_OK || done;
 }
