@@ -80,11 +80,11 @@ thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_ch
                                         const thr_journal_change *second, thr_error *err);
 
 /*
- * In flush.c: fold in a commit of its own, with a new journal if journal is true. If the journal has no changes, or its
- * items would only be copied to a new journal, nothing is committed, but a damaged header of the journal is mended.
+ * In fold_journal.c: fold in a commit of its own, with a new journal if journal is true. If the journal has no changes,
+ * or its items would only be copied to a new journal, nothing is committed, but a damaged header of it is mended.
  */
-thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
-                           thr_error *err);
+thr_status thr_index_fold_journal(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
+                                  thr_error *err);
 
 /*
  * Make a commit that changes segments only: its live rows are those before the journal's changes, and the journal is

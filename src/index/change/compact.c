@@ -62,7 +62,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
     thr_commit commit;
     bool done = false;
     *change = (thr_index_change){0};
-    THR_TRY(thr_index_flush(context, dir, held, false, err));
+    THR_TRY(thr_index_fold_journal(context, dir, held, false, err));
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK)
         status = rewrite_all(&commit, kind, &done, err);

@@ -232,8 +232,8 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
         return add_segment(w, write, err);
     case THR_WRITE_REMOVE:
         return remove_alone(w, write, &write->change, err);
-    case THR_WRITE_FLUSH:
-        return thr_index_flush(w->context, w->dir, &w->lock, w->has_journal, err);
+    case THR_WRITE_FOLD:
+        return thr_index_fold_journal(w->context, w->dir, &w->lock, w->has_journal, err);
     default:
         return thr_index_compact_held(w->context, w->dir, &w->lock,
                                       write->kind == THR_WRITE_RECODE ? THR_COMPACT_RECODE : THR_COMPACT,
@@ -270,7 +270,7 @@ static bool fits(const thr_index_writer *w, const thr_write *write) {
 static thr_status empty_journal(thr_index_writer *w, thr_write *first, thr_error *err) {
     commit_frame(w, first);
     thr_index_writer_close_index(w);
-    THR_TRY(thr_index_flush(w->context, w->dir, &w->lock, true, err));
+    THR_TRY(thr_index_fold_journal(w->context, w->dir, &w->lock, true, err));
     thr_index_writer_committed(w);
     return open_index(w, err);
 }

@@ -212,7 +212,7 @@ thr_status thr_index_writer_remove_names(thr_index_writer *writer, const char *c
 thr_status thr_index_writer_flush(thr_index_writer *writer, thr_error *err) {
     if (writer == NULL)
         return thr_fail(err, THR_EINVAL, "a flush needs a writer");
-    thr_write write = {.kind = THR_WRITE_FLUSH};
+    thr_write write = {.kind = THR_WRITE_FOLD};
     return thr_index_writer_run(writer, &write, NULL, err);
 }
 

@@ -21,7 +21,7 @@ typedef struct thr_write {
     enum {
         THR_WRITE_ADD,
         THR_WRITE_REMOVE,
-        THR_WRITE_FLUSH,
+        THR_WRITE_FOLD,
         THR_WRITE_COMPACT,
         THR_WRITE_RECODE,
         THR_WRITE_MERGE_BEGIN,

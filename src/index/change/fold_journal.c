@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flush.c - a commit that only folds the tail. */
+/* fold_journal.c - a commit that only folds the tail. */
 #include "base/error.h"
 #include "index/change/change.h"
 #include "index/journal/snapshot.h"
@@ -15,7 +15,7 @@ static thr_status mend_journal(const thr_index *index, thr_error *err) {
     return status;
 }
 
-static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err) {
+static thr_status fold(thr_commit *c, bool journal, bool *done, thr_error *err) {
     const bool learn = thr_index_commit_tail_items(c) >= THR_TAIL_LEAST_ROWS;
     /* A tail too small to learn a quantiser from is carried over only if removed items make room. */
     *done = thr_index_snapshot_has_changes(c->index) &&
@@ -28,13 +28,13 @@ static thr_status flush(thr_commit *c, bool journal, bool *done, thr_error *err)
     return thr_index_commit_publish(c, err);
 }
 
-thr_status thr_index_flush(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
-                           thr_error *err) {
+thr_status thr_index_fold_journal(thr_context *context, const char *dir, const thr_build_dir *held, bool journal,
+                                  thr_error *err) {
     thr_commit commit;
     bool done = false;
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK)
-        status = flush(&commit, journal, &done, err);
+        status = fold(&commit, journal, &done, err);
     thr_index_commit_end(&commit);
     if (status == THR_OK && done && held == NULL)
         thr_index_merge_all_due(context, dir, NULL);
