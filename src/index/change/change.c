@@ -143,6 +143,6 @@ void thr_index_commit_end(thr_commit *c) {
 }
 
 void thr_index_commit_report(const thr_commit *c, thr_index_change *change) {
-    change->n_items = c->manifest.n_items + c->n_carried;
-    change->n_commits = c->manifest.n_commits + c->n_changes;
+    change->n_items = c->manifest.n_items + c->n_carried_items;
+    change->n_commits = c->manifest.n_commits + c->n_carried_changes;
 }

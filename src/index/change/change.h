@@ -26,8 +26,8 @@ typedef struct thr_commit {
     uint64_t *live;        /* one bit per row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the commit has learned manifest.quantiser, and owns it */
     bool folded;
-    bool keeps_journal;            /* changes segments only, and the journal stays */
-    uint64_t n_carried, n_changes; /* added items and changes of the journal that new_journal wrote */
+    bool keeps_journal;                          /* changes segments only, and the journal stays */
+    uint64_t n_carried_items, n_carried_changes; /* in the journal that new_journal wrote */
 } thr_commit;
 
 /*

@@ -19,7 +19,7 @@ typedef struct adder {
     bool replace;
 } adder;
 
-static thr_status check_kind(const adder *a, thr_error *err) {
+static thr_status check_addition(const adder *a, thr_error *err) {
     const thr_index *index = a->commit.index;
     if (index->manifest.has_names)
         thr_index_ids_take_names(a->ids);
@@ -105,7 +105,7 @@ out:
 
 static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     thr_appended added;
-    THR_TRY(check_kind(a, err));
+    THR_TRY(check_addition(a, err));
     if (a->source->shape.n_rows == 0) {
         a->commit.manifest.n_commits--;
         thr_index_commit_report(&a->commit, change);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool are_given(const thr_hits_changes *features) {
+static bool has_features(const thr_hits_changes *features) {
     return features->added_path != NULL || features->offsets != NULL;
 }
 
@@ -29,10 +29,10 @@ static thr_status check_names(const thr_hits_rows *table, const thr_ids *ids, th
 
 thr_status thr_index_commit_check_features(const thr_commit *c, const thr_hits_changes *features, thr_error *err) {
     const thr_index *index = c->index;
-    if (index->hits == NULL && are_given(features))
+    if (index->hits == NULL && has_features(features))
         return thr_fail(err, THR_EINVAL, "%s: was built without features: leave them out, or build it with features",
                         index->dir);
-    if (index->hits != NULL && !are_given(features))
+    if (index->hits != NULL && !has_features(features))
         return thr_fail(err, THR_EINVAL, "%s: its items have features: give those of each new one", index->dir);
     return index->hits != NULL || (features->multipliers == NULL && features->item_offsets == NULL)
                ? THR_OK
@@ -51,17 +51,19 @@ thr_status thr_index_commit_read_features(const thr_commit *c, const thr_hits_ch
 }
 
 /*
- * Whether the second file has grown so much that all rows go to one file. If each commit adds b items, the d items of
- * the second file have been written d / 2b times on average, d^2 / 2b writes in all. Once these are as many as the n
- * items of the first file, one file of all is cheaper: a commit then writes about sqrt(2 b n) items on average.
+ * Whether the second file has grown so much that all rows go to one file. If each commit adds b = n_added items, the
+ * d = n_second items of the second file have been written d / 2b times on average, d^2 / 2b writes in all. Once these
+ * are as many as the n = n_first items of the first file, one file of all is cheaper: a commit then writes about
+ * sqrt(2 b n) items on average.
  */
-static bool is_large(uint64_t n, uint64_t d, uint64_t b) {
-    return b > 0 && (double)d * (double)d >= 2 * (double)b * (double)n;
+static bool is_second_file_large(uint64_t n_first, uint64_t n_second, uint64_t n_added) {
+    return n_added > 0 && (double)n_second * (double)n_second >= 2 * (double)n_added * (double)n_first;
 }
 
 /* Whether the file of the first n rows stays as it is, and a second file has the rows after them. */
 static bool is_first_kept(const thr_commit *c, uint64_t n, uint64_t first_moved, const thr_hits_added *added) {
-    return first_moved >= n && !is_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
+    return first_moved >= n &&
+           !is_second_file_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
 }
 
 /* Write the posting lists that `moves` describes to a file of this kind. *line receives its line of the manifest. */

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-static const float NO_ERROR = 0x1p-126F; /* the least that a manifest can hold; raised to that of the first codes */
+static const float LEAST_ERROR = 0x1p-126F; /* that a manifest can hold; raised to that of the first codes */
 
 void thr_index_create_options_init(thr_index_create_options *options) {
     *options = (thr_index_create_options){
@@ -31,7 +31,7 @@ static thr_status check_options(const thr_index_create_options *o, thr_error *er
 thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,
                             thr_error *err) {
     thr_index_create_options o;
-    thr_build_dir place;
+    thr_build_dir build_dir;
     if (context == NULL)
         return thr_fail(err, THR_EINVAL, "creating an index needs a context");
     thr_index_create_options_init(&o);
@@ -43,15 +43,15 @@ thr_status thr_index_create(thr_context *context, const char *dir, const thr_ind
                       .metric = o.metric,
                       .keep = o.keep,
                       .lead = thr_index_choose_lead(&like, o.n_dims),
-                      .errors = {NO_ERROR, NO_ERROR, NO_ERROR, NO_ERROR},
+                      .errors = {LEAST_ERROR, LEAST_ERROR, LEAST_ERROR, LEAST_ERROR},
                       .has_names = o.names};
     m.quantiser.n_dims = o.n_dims;
     m.quantiser.item_bits = o.item_bits;
     for (int i = 0; i < THR_MAX_BITS; i++)
         m.quantiser.ranges[i] = 1;
-    thr_status status = thr_index_build_dir_open(context, dir, o.replace, &place, err);
+    thr_status status = thr_index_build_dir_open(context, dir, o.replace, &build_dir, err);
     if (status == THR_OK)
-        status = thr_index_build_dir_publish(&place, &m, err);
-    thr_index_build_dir_close(&place);
+        status = thr_index_build_dir_publish(&build_dir, &m, err);
+    thr_index_build_dir_close(&build_dir);
     return status;
 }

@@ -12,8 +12,8 @@
 
 enum {
     JOURNAL_BYTES = 64 << 20,
-    LARGE_WRITE_DIVISOR = 4,
-    MOST_REMOVED = 1 << 16, /* ids of one removal; each is looked for among the journal's rows */
+    LARGE_WRITE_DIVISOR = 4, /* more than a quarter of a journal's items become a segment at once */
+    MOST_REMOVED = 1 << 16,  /* ids of one removal; each is looked for among the journal's rows */
 };
 
 void thr_index_writer_close_index(thr_index_writer *w) {

@@ -25,8 +25,8 @@ out:
 static void count_carried(thr_commit *commit, const thr_journal_change *change) {
     if (change == NULL)
         return;
-    commit->n_carried += change->n_added;
-    commit->n_changes++;
+    commit->n_carried_items += change->n_added;
+    commit->n_carried_changes++;
 }
 
 thr_status thr_index_commit_new_journal(thr_commit *commit, const thr_journal_change *first,
