@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+void thr_scan_answer_note_left_out(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     lane->left_out = (thr_left_out){0};
     if (thr_answer_needs_bounds(job, query))
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
@@ -16,16 +16,16 @@ void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_
 
 /* Keep the best `wanted` items by all planes, or, with options.extra, all within extra of the k-th best one. */
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
-    if (n <= job->wanted)
+    if (n <= job->n_candidates)
         return n;
     if (!(job->options->extra > 0) || job->corpus->keep == THR_DTYPE_NONE)
-        return thr_select_candidates_keep(items, n, job->wanted);
-    thr_select_candidates_split(items, n, job->wanted);
+        return thr_select_candidates_keep(items, n, job->n_candidates);
+    thr_select_candidates_split(items, n, job->n_candidates);
     float worst = items[0].score;
-    for (size_t i = 1; i < job->wanted; i++)
+    for (size_t i = 1; i < job->n_candidates; i++)
         worst = items[i].score < worst ? items[i].score : worst;
-    size_t kept = job->wanted;
-    for (size_t i = job->wanted; i < n; i++)
+    size_t kept = job->n_candidates;
+    for (size_t i = job->n_candidates; i < n; i++)
         if (items[i].score >= worst - job->options->extra)
             items[kept++] = items[i];
     return kept;
@@ -70,7 +70,7 @@ thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, 
             job->corpus->keep != THR_DTYPE_NONE &&
             (thr_answer_needs_bounds(job, query)
                  ? thr_scan_certify(job, query, &lane->left_out, score_to_prove(answers, q, items, n))
-                 : job->exact || query->collected);
+                 : job->exact || query->skips_screen);
     if (answers->n_read != NULL)
         answers->n_read[q] = job->exact ? job->n_allowed : lane->n_read;
     thr_select_answers_put(answers, q, items, n);

@@ -26,10 +26,10 @@ enum {
  * most 256, and none if that is fewer than 8. The 16,384 scores of 256 blocks suffice to estimate the threshold that a
  * hundredth of a percent of the items reach.
  */
-enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
+enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_DIVISOR = 32 };
 
 static inline uint64_t thr_sample_blocks(uint64_t n_blocks) {
-    const uint64_t n = n_blocks / THR_SAMPLE_ONE_IN;
+    const uint64_t n = n_blocks / THR_SAMPLE_DIVISOR;
     return n < THR_SAMPLE_LEAST ? 0 : n < THR_SAMPLE_BLOCKS ? n : THR_SAMPLE_BLOCKS;
 }
 
@@ -42,8 +42,8 @@ typedef struct thr_job {
     const thr_answers *answers;
     uint64_t n_blocks;
     uint64_t n_allowed;    /* rows that pass the filter */
-    size_t survivors;      /* rows that pass the screen; of nested codes those whose records are read */
-    size_t wanted;         /* candidates to refine, at most survivors */
+    size_t n_survivors;    /* rows that pass the screen; of nested codes those whose records are read */
+    size_t n_candidates;   /* candidates to refine, at most n_survivors */
     bool exact;            /* score rows from their vectors, without a screen */
     bool measures_queries; /* prepared queries get their geometry */
     double kept_error;     /* thr_scan_kept_error, where answers are certified */
@@ -86,14 +86,14 @@ typedef struct thr_scan_query {
     float gain;          /* with factors: multiplies (total - 2 D) * factor */
     float offset_weight; /* multiplies offsets */
     float bias;          /* estimate in the collector's units + bias = the user's score */
-    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + over) * factor - offset * offset_weight. */
+    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + rescore_margin) * factor - offset * offset_weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
-    float over;                  /* added to that sum: a margin by which the rescoring overestimates (margin.h) */
+    float rescore_margin;        /* added to that sum, so that the rescoring overestimates (margin.h) */
     thr_query_geometry geometry; /* where job->measures_queries */
     float unit;                  /* with hits: the unit of sums */
     bool reads_ahead;            /* announces pages before it touches them (pages.h) */
-    bool collected; /* skips the screen: its rows are collected already, or a radius search scores all vectors */
+    bool skips_screen;           /* its rows are in the collector already, or a radius search scores all vectors */
 } thr_scan_query;
 
 /* Queries that read every tile together; may be a single one. */
@@ -127,7 +127,7 @@ typedef struct thr_lane {
     uint32_t *distances, *more_distances; /* of a tile */
     void *group_memory;                   /* first lane of a group only: thr_code_query_group_size bytes */
     uint32_t *group_distances;            /* first lane only: a tile's distances for all queries of the group */
-    uint32_t group;                       /* queries that these two have capacity for */
+    uint32_t group_capacity;              /* queries that these two have capacity for */
     float *sample;                        /* scores of the sampled blocks */
     thr_left_out left_out;                /* of the query in progress */
     size_t number;                        /* of the lane, within its search */
@@ -259,11 +259,11 @@ void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /*
- * The steps from a lane's survivors to an answer: thr_scan_answer_begin; thr_scan_rescore, if thr_answer_rescores;
+ * The steps from a lane's survivors to an answer: thr_scan_answer_note_left_out; thr_scan_rescore, if thr_answer_rescores;
  * thr_scan_answer_choose_candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
-    return !job->exact && !query->collected && thr_is_nested(job->corpus);
+    return !job->exact && !query->skips_screen && thr_is_nested(job->corpus);
 }
 
 static inline bool thr_answer_refines(const thr_job *job) {
@@ -272,10 +272,11 @@ static inline bool thr_answer_refines(const thr_job *job) {
 
 /* Whether an answer can be certified only by bounds of the rows left out. */
 static inline bool thr_answer_needs_bounds(const thr_job *job, const thr_scan_query *query) {
-    return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->corpus->hits == NULL;
+    return job->answers->certified != NULL && thr_answer_refines(job) && !query->skips_screen &&
+           job->corpus->hits == NULL;
 }
 
-void thr_scan_answer_begin(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+void thr_scan_answer_note_left_out(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 
 /* Write the answer of query number q. THR_ERANGE: a value in it is not finite (err names the row). */

@@ -23,7 +23,7 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
     const uint64_t k = answers->k;
     job.query_bits = options->query_bits != 0  ? options->query_bits
                      : corpus->query_bits != 0 ? corpus->query_bits
-                                               : THR_QUERY_BITS;
+                                               : THR_DEFAULT_QUERY_BITS;
     job.n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(corpus, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(corpus, options->filter, job.n_allowed);
@@ -36,8 +36,8 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
     if (job.exact || !thr_is_nested(corpus))
         survivors = wanted;
     survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
-    job.wanted = wanted == 0 ? 1 : (size_t)wanted;
-    job.survivors = survivors == 0 ? 1 : (size_t)survivors;
+    job.n_candidates = wanted == 0 ? 1 : (size_t)wanted;
+    job.n_survivors = survivors == 0 ? 1 : (size_t)survivors;
     return job;
 }
 

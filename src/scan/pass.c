@@ -23,18 +23,18 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
     for (uint64_t i = 0; i < n_sampled; i++) {
         const uint64_t block = thr_select_sample_place(i, n_sampled, job->n_blocks);
         for (uint32_t q = 0; q < group->n; q++)
-            if (!group->queries[q].collected) {
+            if (!group->queries[q].skips_screen) {
                 lanes[q].collector.n = 0;
                 lanes[q].collector.threshold = -INFINITY;
             }
         thr_scan_screen_blocks(group, lanes, (thr_block_range){block, block + 1});
         for (uint32_t q = 0; q < group->n; q++)
-            for (size_t j = 0; j < lanes[q].collector.n && !group->queries[q].collected; j++)
+            for (size_t j = 0; j < lanes[q].collector.n && !group->queries[q].skips_screen; j++)
                 lanes[q].sample[n[q]++] = lanes[q].collector.items[j].score;
     }
     for (uint32_t q = 0; q < group->n; q++)
         thresholds[q] =
-            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - extras[q],
+            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->n_survivors) - extras[q],
                   lanes[q].floor);
 }
 
@@ -58,7 +58,7 @@ static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lan
     for (thr_block_range step = blocks; step.first < blocks.end; step.first = step.end) {
         step.end = blocks.end - step.first < most ? blocks.end : step.first + most;
         for (uint32_t q = 0; q < group->n; q++)
-            if (!group->queries[q].collected)
+            if (!group->queries[q].skips_screen)
                 thr_scan_exact_blocks(&group->queries[q], &lanes[q], step);
     }
 }
@@ -82,7 +82,7 @@ static thr_status finish(thr_collector *collector, thr_error *err) {
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float extra, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extra, threshold, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, extra, threshold, err));
     block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
@@ -109,8 +109,8 @@ static bool enough(const thr_collector *collector, float extra, float threshold,
 }
 
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
-    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
-    for (uint64_t row = 0; row < job->corpus->n_rows && lane->collector.n < job->wanted; row++)
+    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_candidates, 0, -INFINITY, err));
+    for (uint64_t row = 0; row < job->corpus->n_rows && lane->collector.n < job->n_candidates; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
             thr_select_collector_reserve(&lane->collector);
             thr_collector_push(&lane->collector, row, 0.0f, 0);
@@ -153,12 +153,12 @@ static thr_status collect_group(const thr_job *job, const thr_scan_group *group,
                                 const float *thresholds, thr_error *err) {
     const thr_scan_query *queries = group->queries;
     for (uint32_t i = 0; i < group->n; i++)
-        if (!queries[i].collected)
-            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, extras[i],
+        if (!queries[i].skips_screen)
+            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, extras[i],
                                                thresholds[i], err));
     pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 0; i < group->n; i++) {
-        if (queries[i].collected)
+        if (queries[i].skips_screen)
             continue;
         THR_TRY(finish(&lanes[i].collector, err));
         if (enough(&lanes[i].collector, extras[i], thresholds[i], lanes[i].floor))
@@ -172,18 +172,18 @@ static thr_status collect_group(const thr_job *job, const thr_scan_group *group,
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                             thr_error *err) {
     float extras[THR_GROUP] = {0}, thresholds[THR_GROUP];
-    bool all_collected = true;
+    bool all_skip_screen = true;
     for (size_t i = 0; i < n; i++) {
-        queries[i].collected =
+        queries[i].skips_screen =
             queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2 && job->corpus->hits == NULL;
-        all_collected = all_collected && queries[i].collected;
+        all_skip_screen = all_skip_screen && queries[i].skips_screen;
         thresholds[i] = lanes[i].floor;
-        if (queries[i].collected)
+        if (queries[i].skips_screen)
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         else
             extras[i] = thr_scan_collector_extra(job, &queries[i]);
     }
-    if (all_collected)
+    if (all_skip_screen)
         return THR_OK;
     const thr_scan_group group = thr_scan_group_make(job, queries, (uint32_t)n, lanes);
     if (!job->exact)

@@ -20,7 +20,7 @@ typedef struct radius_search {
     const thr_job *job;
     const thr_matrix *queries;
     thr_radius radius;
-    size_t group;
+    size_t group_size;
     thr_found *found; /* one per query */
 } radius_search;
 
@@ -54,8 +54,8 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
         return n;
     if (s->radius.certain)
         return keep_at_least(items, n,
-                             thr_scan_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
-                                                     thr_scan_largest_factor(corpus, items, n)));
+                             thr_scan_rescore_bound(&plan->rescoring, s->radius.least_score, s->job->kept_error,
+                                                    thr_scan_largest_factor(corpus, items, n)));
     for (size_t i = 0; i < n; i++)
         if ((double)items[i].score + plan->margin * thr_scan_record_factor(corpus, items[i].row) >= plan->rescored)
             items[kept++] = items[i];
@@ -120,7 +120,7 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_block_
     uint64_t step = THR_RADIUS_BLOCKS;
     bool screen = false, exact = false;
     for (uint32_t q = 0; q < n; q++) {
-        screen = screen || !g->screen.queries[q].collected;
+        screen = screen || !g->screen.queries[q].skips_screen;
         exact = exact || g->plans[q].exact;
     }
     if (exact && n > 1 && thr_shared_blocks(corpus) < step)
@@ -173,11 +173,11 @@ static thr_status start_query(const radius_search *s, uint64_t q, thr_lane *lane
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->corpus->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->corpus->keep != THR_DTYPE_NONE, .rescoring = *query};
-        query->collected = true;
+        query->skips_screen = true;
         THR_TRY(find_all_rows(s, lane, err));
     } else {
         *plan = thr_scan_radius_plan_make(job, &s->radius, query, lane);
-        query->collected = plan->exact;
+        query->skips_screen = plan->exact;
         lane->n_read += plan->exact ? job->n_allowed : 0;
     }
     if (job->options->certified != NULL)
@@ -210,9 +210,9 @@ static thr_status search_group(const radius_search *s, uint64_t q, uint32_t n, t
 
 static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const radius_search *s = arg;
-    const uint64_t q = (uint64_t)group * s->group, left = s->queries->n_rows - q;
-    const size_t first = (size_t)worker * s->group;
-    return search_group(s, q, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], 1, err);
+    const uint64_t q = (uint64_t)group * s->group_size, left = s->queries->n_rows - q;
+    const size_t first = (size_t)worker * s->group_size;
+    return search_group(s, q, (uint32_t)(left < s->group_size ? left : s->group_size), &s->scan->lanes[first], 1, err);
 }
 
 static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
@@ -221,8 +221,8 @@ static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
             THR_TRY(search_group(s, row, 1, s->scan->lanes, s->scan->context->n_threads, err));
         return THR_OK;
     }
-    return thr_parallel_try(s->scan->context, (size_t)((s->queries->n_rows + s->group - 1) / s->group), run_group, s,
-                            err);
+    return thr_parallel_try(s->scan->context, (size_t)((s->queries->n_rows + s->group_size - 1) / s->group_size),
+                            run_group, s, err);
 }
 
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
@@ -240,9 +240,9 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
     job.kept_error = job.measures_queries && s.radius.certain ? thr_scan_kept_error(corpus, context->kernels) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
-    s.group = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
-    const size_t n_lanes = n_threads * s.group;
-    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, corpus->quantiser->n_dims, THR_RADIUS_ROWS, err));
+    s.group_size = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
+    const size_t n_lanes = n_threads * s.group_size;
+    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group_size, corpus->quantiser->n_dims, THR_RADIUS_ROWS, err));
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
@@ -257,6 +257,6 @@ thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, cons
     options.certified = NULL;
     alone.options = &options;
     alone.measures_queries = true;
-    radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group = 1, .found = found};
+    radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group_size = 1, .found = found};
     return search_group(&s, 0, 1, lanes, n_lanes, err);
 }

@@ -53,7 +53,7 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
 static void use_job(const thr_job *job, thr_scan_query *query) {
     query->corpus = job->corpus;
     query->filter = job->options->filter;
-    query->over = 0;
+    query->rescore_margin = 0;
 }
 
 /*
@@ -62,7 +62,7 @@ static void use_job(const thr_job *job, thr_scan_query *query) {
  */
 static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                           thr_radius_plan *plan) {
-    const double sine = thr_scan_residual_sine(query, (double)radius->least_score);
+    const double sine = thr_scan_largest_sine(query, (double)radius->least_score);
     thr_margin margin;
     if (radius->margin != NULL)
         margin = *radius->margin;
@@ -105,7 +105,7 @@ thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *
     if (plan.exact || all_or_none) {
         plan.exact = true;
     } else if (radius->certain) {
-        plan.screened = round_down(thr_scan_least_screened(query, radius->least_score, job->kept_error));
+        plan.screened = round_down(thr_scan_screen_bound(query, radius->least_score, job->kept_error));
         plan.exact = !isfinite(plan.screened);
         plan.certified = true;
     } else {

@@ -49,7 +49,7 @@ thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *
 /* The most rows that a lane's collector holds in a search: its survivors, or the rows that measuring margins needs. */
 static inline size_t thr_scan_most_survivors(const thr_job *job) {
     const size_t rows = THR_RADIUS_ROWS + THR_BLOCK_ITEMS;
-    return job->screen_z > 0 && job->survivors < rows ? rows : job->survivors;
+    return job->screen_z > 0 && job->n_survivors < rows ? rows : job->n_survivors;
 }
 
 /*

@@ -106,17 +106,17 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const t
     const thr_answers answers = {.k = 1};
     thr_job job = thr_scan_job_make(context, corpus, &options, &answers);
     /* Collect all survivors, whether or not vectors are kept to refine them. */
-    job.survivors = job.wanted = (size_t)(n_survivors < corpus->n_rows ? n_survivors : corpus->n_rows);
+    job.n_survivors = job.n_candidates = (size_t)(n_survivors < corpus->n_rows ? n_survivors : corpus->n_rows);
     ranking r = {.rows = request->rows, .n_rows = request->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->quantiser->n_dims, job.survivors, err));
+    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->quantiser->n_dims, job.n_survivors, err));
     THR_TRY_OUT(open_ranking(context, &r, err));
     thr_scan_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_scan_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
     const thr_collector *collector = &scan->lanes[0].collector;
     count_ranks(&r, collector->items, collector->n, request->lead_ranks);
-    if (thr_is_nested(corpus) && !prepared.collected)
+    if (thr_is_nested(corpus) && !prepared.skips_screen)
         thr_scan_rescore(&prepared, collector->items, collector->n);
     count_ranks(&r, collector->items, collector->n, request->full_ranks);
 out:

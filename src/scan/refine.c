@@ -16,7 +16,7 @@ enum {
 };
 
 /* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
-static const double ROW_NS = 20, ROW_BYTES_A_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_A_NS = 16;
+static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_PER_NS = 16;
 
 /* Raw kernel values of n consecutive rows from `first` on, before item factors. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
@@ -136,9 +136,9 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
     score_queue(query, lane, &rows);
 }
 
-static double touched_blocks(const uint64_t *filter, uint64_t n_items) {
+static double touched_blocks(const uint64_t *filter, uint64_t n_rows) {
     uint64_t n = 0;
-    for (uint64_t word = 0; word < (n_items + 63) / 64; word++)
+    for (uint64_t word = 0; word < (n_rows + 63) / 64; word++)
         n += filter[word] != 0;
     return (double)n;
 }
@@ -146,7 +146,8 @@ static double touched_blocks(const uint64_t *filter, uint64_t n_items) {
 bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed) {
     if (filter == NULL || corpus->keep == THR_DTYPE_NONE)
         return false;
-    const double row = ROW_NS + (double)thr_row_size(corpus) / ROW_BYTES_A_NS;
-    const double block = BLOCK_NS + (double)thr_block_size(corpus->quantiser->n_dims, corpus->lead) / BLOCK_BYTES_A_NS;
+    const double row = ROW_NS + (double)thr_row_size(corpus) / ROW_BYTES_PER_NS;
+    const double block =
+        BLOCK_NS + (double)thr_block_size(corpus->quantiser->n_dims, corpus->lead) / BLOCK_BYTES_PER_NS;
     return (double)n_allowed * row < touched_blocks(filter, corpus->n_rows) * block;
 }

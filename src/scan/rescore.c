@@ -38,7 +38,7 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
                                                           query->rest.digits, query->rest.digit_sum);
         float factor, offset;
         thr_code_record_read_head(shape, record, &factor, &offset);
-        const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain + query->over;
+        const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain + query->rescore_margin;
         items[i].score = product * factor - offset * query->offset_weight;
         if (corpus->hits != NULL)
             items[i].score = thr_scan_value(query, &items[i], items[i].score + query->bias);

@@ -17,13 +17,13 @@ typedef struct query_search {
     thr_scan *scan;
     const thr_job *job;
     const thr_matrix *queries;
-    size_t group;
+    size_t group_size;
 } query_search;
 
 /* Turn the survivors in the lane into the answer of query q. */
 static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t q,
                          thr_error *err) {
-    thr_scan_answer_begin(s->job, query, lane);
+    thr_scan_answer_note_left_out(s->job, query, lane);
     if (thr_answer_rescores(s->job, query))
         thr_scan_rescore(query, lane->collector.items, lane->collector.n);
     thr_scan_answer_choose_candidates(s->job, query, lane);
@@ -72,10 +72,10 @@ thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_
 
 static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const query_search *s = arg;
-    const uint64_t q = (uint64_t)group * s->group, left = s->queries->n_rows - q;
+    const uint64_t q = (uint64_t)group * s->group_size, left = s->queries->n_rows - q;
     thr_margin margins[THR_GROUP];
-    return search_group(s, q, left < s->group ? (size_t)left : s->group, &s->scan->lanes[(size_t)worker * s->group], 1,
-                        margins, err);
+    return search_group(s, q, left < s->group_size ? (size_t)left : s->group_size,
+                        &s->scan->lanes[(size_t)worker * s->group_size], 1, margins, err);
 }
 
 /* Whether all threads search for one query after the other, rather than each thread for a group of queries. */
@@ -83,13 +83,13 @@ static bool one_by_one_is_best(const thr_context *context, uint64_t n_queries) {
     return n_queries < context->n_threads || n_queries == 1;
 }
 
-static size_t group_size(const thr_context *context, uint64_t n_queries) {
+static size_t choose_group_size(const thr_context *context, uint64_t n_queries) {
     const uint64_t share = (n_queries + context->n_threads - 1) / context->n_threads;
     return share < THR_GROUP ? (size_t)share : THR_GROUP;
 }
 
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
-    return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : group_size(context, n_queries));
+    return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : choose_group_size(context, n_queries));
 }
 
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
@@ -97,16 +97,17 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const 
     thr_context *context = scan->context;
     const thr_job job = thr_scan_job_make(context, corpus, options, answers);
     const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
-    const size_t group = group_size(context, queries->n_rows), n_lanes = thr_scan_lanes(context, queries->n_rows);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, corpus->quantiser->n_dims,
+    const size_t group_size = choose_group_size(context, queries->n_rows),
+                 n_lanes = thr_scan_lanes(context, queries->n_rows);
+    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group_size, corpus->quantiser->n_dims,
                                thr_scan_most_survivors(&job), err));
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
-    query_search s = {scan, &job, queries, group};
+    query_search s = {scan, &job, queries, group_size};
     if (one_by_one) {
         thr_margin margin;
         for (uint64_t q = 0; q < queries->n_rows; q++)
             THR_TRY(search_group(&s, q, 1, scan->lanes, context->n_threads, &margin, err));
         return THR_OK;
     }
-    return thr_parallel_try(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s, err);
+    return thr_parallel_try(context, (size_t)((queries->n_rows + group_size - 1) / group_size), run_group, &s, err);
 }

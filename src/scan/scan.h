@@ -22,7 +22,7 @@ typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;
 } thr_code_errors;
 
-enum { THR_QUERY_BITS = 4 };
+enum { THR_DEFAULT_QUERY_BITS = 4 }; /* where neither options nor the corpus choose */
 
 /*
  * The data that a search reads. Pointers are borrowed. A fixed quantiser requires cosine, flat codes and no kept
@@ -36,7 +36,7 @@ typedef struct thr_scan_corpus {
     thr_metric metric;
     thr_dtype keep;      /* F32, F16, I8 or NONE */
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
-    uint32_t query_bits; /* default where the search options leave it open; 0: THR_QUERY_BITS */
+    uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;
     const thr_scan_hits *hits; /* NULL: rank items by score alone. With hits at most 2^32 items */
     /* NULL, or a copy of the codes on GPUs, which then run the screen. With hits it must support adding them */

@@ -179,7 +179,7 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
             n_computed += find_distances(group, q, lanes, codes, n);
         const uint32_t *distances =
             group->codes.way == THR_WAY_TILE ? lanes->group_distances + q * (size_t)GROUP_STRIDE : lanes[q].distances;
-        if (!queries[q].collected)
+        if (!queries[q].skips_screen)
             screen_tile(&queries[q], &lanes[q], distances, segment, first, n);
     }
 }

@@ -61,11 +61,11 @@ static thr_status alloc_group(thr_context *context, thr_lane *lane, uint32_t n_d
     thr_release(context, lane->group_distances);
     lane->group_memory = NULL;
     lane->group_distances = NULL;
-    lane->group = 0;
+    lane->group_capacity = 0;
     THR_TRY(thr_alloc(context, 1, thr_code_query_group_size(n_dims, group), &lane->group_memory, "query codes", err));
     THR_TRY(thr_alloc(context, (size_t)group * (TILE + THR_GROUP_GAP), sizeof(uint32_t), &lane->group_distances,
                       "distances", err));
-    lane->group = group;
+    lane->group_capacity = group;
     return THR_OK;
 }
 
@@ -83,7 +83,7 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
             free_lane(scan->context, lane);
             THR_TRY(alloc_lane(scan->context, lane, scan->n_dims, err));
         }
-        if (lane->group < wanted)
+        if (lane->group_capacity < wanted)
             THR_TRY(alloc_group(scan->context, lane, scan->n_dims, wanted, err));
         THR_TRY(thr_select_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
     }

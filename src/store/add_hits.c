@@ -61,7 +61,7 @@ static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     s->codes = thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
     THR_TRY(thr_store_send_queries(&s->c, slice, err));
     THR_TRY(store->backend->wait(slice->stream, err)); /* the lists' pass runs on another stream */
-    return hits->collect(hits->arg, &screen, s->first, n, s->c.job->survivors, err);
+    return hits->collect(hits->arg, &screen, s->first, n, s->c.job->n_survivors, err);
 }
 
 thr_status thr_store_collect_values(thr_store *store, const thr_job *job, thr_scan_query *queries, uint64_t first,
@@ -72,9 +72,9 @@ thr_status thr_store_collect_values(thr_store *store, const thr_job *job, thr_sc
     options.filter = NULL;
     unfiltered.options = &options;
     for (size_t i = 0; i < n; i++) {
-        queries[i].collected = false;
+        queries[i].skips_screen = false;
         pointers[i] = &queries[i];
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, 0, -INFINITY, err));
     }
     hits_screen s = {.c = {store, &unfiltered, pointers, NULL, (uint32_t)n},
                      .slice = &store->slices[0],

@@ -40,7 +40,7 @@ static uint64_t count_allowed(const thr_job *job, const thr_store_slice *slice) 
 static thr_slice_plan plan_slice(const thr_job *job, const thr_store_slice *slice) {
     thr_slice_plan plan = {.n_allowed = count_allowed(job, slice)};
     const uint64_t n = slice->codes.n_items;
-    plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
+    plan.wanted = (uint32_t)(job->n_survivors < plan.n_allowed ? job->n_survivors : plan.n_allowed);
     plan.n_samples = slice->n_samples;
     /*
      * The expected number of rows above the threshold's rank in the sample, as the device computes it; capacity is
@@ -175,8 +175,8 @@ static thr_status pass_all(const thr_collecting *c, const thr_slice_plan *plans,
 static thr_status collect_batch(const thr_collecting *c, const thr_slice_plan *plans, thr_error *err) {
     thr_slice_memory memories[THR_MAX_DEVICES] = {{0}};
     for (uint32_t q = 0; q < c->n; q++)
-        THR_TRY(
-            thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->n_survivors, 0, -INFINITY,
+                                           err));
     for (uint32_t i = 0; i < c->store->n_slices; i++)
         THR_TRY(start_slice(c, &c->store->slices[i], &plans[i], &memories[i], err));
     THR_TRY(pass_all(c, plans, memories, err));
@@ -235,8 +235,8 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     thr_lane *their_lanes[THR_DEVICE_QUERIES];
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++) {
-        queries[i].collected = queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2;
-        if (queries[i].collected) {
+        queries[i].skips_screen = queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2;
+        if (queries[i].skips_screen) {
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         } else {
             with_direction[m] = &queries[i];

@@ -44,9 +44,9 @@ thr_status thr_store_widen(const thr_collecting *c, const thr_slice_plan *plans,
     float worst = INFINITY;
     for (size_t i = 0; i < collector->n; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
-    if (collector->n < c->job->survivors)
+    if (collector->n < c->job->n_survivors)
         return THR_OK; /* all allowed rows are collected already */
-    THR_TRY(thr_select_collector_start(collector, c->job->context, c->job->survivors, extra, -INFINITY, err));
+    THR_TRY(thr_select_collector_start(collector, c->job->context, c->job->n_survivors, extra, -INFINITY, err));
     for (uint32_t i = 0; i < c->store->n_slices; i++)
         THR_TRY(collect_extra(c, &c->store->slices[i], worst - extra, plans[i].n_allowed, err));
     thr_select_collector_finish(collector);

@@ -25,7 +25,7 @@ typedef struct scoring {
 /* Whether a row of a query must be scored on a slice's device. */
 static bool holds(const scoring *s, const thr_store_slice *slice, size_t query, uint64_t row) {
     const uint64_t first = slice->first_block * THR_BLOCK_ITEMS;
-    return row >= first && row - first < slice->codes.n_items && !(s->rescoring && s->queries[query].collected);
+    return row >= first && row - first < slice->codes.n_items && !(s->rescoring && s->queries[query].skips_screen);
 }
 
 /* A candidate's row. Until it is rescored, the low half of its row field holds its sum of hits (values.c). */

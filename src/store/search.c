@@ -31,7 +31,7 @@ static void rescore_one(void *arg, size_t i, uint32_t worker) {
     search_batch *b = arg;
     thr_lane *lane = &b->lanes[i];
     (void)worker;
-    thr_scan_answer_begin(b->job, &b->prepared[i], lane);
+    thr_scan_answer_note_left_out(b->job, &b->prepared[i], lane);
     if (thr_answer_rescores(b->job, &b->prepared[i]) && !thr_store_can_rescore(b->job->corpus->store))
         thr_scan_rescore(&b->prepared[i], lane->collector.items, lane->collector.n);
 }
@@ -57,7 +57,7 @@ static thr_status answer_one(void *arg, size_t i, uint32_t worker, thr_error *er
     (void)worker;
     if (thr_scan_keeps_recall(b->job, &b->prepared[i]))
         return thr_scan_margin_answer(b->job, &b->margins[i], b->queries, b->row + i, &b->lanes[i], 1, err);
-    thr_scan_answer_begin(b->job, &b->prepared[i], &b->lanes[i]);
+    thr_scan_answer_note_left_out(b->job, &b->prepared[i], &b->lanes[i]);
     thr_scan_refine(&b->prepared[i], &b->lanes[i], b->lanes[i].collector.items, b->lanes[i].collector.n);
     return put_one(b, i, worker, err);
 }

@@ -107,7 +107,8 @@ void test_query_make(test_query *query, const test_corpus *corpus, const float *
     const double scale = length * (metric == THR_METRIC_L2 ? 2 : 1);
     query->values = test_array(n_dims, sizeof(int16_t));
     query->rest_values = test_array(n_dims, sizeof(int16_t));
-    query->code_gain = code_of(corpus, residual, divisor, query_bits != 0 ? query_bits : THR_QUERY_BITS, query->values);
+    query->code_gain =
+        code_of(corpus, residual, divisor, query_bits != 0 ? query_bits : THR_DEFAULT_QUERY_BITS, query->values);
     query->rest_gain = (float)(scale * (double)code_of(corpus, residual, divisor, THR_REST_BITS, query->rest_values));
     query->scale = scale;
     query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));

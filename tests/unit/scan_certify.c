@@ -129,12 +129,12 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     test_query_make(&naive, corpus, vector, query_bits);
     for (uint32_t i = 0; i < b->shape.n_items && query.norm > 0; i++) {
         const float score = test_exact(corpus, &naive, i);
-        const double screened = thr_scan_least_screened(&query, score, job.kept_error);
+        const double screened = thr_scan_screen_bound(&query, score, job.kept_error);
         const float estimate = nested ? test_lead_estimate(corpus, &naive, i) : test_estimate(corpus, &naive, i);
         assert_bound(b, query_bits, what, i, "screened", (double)estimate, screened);
         if (!nested)
             continue;
-        const double rescored = thr_scan_least_rescored(&query, score, job.kept_error, (double)factor_of(corpus, i));
+        const double rescored = thr_scan_rescore_bound(&query, score, job.kept_error, (double)factor_of(corpus, i));
         assert_bound(b, query_bits, what, i, "rescored", (double)test_estimate(corpus, &naive, i), rescored);
     }
     test_query_free(&naive);

@@ -48,7 +48,7 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
 /* Set extra to the cosine of extra_distance, if that is given. */
 static thr_status resolve_extra_distance(const thr_index *index, thr_search_options *o, thr_error *err) {
     const thr_quantiser *quantiser = &index->manifest.quantiser;
-    const uint32_t query_bits = o->query_bits != 0 ? o->query_bits : THR_QUERY_BITS;
+    const uint32_t query_bits = o->query_bits != 0 ? o->query_bits : THR_DEFAULT_QUERY_BITS;
     if (o->extra_distance == 0)
         return THR_OK;
     if (o->extra >= 0)

@@ -158,7 +158,7 @@ void thr_scan_query_measure(thr_scan_query *query, const float *part, double len
         query->geometry.rest_distance = distance_to_code(query, part, length, rest_at);
 }
 
-double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error) {
+double thr_scan_least_true_score(const thr_scan_query *query, double score, double kept_error) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_query_geometry *e = &query->geometry;
     const double rounding = summing(corpus), lost = dims(corpus) * SMALLEST;
@@ -216,7 +216,7 @@ static double least_centred_quotient(const thr_scan_query *query, double score, 
     return least * shortest / (shortest + slack);
 }
 
-double thr_scan_residual_sine(const thr_scan_query *query, double score) {
+double thr_scan_largest_sine(const thr_scan_query *query, double score) {
     const thr_scan_corpus *corpus = query->corpus;
     const double length = query->geometry.part_length, residual = thr_scan_longest_residual(corpus);
     if (!(length > 0 && residual > 0))
@@ -253,8 +253,8 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     if (!(length > 0) || !isfinite(score) || (!thr_has_factors(corpus) && score <= 0))
         return (double)-INFINITY;
     const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1, p = query->geometry.part_length;
-    const double product = code_distance(corpus, error, length) * p * thr_scan_residual_sine(query, score) +
-                           code_error + relative * (length * p + code_error);
+    const double product = code_distance(corpus, error, length) * p * thr_scan_largest_sine(query, score) + code_error +
+                           relative * (length * p + code_error);
     const double slack = arithmetic(corpus) * (sum_of_sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
     /* Codes without factors are divided by their own length |b| = |x| / factor; |x| is at least |r|, which is 1. */
@@ -262,13 +262,13 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     return thr_scan_to_collector(query, least / divisor);
 }
 
-double thr_scan_least_screened(const thr_scan_query *query, float score, double kept_error) {
+double thr_scan_screen_bound(const thr_scan_query *query, float score, double kept_error) {
     const thr_code_errors *errors = &query->corpus->errors;
-    const double truth = thr_scan_true_score(query, (double)score, kept_error);
+    const double least_truth = thr_scan_least_true_score(query, (double)score, kept_error);
     const bool nested = thr_is_nested(query->corpus);
     const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
     const double error = (double)(nested ? errors->lead_error : errors->full_error);
-    return least_estimate(query, truth, length, error, length, length * query->geometry.lead_distance,
+    return least_estimate(query, least_truth, length, error, length, length * query->geometry.lead_distance,
                           nested ? BFLOAT16 : 0);
 }
 
@@ -287,14 +287,14 @@ double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidat
     return (double)largest * (1 + 2 * BFLOAT16); /* undo the rounding to bfloat16, upwards */
 }
 
-double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
+double thr_scan_rescore_bound(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_code_errors *errors = &corpus->errors;
     const uint32_t n_rest = corpus->quantiser->item_bits - corpus->lead;
     const double plane_length = largest_factor * sqrt(dims(corpus)), top = (double)(1u << n_rest);
     const double length = STORED * (double)errors->full_length, rest = plane_length * (top - 1);
     const double lead = fmin(plane_length * top * (double)((1u << corpus->lead) - 1), length + rest);
-    return least_estimate(query, thr_scan_true_score(query, (double)score, kept_error), length,
+    return least_estimate(query, thr_scan_least_true_score(query, (double)score, kept_error), length,
                           (double)errors->full_error, lead + rest,
                           lead * query->geometry.lead_distance + rest * query->geometry.rest_distance,
                           corpus->quantiser->item_bits > 4 ? 0 : BFLOAT16);

@@ -22,10 +22,10 @@ void thr_scan_query_measure(thr_scan_query *query, const float *part, double len
  * A lower bound of the screen's estimates of items that score at least this. The screen uses the planes in blocks; for
  * flat codes these are all planes.
  */
-double thr_scan_least_screened(const thr_scan_query *query, float score, double kept_error);
+double thr_scan_screen_bound(const thr_scan_query *query, float score, double kept_error);
 
 /* The same for estimates after rescoring, over items whose factors are at most largest_factor. */
-double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor);
+double thr_scan_rescore_bound(const thr_scan_query *query, float score, double kept_error, double largest_factor);
 
 /* The largest factor in the records of n items. */
 double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidate *items, size_t n);
@@ -33,14 +33,14 @@ double thr_scan_largest_factor(const thr_scan_corpus *corpus, const thr_candidat
 /* ------------------------------------------------------------------------------------------------ parts of bounds */
 
 /* The least score of the encoded vector when the kept vector scores `score`. */
-double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error);
+double thr_scan_least_true_score(const thr_scan_query *query, double score, double kept_error);
 
 /* Upper bounds over all items: the length of a residual; the part of an estimate that comes from the item's offset. */
 double thr_scan_longest_residual(const thr_scan_corpus *corpus);
 double thr_scan_largest_offset(const thr_scan_query *query);
 
 /* An upper bound of the sine of the angle between p and the residual of an item whose true score is at least score. */
-double thr_scan_residual_sine(const thr_scan_query *query, double score);
+double thr_scan_largest_sine(const thr_scan_query *query, double score);
 
 /* Convert a score from the user's units to the collector's. */
 double thr_scan_to_collector(const thr_scan_query *query, double score);

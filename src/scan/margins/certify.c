@@ -26,7 +26,7 @@ void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t
 
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score) {
     return (out->screened == (double)-INFINITY ||
-            out->screened < thr_scan_least_screened(query, score, job->kept_error)) &&
+            out->screened < thr_scan_screen_bound(query, score, job->kept_error)) &&
            (out->rescored == (double)-INFINITY ||
-            out->rescored < thr_scan_least_rescored(query, score, job->kept_error, out->factor));
+            out->rescored < thr_scan_rescore_bound(query, score, job->kept_error, out->factor));
 }

@@ -42,7 +42,7 @@ static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, ui
         return reach;
     if (kth == -INFINITY)
         thr_select_candidates_sort(items, k);
-    reach = (thr_reach){.least = least, .open = true};
+    reach = (thr_reach){.least = least, .from_caller = true};
     while (reach.n < k && items[reach.n].score >= least)
         reach.n++;
     return reach;
@@ -52,11 +52,12 @@ static thr_reach reach_of(const thr_job *job, thr_candidate *items, size_t n, ui
  * Record the largest overestimate that a row left out by the screen can have. With fewer survivors than the collector
  * holds, only rows below the floor were left out.
  */
-static void note_most_left_out(const thr_job *job, thr_lane *lane) {
+static void set_left_out_bound(const thr_job *job, thr_lane *lane) {
     const size_t n = lane->collector.n;
-    lane->left_out_bound = n == job->n_allowed                             ? (double)-INFINITY
-                           : n < job->survivors && lane->floor > -INFINITY ? (double)nextafterf(lane->floor, -INFINITY)
-                                                                           : thr_least_of(lane->collector.items, n);
+    lane->left_out_bound = n == job->n_allowed ? (double)-INFINITY
+                           : n < job->n_survivors && lane->floor > -INFINITY
+                               ? (double)nextafterf(lane->floor, -INFINITY)
+                               : thr_least_of(lane->collector.items, n);
 }
 
 /*
@@ -65,7 +66,7 @@ static void note_most_left_out(const thr_job *job, thr_lane *lane) {
  */
 static size_t first_rows(const thr_job *job, size_t n) {
     const uint64_t few = 2 * job->answers->k + FIRST_MORE;
-    const uint64_t wanted = job->answers->certified != NULL && few < job->wanted ? job->wanted : few;
+    const uint64_t wanted = job->answers->certified != NULL && few < job->n_candidates ? job->n_candidates : few;
     return n < wanted ? n : (size_t)wanted;
 }
 
@@ -111,11 +112,11 @@ static size_t refine_first(const thr_job *job, const thr_scan_query *query, thr_
 
 /*
  * Move the rows that can still be among the best k behind the first ones, and return the number of all these rows. The
- * rescoring added the job's margin. The margin needed now is smaller; `less` is the difference per unit of factor.
- * Factors are read again only for the few rows that reach the larger margin.
+ * rescoring added the job's margin. The margin needed now is smaller; `excess_margin` is the difference per unit of
+ * factor. Factors are read again only for the few rows that reach the larger margin.
  */
-static size_t keep_reaching(const thr_job *job, const thr_margin *margin, const thr_reach *reach, thr_lane *lane,
-                            size_t first) {
+static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, const thr_reach *reach, thr_lane *lane,
+                                 size_t first) {
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n;
     size_t kept = first;
@@ -123,12 +124,13 @@ static size_t keep_reaching(const thr_job *job, const thr_margin *margin, const 
         return lane->left_out_bound == (double)-INFINITY ? n : first;
     const double least =
         reach->least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(&margin->rescoring, reach->least);
-    const double less = thr_is_nested(job->corpus)
-                            ? (job->rescore_z - rescore_z(job, margin, items, reach)) * margin->noise.rescored
-                            : 0;
+    const double excess_margin = thr_is_nested(job->corpus)
+                                     ? (job->rescore_z - rescore_z(job, margin, items, reach)) * margin->noise.rescored
+                                     : 0;
     for (size_t i = first; i < n; i++)
         if ((double)items[i].score >= least &&
-            (less == 0 || (double)items[i].score - less * thr_scan_record_factor(job->corpus, items[i].row) >= least))
+            (excess_margin == 0 ||
+             (double)items[i].score - excess_margin * thr_scan_record_factor(job->corpus, items[i].row) >= least))
             items[kept++] = items[i];
     return kept;
 }
@@ -139,7 +141,7 @@ static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr
     thr_candidate *items = lane->collector.items;
     const size_t first = refine_first(job, query, lane);
     const thr_reach reach = reach_of(job, items, first, q);
-    const size_t kept = keep_reaching(job, margin, &reach, lane, first);
+    const size_t kept = keep_rows_in_reach(job, margin, &reach, lane, first);
     thr_scan_refine(query, lane, items + first, kept - first);
     lane->n_read += (thr_is_nested(job->corpus) ? lane->collector.n : 0) + kept;
     lane->collector.n = kept;
@@ -157,7 +159,7 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
 
 void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
                             const thr_reach *reach, thr_radius *radius) {
-    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
+    const double noise = thr_scan_margin_noise(margin, thr_scan_largest_sine(&margin->screen, (double)reach->least));
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     radius->screen_z = thr_scan_margin_z(best, reach, noise * factor, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
     if (thr_is_nested(job->corpus))
@@ -173,7 +175,7 @@ static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lan
     const thr_candidate *best = lane->collector.items;
     if (!margin->noise.known || reach->least == -INFINITY)
         return true;
-    const double noise = thr_scan_margin_noise(margin, thr_scan_residual_sine(&margin->screen, (double)reach->least));
+    const double noise = thr_scan_margin_noise(margin, thr_scan_largest_sine(&margin->screen, (double)reach->least));
     const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
     thr_scan_margin_reduce(job, margin, best, reach, radius);
     const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
@@ -209,8 +211,8 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
 
 thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
-    thr_scan_answer_begin(job, margin->query, lanes);
-    note_most_left_out(job, lanes);
+    thr_scan_answer_note_left_out(job, margin->query, lanes);
+    set_left_out_bound(job, lanes);
     if (thr_answer_rescores(job, margin->query))
         thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
     refine(job, margin, q, lanes);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MOST_ROWS = 16, HALVINGS = 8, FEWEST_DIMS = 6, FEWEST_DIMS_ONE_IN = 8 };
+enum { MOST_ROWS = 16, HALVINGS = 8, FEWEST_DIMS = 6, FEWEST_DIMS_DIVISOR = 8 };
 
 static const double ROUNDING = 0x1p-20;  /* relative, of the terms of an estimate */
 static const double SMALLEST = 0x1p-120; /* products underflow float32 below this */
@@ -17,7 +17,7 @@ static const double SMALLEST = 0x1p-120; /* products underflow float32 below thi
  * rotation, such queries missed their promise on word vectors. A rotated query rarely has so few dimensions.
  */
 static double fewest_dims(const thr_scan_corpus *corpus) {
-    return fmin(FEWEST_DIMS, (double)corpus->quantiser->n_dims / FEWEST_DIMS_ONE_IN);
+    return fmin(FEWEST_DIMS, (double)corpus->quantiser->n_dims / FEWEST_DIMS_DIVISOR);
 }
 
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
@@ -55,7 +55,7 @@ static double mean_miss(const thr_candidate *items, const thr_reach *reach, doub
     for (size_t i = 0; i < used; i++)
         sum += erfc((z + ((double)items[(2 * i + 1) * n / (2 * used)].score - least) / error) * sqrt(0.5)) / 2;
     const double mean = sum / (double)used;
-    return reach->open ? (mean * (double)n + erfc(z * sqrt(0.5)) / 2) / (double)(n + 1) : mean;
+    return reach->from_caller ? (mean * (double)n + erfc(z * sqrt(0.5)) / 2) / (double)(n + 1) : mean;
 }
 
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss) {
@@ -88,7 +88,7 @@ void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *
         return;
     if (thr_scan_margin_measure(job, query, lane, margin)) {
         margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, 1, query);
-        margin->rescoring.over = margin->noise.known ? (float)(job->rescore_z * margin->noise.rescored) : 0;
+        margin->rescoring.rescore_margin = margin->noise.known ? (float)(job->rescore_z * margin->noise.rescored) : 0;
     }
     margin->query = query;
 }

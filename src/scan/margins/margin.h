@@ -58,19 +58,19 @@ double thr_scan_margin_noise(const thr_margin *margin, double sine);
 typedef struct thr_reach {
     float least;
     size_t n;
-    bool open; /* least is not the n-th row's own score: other rows may reach it too */
+    bool from_caller; /* least is given, not the n-th row's score: rows that are not found yet may reach it, too */
 } thr_reach;
 
 /*
  * Find the smallest z, 0 to most, at which the rows of a reach are dropped with a mean probability of at most `miss`. A
  * row is dropped if its estimate plus z standard errors is below the least score, so a better row is less likely to be
- * dropped. In an open reach a row that just reaches the least score is counted in addition.
+ * dropped. If the reach is from the caller, a row that just reaches the least score is counted in addition.
  */
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss);
 
 /* Whether margins keep the recall of this query. */
 static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_query *query) {
-    return job->screen_z > 0 && !query->collected;
+    return job->screen_z > 0 && !query->skips_screen;
 }
 
 /* The collector's threshold for a finite least score: converted to its units, minus the rounding error of estimates. */
