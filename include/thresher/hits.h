@@ -130,7 +130,7 @@ typedef struct thr_hits_info {
     uint32_t n_features; /* in the file, with at least one item */
     uint64_t n_postings; /* in the file: pairs of an item and a feature */
     uint64_t n_ids, n_runs,
-        n_bitmaps;            /* in the file: postings stored as positions; runs of neighbours; bitmaps of 256 */
+        n_bitmaps; /* in the file: postings stored as 16-bit places, no item ids; runs of neighbours; bitmaps of 256 */
     uint64_t bitmap_postings; /* postings in bitmaps; n_postings - n_ids - bitmap_postings are in runs */
     uint64_t list_bytes;      /* size of the lists with their directories */
     uint64_t file_bytes;      /* with rows, ids and names */

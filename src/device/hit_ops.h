@@ -6,7 +6,7 @@
  * Weights are integer multiples of a query's unit, and sums are 32-bit integers, so the order in which threads add
  * does not matter: an item's value has the same bits as on the CPU. Items are numbered by place, and places form
  * windows of 65,536, as in the lists. Sums are computed in *tiles* of places, eight to a window. The lists may hold
- * any bytes that thr_lists_check accepts: all places they name are within the sums.
+ * any bytes that thr_lists_check_bounds accepts: all places they name are within the sums.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum {
     THR_HIT_SAMPLE = 1024,     /* places of a tile that a sample has */
     THR_HIT_BITMAP_WORDS = 8,  /* of 32 bits */
     THR_HIT_BITMAP_STEPS = 16, /* of 16 places */
-    THR_HIT_IDS = 0,           /* the numbers of thr_lists_form */
+    THR_HIT_PLACES = 0,        /* the numbers of thr_lists_form */
     THR_HIT_RUNS = 1,
     THR_HIT_BITMAPS = 2,
     THR_HIT_ONE = 3 /* the form of an entry that is a single place */
@@ -31,7 +31,7 @@ typedef struct thr_device_hits {
     const uint8_t *stretch_windows;
     const uint16_t *stretch_sizes;  /* elements less one */
     const uint32_t *stretch_begins; /* the stretch's first element, in the array of its form */
-    const uint16_t *ids;
+    const uint16_t *places;
     const uint16_t *runs; /* two numbers each */
     const uint8_t *bitmap_containers;
     const uint32_t *bitmaps; /* THR_HIT_BITMAP_WORDS each */

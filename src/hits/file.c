@@ -57,7 +57,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         [THR_HITS_STRETCHES] = {h->n_entries + UINT64_C(1), 4, THR_HITS_HAS_STRETCHES, false},
         [THR_HITS_WINDOWS] = {h->n_stretches, 1, 0, false},
         [THR_HITS_STRETCH_SIZES] = {h->n_stretches, 2, 0, false},
-        [THR_HITS_IDS] = {n_elements[THR_LISTS_IDS], 2, 0, false},
+        [THR_HITS_IDS] = {n_elements[THR_LISTS_PLACES], 2, 0, false},
         [THR_HITS_RUNS] = {n_elements[THR_LISTS_RUNS], 4, 0, false},
         [THR_HITS_BITMAP_CONTAINERS] = {n_elements[THR_LISTS_BITMAPS], 1, 0, false},
         [THR_HITS_BITMAPS] = {n_elements[THR_LISTS_BITMAPS], 32, 0, false},
@@ -109,7 +109,7 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
         [THR_HITS_STRETCHES] = {.data = l->entry_stretches},
         [THR_HITS_WINDOWS] = {.data = l->stretch_windows},
         [THR_HITS_STRETCH_SIZES] = {.data = l->stretch_sizes},
-        [THR_HITS_IDS] = {.data = l->ids},
+        [THR_HITS_IDS] = {.data = l->places},
         [THR_HITS_RUNS] = {.data = l->runs},
         [THR_HITS_BITMAP_CONTAINERS] = {.data = l->bitmap_containers},
         [THR_HITS_BITMAPS] = {.data = l->bitmaps},
@@ -162,7 +162,7 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
                            .entry_stretches = thr_section_file_at(file, THR_HITS_STRETCHES),
                            .stretch_windows = thr_section_file_at(file, THR_HITS_WINDOWS),
                            .stretch_sizes = thr_section_file_at(file, THR_HITS_STRETCH_SIZES),
-                           .ids = thr_section_file_at(file, THR_HITS_IDS),
+                           .places = thr_section_file_at(file, THR_HITS_IDS),
                            .runs = thr_section_file_at(file, THR_HITS_RUNS),
                            .bitmap_containers = thr_section_file_at(file, THR_HITS_BITMAP_CONTAINERS),
                            .bitmaps = thr_section_file_at(file, THR_HITS_BITMAPS)};
@@ -204,7 +204,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
         return thr_section_file_damaged(file, file->table_offset, "the section table is wrong", err);
     THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
     point(view, &h, n_elements);
-    const char *wrong = thr_lists_check(&view->contents.lists);
+    const char *wrong = thr_lists_check_bounds(&view->contents.lists);
     if (wrong == NULL && view->contents.rows != NULL)
         for (uint32_t place = 0; place < h.n_items && wrong == NULL; place++)
             wrong = view->contents.rows[place] < h.n_items ? NULL : "a row exceeds the number of items";

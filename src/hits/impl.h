@@ -183,7 +183,7 @@ thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err);
  * Search for all queries on a GPU. *done is false if the CPU must search instead, as for hits with changes. Errors as
  * of thr_hit_store_search, with the query's number.
  */
-thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_catalogue *catalogue, const thr_hits_queries *queries,
+thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
                                   size_t k, const thr_hit_caller *caller, bool *done, thr_error *err);
 
 /*

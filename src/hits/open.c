@@ -15,7 +15,7 @@ static thr_hits_info describe(const thr_hits_view *view) {
                           .n_rows = lists->n_items,
                           .n_features = lists->n_features,
                           .n_postings = lists->n_postings,
-                          .n_ids = lists->n_elements[THR_LISTS_IDS],
+                          .n_ids = lists->n_elements[THR_LISTS_PLACES],
                           .n_runs = lists->n_elements[THR_LISTS_RUNS],
                           .n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS],
                           .list_bytes = thr_lists_bytes(lists),

@@ -133,7 +133,7 @@ static thr_status join_filters(thr_hits *hits, thr_hit_workspace *workspace, con
 typedef struct search_state {
     thr_hits *hits;
     thr_hit_workspace *workspace;
-    thr_lists_catalogue file, added;
+    thr_lists_corpus file, added;
     size_t most_file, most_added; /* items that the search may return */
     const thr_answers *answers;
 } search_state;
@@ -144,7 +144,7 @@ static uint64_t id_of(const thr_hits *hits, uint64_t row) {
 }
 
 /* Merge the results of both, which are sorted. Ties go to the file's items, whose rows are smaller. */
-static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
+static void put_answer(const search_state *b, uint64_t q, const thr_lists_found *file, const thr_lists_found *added) {
     const thr_answers *a = b->answers;
     const thr_hit_delta *delta = b->hits->delta;
     uint64_t *ids = a->ids + q * a->k;
@@ -164,7 +164,7 @@ static void put_answer(const search_state *b, uint64_t q, const thr_hit_found *f
 
 static thr_status search_one(const search_state *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
     thr_hit_workspace *workspace = b->workspace;
-    thr_hit_found file, added = {.n = 0};
+    thr_lists_found file, added = {.n = 0};
     THR_TRY(thr_lists_search_run(workspace->search, &b->file, queries, q, b->most_file, &file, err));
     if (thr_hits_live_rows(b->hits) != NULL || b->hits->delta != NULL)
         file.n_unknown = thr_hits_count_unknown(b->hits, queries, q);
@@ -178,8 +178,8 @@ static thr_status search_one(const search_state *b, const thr_hits_queries *quer
     return THR_OK;
 }
 
-static void put_found(void *arg, uint64_t q, const thr_hit_found *found) {
-    put_answer(arg, q, found, &(thr_hit_found){.n = 0});
+static void put_found(void *arg, uint64_t q, const thr_lists_found *found) {
+    put_answer(arg, q, found, &(thr_lists_found){.n = 0});
 }
 
 static thr_status search_device(search_state *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
@@ -187,12 +187,12 @@ static thr_status search_device(search_state *b, const thr_hits_queries *queries
     return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
 }
 
-static void point_at_values(const thr_hit_values *values, thr_lists_catalogue *catalogue) {
+static void point_at_values(const thr_hit_values *values, thr_lists_corpus *corpus) {
     if (values == NULL)
         return;
-    catalogue->multipliers = values->multipliers;
-    catalogue->offsets = values->offsets;
-    catalogue->values_id = values->number;
+    corpus->multipliers = values->multipliers;
+    corpus->offsets = values->offsets;
+    corpus->values_id = values->number;
 }
 
 static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const thr_hit_set *set,
@@ -207,8 +207,7 @@ static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const
                       .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
                       .answers = answers};
     if (n_added > 0) {
-        b.added =
-            (thr_lists_catalogue){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
+        b.added = (thr_lists_corpus){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
         THR_TRY(thr_grow(hits->context, &workspace->items, &workspace->items_capacity, b.most_file,
                          sizeof *workspace->items, "a search", err));
     }

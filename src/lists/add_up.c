@@ -11,7 +11,7 @@
  * Return the number of elements that a stream has in a window, the first of them in *first, and advance the cursor past
  * them.
  */
-static inline uint32_t take_stretch(const thr_lists_stream *s, thr_lists_cursor *c, uint32_t window, uint32_t *first) {
+static inline uint32_t take_stretch(const thr_lists_term *s, thr_lists_cursor *c, uint32_t window, uint32_t *first) {
     if (c->stretch == s->n_stretches || s->windows[c->stretch] != window)
         return 0;
     const uint32_t n = s->sizes[c->stretch++] + 1u;
@@ -20,26 +20,26 @@ static inline uint32_t take_stretch(const thr_lists_stream *s, thr_lists_cursor 
     return n;
 }
 
-static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
+static void add_places(const uint16_t *places, uint32_t n, int32_t weight, int32_t *sums) {
     for (uint32_t i = 0; i < n; i++)
-        sums[ids[i]] = thr_add_wrapping(sums[ids[i]], weight);
+        sums[places[i]] = thr_add_wrapping(sums[places[i]], weight);
 }
 
-static void add_all_ids(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window, int32_t *sums) {
-    for (size_t i = 0; i < query->n[THR_LISTS_IDS]; i++) {
-        const thr_lists_stream *s = &query->streams[THR_LISTS_IDS][i];
+static void add_all_places(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window, int32_t *sums) {
+    for (size_t i = 0; i < query->n[THR_LISTS_PLACES]; i++) {
+        const thr_lists_term *s = &query->terms[THR_LISTS_PLACES][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         /* the next window's: hardware prefetchers do not follow so many streams */
-        __builtin_prefetch(query->lists->ids + cursors[i].element);
-        add_ids(query->lists->ids + first, n, s->weight, sums);
+        __builtin_prefetch(query->lists->places + cursors[i].element);
+        add_places(query->lists->places + first, n, s->weight, sums);
     }
 }
 
 static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *query, thr_lists_cursor *cursors,
                          uint32_t window, int32_t *sums) {
     for (size_t i = 0; i < query->n[THR_LISTS_RUNS]; i++) {
-        const thr_lists_stream *s = &query->streams[THR_LISTS_RUNS][i];
+        const thr_lists_term *s = &query->terms[THR_LISTS_RUNS][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         const uint16_t *runs = query->lists->runs + 2 * (size_t)first;
@@ -49,7 +49,7 @@ static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *quer
 }
 
 /* Elements handled at once; containers prefetched ahead; the container number after a stream's last. */
-enum { AT_ONCE = 64, AHEAD = 8, NO_CONTAINER = THR_LISTS_CONTAINERS };
+enum { AT_ONCE = 64, AHEAD = 8, NO_CONTAINER = THR_LISTS_WINDOW_CONTAINERS };
 
 typedef struct bitmap_stretches {
     const uint8_t *containers[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next container of each stream */
@@ -64,7 +64,7 @@ typedef struct bitmap_stretches {
  * added. Whether a feature has a bitmap in a container is unpredictable, so there is no branch on it.
  */
 static void add_bitmap_stretches(const thr_kernels *kernels, bitmap_stretches *p, int32_t *sums) {
-    for (uint32_t container = 0; container < THR_LISTS_CONTAINERS; container++) {
+    for (uint32_t container = 0; container < THR_LISTS_WINDOW_CONTAINERS; container++) {
         const uint8_t *bitmaps[AT_ONCE];
         int32_t weights[AT_ONCE];
         size_t n = 0;
@@ -74,13 +74,13 @@ static void add_bitmap_stretches(const thr_kernels *kernels, bitmap_stretches *p
             weights[n] = p->weights[i];
             n += has;
             p->containers[i] += has;
-            p->bitmaps[i] += has * THR_LISTS_BITMAP;
+            p->bitmaps[i] += has * THR_LISTS_BITMAP_BYTES;
             p->next[i] = p->containers[i] < p->ends[i] ? *p->containers[i] : NO_CONTAINER;
             /* hardware prefetchers do not follow so many streams */
-            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP);
+            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP_BYTES);
         }
         if (n > 0)
-            kernels->add_bitmaps(sums + (size_t)container * THR_LISTS_CONTAINER, bitmaps, weights, n);
+            kernels->add_bitmaps(sums + (size_t)container * THR_LISTS_CONTAINER_PLACES, bitmaps, weights, n);
     }
     p->n = 0;
 }
@@ -89,7 +89,7 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *q
                             uint32_t window, int32_t *sums) {
     bitmap_stretches p = {.n = 0};
     for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
-        const thr_lists_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
+        const thr_lists_term *s = &query->terms[THR_LISTS_BITMAPS][i];
         uint32_t first = 0;
         const uint32_t n = take_stretch(s, &cursors[i], window, &first);
         if (n == 0)
@@ -97,7 +97,7 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_lists_query *q
         p.containers[p.n] = query->lists->bitmap_containers + first;
         p.ends[p.n] = p.containers[p.n] + n;
         p.next[p.n] = *p.containers[p.n];
-        p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP;
+        p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP_BYTES;
         p.weights[p.n++] = s->weight;
         if (p.n == AT_ONCE)
             add_bitmap_stretches(kernels, &p, sums);
@@ -121,8 +121,8 @@ static void add_singles(const thr_lists_query *query, uint32_t window, int32_t *
 static void add_window(const thr_kernels *kernels, const thr_lists_query *query, thr_lists_cursor *cursors,
                        uint32_t window, int32_t *sums) {
     add_singles(query, window, sums);
-    add_all_ids(query, cursors, window, sums);
-    cursors += query->n[THR_LISTS_IDS];
+    add_all_places(query, cursors, window, sums);
+    cursors += query->n[THR_LISTS_PLACES];
     add_all_runs(kernels, query, cursors, window, sums);
     add_all_bitmaps(kernels, query, cursors + query->n[THR_LISTS_RUNS], window, sums);
 }
@@ -131,14 +131,14 @@ static void add_window(const thr_kernels *kernels, const thr_lists_query *query,
 static void rewind_cursors(const thr_lists_query *query, thr_lists_cursor *cursors) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++)
-            *cursors++ = (thr_lists_cursor){0, query->streams[form][i].begin};
+            *cursors++ = (thr_lists_cursor){0, query->terms[form][i].begin};
 }
 
 /* Advance them to a later window. */
 static void skip_windows(const thr_lists_query *query, thr_lists_cursor *cursors, uint32_t window) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++, cursors++) {
-            const thr_lists_stream *s = &query->streams[form][i];
+            const thr_lists_term *s = &query->terms[form][i];
             for (; cursors->stretch < s->n_stretches && s->windows[cursors->stretch] < window; cursors->stretch++)
                 cursors->element += s->sizes[cursors->stretch] + 1u;
         }
@@ -152,7 +152,7 @@ thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, si
 
 thr_status thr_lists_pass_start(thr_context *context, thr_lists_pass *pass, const thr_lists_query *query,
                                 thr_error *err) {
-    THR_TRY(thr_lists_pass_reserve(context, pass, thr_lists_query_streams(query), err));
+    THR_TRY(thr_lists_pass_reserve(context, pass, thr_lists_query_n_terms(query), err));
     pass->query = query;
     pass->next = 0;
     rewind_cursors(query, pass->cursors);

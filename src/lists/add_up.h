@@ -26,13 +26,13 @@ typedef struct thr_lists_pass {
 thr_status thr_lists_pass_start(thr_context *context, thr_lists_pass *pass, const thr_lists_query *query,
                                 thr_error *err);
 
-/* Allocate memory for any query of n streams. THR_ENOMEM. */
+/* Allocate memory for any query of n terms. THR_ENOMEM. */
 thr_status thr_lists_pass_reserve(thr_context *context, thr_lists_pass *pass, size_t n, thr_error *err);
 void thr_lists_pass_free(thr_context *context, thr_lists_pass *pass);
 
 /*
  * Add the sums, in units, of the THR_LISTS_WINDOW places of a window to sums. Windows may be skipped. Ascending windows
- * are fastest: an earlier window makes the streams start again from their first stretch.
+ * are fastest: an earlier window makes the terms start again from their first stretch.
  */
 void thr_lists_pass_add(const thr_kernels *kernels, thr_lists_pass *pass, uint32_t window, int32_t *sums);
 

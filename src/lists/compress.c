@@ -17,7 +17,7 @@
 enum {
     PIECE_POSTINGS = 1 << 16,
     BITMAP_LEAST =
-        24,        /* from this many items of a container a bitmap is read faster than ids; it is smaller from 17 on */
+        24, /* from this many items of a container a bitmap is read faster than places; it is smaller from 17 on */
     MOST_RUNS = 4, /* of a container in runs, ... */
     RUN_LEAST = 4  /* ... if they have this many items on average */
 };
@@ -27,30 +27,30 @@ enum {
 /* One container of a feature: the places of its items, without repetitions. */
 typedef struct container {
     uint32_t number, n, n_runs;
-    uint8_t places[THR_LISTS_CONTAINER];
+    uint8_t places[THR_LISTS_CONTAINER_PLACES];
 } container;
 
 /*
  * Read the container that begins at items[*at], and advance *at past it. Returns the number of repeated items.
  */
-static uint64_t take_container(const uint32_t *items, uint64_t n, uint64_t *at, container *b) {
+static uint64_t take_container(const uint32_t *items, uint64_t n, uint64_t *at, container *c) {
     const uint64_t first = *at;
-    b->number = items[first] / THR_LISTS_CONTAINER;
-    b->n = b->n_runs = 0;
-    for (; *at < n && items[*at] / THR_LISTS_CONTAINER == b->number; ++*at) {
-        const uint8_t place = (uint8_t)(items[*at] % THR_LISTS_CONTAINER);
-        if (b->n > 0 && b->places[b->n - 1] == place)
+    c->number = items[first] / THR_LISTS_CONTAINER_PLACES;
+    c->n = c->n_runs = 0;
+    for (; *at < n && items[*at] / THR_LISTS_CONTAINER_PLACES == c->number; ++*at) {
+        const uint8_t place = (uint8_t)(items[*at] % THR_LISTS_CONTAINER_PLACES);
+        if (c->n > 0 && c->places[c->n - 1] == place)
             continue;
-        b->n_runs += b->n == 0 || b->places[b->n - 1] + 1 != place;
-        b->places[b->n++] = place;
+        c->n_runs += c->n == 0 || c->places[c->n - 1] + 1 != place;
+        c->places[c->n++] = place;
     }
-    return *at - first - b->n;
+    return *at - first - c->n;
 }
 
-static thr_lists_form choose_form(const container *b) {
-    if (b->n_runs <= MOST_RUNS && b->n >= RUN_LEAST * b->n_runs)
+static thr_lists_form choose_form(const container *c) {
+    if (c->n_runs <= MOST_RUNS && c->n >= RUN_LEAST * c->n_runs)
         return THR_LISTS_RUNS;
-    return b->n >= BITMAP_LEAST ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
+    return c->n >= BITMAP_LEAST ? THR_LISTS_BITMAPS : THR_LISTS_PLACES;
 }
 
 /* ------------------------------------------------------------------------------------------------ pieces */
@@ -74,7 +74,7 @@ typedef struct build {
     bool writing;
     /* The arrays of the view, writable. */
     uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_stretches;
-    uint16_t *stretch_sizes, *ids, *runs;
+    uint16_t *stretch_sizes, *places, *runs;
     uint8_t *entry_forms, *stretch_windows, *bitmap_containers, *bitmaps;
 } build;
 
@@ -99,21 +99,21 @@ static uint64_t add_element(open_entry *e, uint32_t window) {
     return e->begin + e->n++;
 }
 
-static void put_ids(const build *w, const container *b, uint32_t first, open_entry *e) {
-    for (uint32_t i = 0; i < b->n; i++) {
-        const uint64_t at = add_element(e, b->number / THR_LISTS_CONTAINERS);
+static void put_places(const build *w, const container *c, uint32_t first, open_entry *e) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        const uint64_t at = add_element(e, c->number / THR_LISTS_WINDOW_CONTAINERS);
         if (w->writing)
-            w->ids[at] = (uint16_t)(first + b->places[i]);
+            w->places[at] = (uint16_t)(first + c->places[i]);
     }
 }
 
 /* A run that begins where the last one ended extends that one. */
-static void put_runs(const build *w, const container *b, uint32_t first, open_entry *e) {
-    const uint32_t window = b->number / THR_LISTS_CONTAINERS;
-    for (uint32_t i = 0, end; i < b->n; i = end) {
-        for (end = i + 1; end < b->n && b->places[end] == b->places[end - 1] + 1;)
+static void put_runs(const build *w, const container *c, uint32_t first, open_entry *e) {
+    const uint32_t window = c->number / THR_LISTS_WINDOW_CONTAINERS;
+    for (uint32_t i = 0, end; i < c->n; i = end) {
+        for (end = i + 1; end < c->n && c->places[end] == c->places[end - 1] + 1;)
             end++;
-        const uint32_t start = first + b->places[i];
+        const uint32_t start = first + c->places[i];
         const bool extends =
             e->n_stretches > 0 && e->windows[e->n_stretches - 1] == window && e->last_end == start && start > 0;
         const uint64_t at = extends ? e->begin + e->n - 1 : add_element(e, window);
@@ -125,15 +125,15 @@ static void put_runs(const build *w, const container *b, uint32_t first, open_en
     }
 }
 
-static void put_bitmap(const build *w, const container *b, open_entry *e) {
-    const uint64_t at = add_element(e, b->number / THR_LISTS_CONTAINERS);
+static void put_bitmap(const build *w, const container *c, open_entry *e) {
+    const uint64_t at = add_element(e, c->number / THR_LISTS_WINDOW_CONTAINERS);
     if (!w->writing)
         return;
-    uint8_t *bitmap = w->bitmaps + at * THR_LISTS_BITMAP;
-    memset(bitmap, 0, THR_LISTS_BITMAP);
-    for (uint32_t i = 0; i < b->n; i++)
-        bitmap[b->places[i] / 8] |= (uint8_t)(1u << b->places[i] % 8);
-    w->bitmap_containers[at] = (uint8_t)(b->number % THR_LISTS_CONTAINERS);
+    uint8_t *bitmap = w->bitmaps + at * THR_LISTS_BITMAP_BYTES;
+    memset(bitmap, 0, THR_LISTS_BITMAP_BYTES);
+    for (uint32_t i = 0; i < c->n; i++)
+        bitmap[c->places[i] / 8] |= (uint8_t)(1u << c->places[i] % 8);
+    w->bitmap_containers[at] = (uint8_t)(c->number % THR_LISTS_WINDOW_CONTAINERS);
 }
 
 /* Write the stretches as an entry, if there are any. */
@@ -154,7 +154,7 @@ static void close_entry(const build *w, tally *t, thr_lists_form form, const ope
 }
 
 /* Write a feature that has one distinct item, given n times. */
-static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
+static void put_single(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
     if (w->writing)
         w->refs[f] = item | THR_LISTS_SINGLE;
     t->postings++;
@@ -163,7 +163,7 @@ static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_
 
 /* Write a feature that has several items. */
 static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
-    const uint32_t *items = w->sorted.items + w->sorted.starts[f];
+    const uint32_t *items = w->sorted.places + w->sorted.starts[f];
     const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
     uint32_t size = 0;
     container b;
@@ -173,10 +173,10 @@ static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_L
     }
     for (uint64_t at = 0; at < n;) {
         t->repeated += take_container(items, n, &at, &b);
-        const uint32_t first = b.number % THR_LISTS_CONTAINERS * THR_LISTS_CONTAINER;
+        const uint32_t first = b.number % THR_LISTS_WINDOW_CONTAINERS * THR_LISTS_CONTAINER_PLACES;
         const thr_lists_form form = choose_form(&b);
-        if (form == THR_LISTS_IDS)
-            put_ids(w, &b, first, &open[form]);
+        if (form == THR_LISTS_PLACES)
+            put_places(w, &b, first, &open[form]);
         else if (form == THR_LISTS_RUNS)
             put_runs(w, &b, first, &open[form]);
         else
@@ -201,8 +201,8 @@ static void run_piece(void *arg, size_t number, uint32_t worker) {
     open_entry open[THR_LISTS_N_FORMS];
     for (uint32_t f = p->begin; f < p->end; f++) {
         const uint64_t first = w->sorted.starts[f], last = w->sorted.starts[f + 1] - 1;
-        if (w->sorted.items[first] == w->sorted.items[last]) /* items are sorted */
-            put_one(w, f, &p->tally, w->sorted.items[first], last - first + 1);
+        if (w->sorted.places[first] == w->sorted.places[last]) /* items are sorted */
+            put_single(w, f, &p->tally, w->sorted.places[first], last - first + 1);
         else
             put_list(w, f, &p->tally, open);
     }
@@ -227,7 +227,7 @@ static thr_status cut(thr_context *context, build *w, thr_error *err) {
 }
 
 /* Replace *n by *sum, and add the old *n to *sum. */
-static void accumulate(uint64_t *n, uint64_t *sum) {
+static void count_to_position(uint64_t *n, uint64_t *sum) {
     const uint64_t had = *n;
     *n = *sum;
     *sum += had;
@@ -239,13 +239,13 @@ static thr_status position_pieces(build *w, tally *all, thr_error *err) {
     *all = (tally){.entries = 0};
     for (size_t i = 0; i < w->n_pieces; i++) {
         tally *t = &w->pieces[i].tally;
-        accumulate(&t->lists, &all->lists);
-        accumulate(&t->entries, &all->entries);
-        accumulate(&t->stretches, &all->stretches);
-        accumulate(&t->postings, &all->postings);
-        accumulate(&t->repeated, &all->repeated);
+        count_to_position(&t->lists, &all->lists);
+        count_to_position(&t->entries, &all->entries);
+        count_to_position(&t->stretches, &all->stretches);
+        count_to_position(&t->postings, &all->postings);
+        count_to_position(&t->repeated, &all->repeated);
         for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-            accumulate(&t->elements[form], &all->elements[form]);
+            count_to_position(&t->elements[form], &all->elements[form]);
     }
     bool fits = all->stretches <= UINT32_MAX;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
@@ -277,7 +277,7 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
     l->entry_stretches = several ? &none : NULL;
     THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
     l->bitmaps = w->bitmaps = *memory;
-    w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
+    w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP_BYTES);
     if (numbered)
         l->features = memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
     l->refs = w->refs = w->features + (numbered ? n_features : 0);
@@ -286,8 +286,8 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
     l->entry_begins = w->entry_begins = w->first_entries + n_lists + 1;
     w->entry_stretches = w->entry_begins + n_entries;
     l->entry_stretches = several ? w->entry_stretches : NULL;
-    l->ids = w->ids = (uint16_t *)(void *)(w->entry_stretches + (several ? n_entries + 1 : 0));
-    l->runs = w->runs = w->ids + l->n_elements[THR_LISTS_IDS];
+    l->places = w->places = (uint16_t *)(void *)(w->entry_stretches + (several ? n_entries + 1 : 0));
+    l->runs = w->runs = w->places + l->n_elements[THR_LISTS_PLACES];
     l->stretch_sizes = w->stretch_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
     l->stretch_windows = w->stretch_windows = (uint8_t *)(void *)(w->stretch_sizes + l->n_stretches);
     l->entry_forms = w->entry_forms = w->stretch_windows + l->n_stretches;
@@ -303,7 +303,7 @@ thr_status thr_lists_build(thr_context *context, const thr_item_features *items,
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
         return thr_fail(err, THR_EDIM, "%llu items: posting lists hold 1 to %llu", (unsigned long long)items->n_items,
                         (unsigned long long)THR_HITS_MAX_ITEMS);
-    THR_TRY_OUT(thr_lists_postings_sort(context, items, rows, &w.sorted, err));
+    THR_TRY_OUT(thr_lists_transpose(context, items, rows, &w.sorted, err));
     built->lists.n_items = (uint32_t)items->n_items;
     built->lists.n_features = w.sorted.n_features;
     THR_TRY_OUT(cut(context, &w, err));

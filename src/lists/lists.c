@@ -21,16 +21,16 @@ static void set_bit(uint64_t *words, uint32_t place) {
 /* Set the bits of n elements from `at` on in the words of one window. */
 static void mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
     for (uint32_t i = at; i < at + n; i++) {
-        if (form == THR_LISTS_IDS) {
-            set_bit(words, lists->ids[i]);
+        if (form == THR_LISTS_PLACES) {
+            set_bit(words, lists->places[i]);
         } else if (form == THR_LISTS_RUNS) {
             for (uint32_t length = lists->runs[2 * (size_t)i + 1] + 1u, j = 0; j < length; j++)
                 set_bit(words, lists->runs[2 * (size_t)i] + j);
         } else {
-            uint64_t *container = words + (size_t)lists->bitmap_containers[i] * (THR_LISTS_CONTAINER / 64);
-            for (uint32_t word = 0; word < THR_LISTS_CONTAINER / 64; word++) {
+            uint64_t *container = words + (size_t)lists->bitmap_containers[i] * (THR_LISTS_CONTAINER_PLACES / 64);
+            for (uint32_t word = 0; word < THR_LISTS_CONTAINER_PLACES / 64; word++) {
                 uint64_t more;
-                memcpy(&more, lists->bitmaps + (size_t)i * THR_LISTS_BITMAP + word * sizeof more, sizeof more);
+                memcpy(&more, lists->bitmaps + (size_t)i * THR_LISTS_BITMAP_BYTES + word * sizeof more, sizeof more);
                 container[word] |= more;
             }
         }
@@ -64,16 +64,17 @@ static void take_place(const thr_lists *lists, uint32_t place, uint32_t *places,
 /* Append the places of one element of the window that begins at `first`. */
 static void take_element(const thr_lists *lists, uint32_t form, uint32_t i, uint32_t first, uint32_t *places,
                          uint32_t *n) {
-    if (form == THR_LISTS_IDS) {
-        take_place(lists, first + lists->ids[i], places, n);
+    if (form == THR_LISTS_PLACES) {
+        take_place(lists, first + lists->places[i], places, n);
     } else if (form == THR_LISTS_RUNS) {
         for (uint32_t length = lists->runs[2 * (size_t)i + 1] + 1u, j = 0; j < length; j++)
             take_place(lists, first + lists->runs[2 * (size_t)i] + j, places, n);
     } else {
-        const uint8_t *bits = lists->bitmaps + (size_t)i * THR_LISTS_BITMAP;
-        for (uint32_t bit = 0; bit < THR_LISTS_CONTAINER; bit++)
+        const uint8_t *bits = lists->bitmaps + (size_t)i * THR_LISTS_BITMAP_BYTES;
+        for (uint32_t bit = 0; bit < THR_LISTS_CONTAINER_PLACES; bit++)
             if ((bits[bit / 8] >> bit % 8 & 1) != 0)
-                take_place(lists, first + lists->bitmap_containers[i] * (uint32_t)THR_LISTS_CONTAINER + bit, places, n);
+                take_place(lists, first + lists->bitmap_containers[i] * (uint32_t)THR_LISTS_CONTAINER_PLACES + bit,
+                           places, n);
     }
 }
 
@@ -143,6 +144,6 @@ uint64_t thr_lists_bytes(const thr_lists *lists) {
     const uint64_t directory = n_features * (lists->features == NULL ? 1 : 2) + 2 * (uint64_t)lists->n_lists + 1 +
                                n_entries + (lists->entry_stretches == NULL ? 0 : n_entries + 1);
     return 4 * directory + n_entries + 3 * (uint64_t)lists->n_stretches +
-           2 * (uint64_t)lists->n_elements[THR_LISTS_IDS] + 4 * (uint64_t)lists->n_elements[THR_LISTS_RUNS] +
-           (1 + THR_LISTS_BITMAP) * (uint64_t)lists->n_elements[THR_LISTS_BITMAPS];
+           2 * (uint64_t)lists->n_elements[THR_LISTS_PLACES] + 4 * (uint64_t)lists->n_elements[THR_LISTS_RUNS] +
+           (1 + THR_LISTS_BITMAP_BYTES) * (uint64_t)lists->n_elements[THR_LISTS_BITMAPS];
 }

@@ -6,7 +6,7 @@
  * The items of a feature in one container are written in the form that is read and added up fastest:
  *
  *   form     bytes                                                   used for
- *   ids      2 per item: its place in the window                     up to 23 scattered items
+ *   places   2 per item: its place in the window                     up to 23 scattered items
  *   runs     4 per run: its first place, and its length less one     up to 4 runs with at least 4 items on average
  *   bitmaps  33: bit i of byte j is place 8 j + i of the container;  all others
  *            one byte is the container's number
@@ -25,13 +25,13 @@
 
 enum {
     THR_LISTS_WINDOW = 65536,
-    THR_LISTS_CONTAINER = 256,
-    THR_LISTS_CONTAINERS = THR_LISTS_WINDOW / THR_LISTS_CONTAINER,
-    THR_LISTS_BITMAP = THR_LISTS_CONTAINER / 8, /* bytes */
-    THR_LISTS_MAX_WINDOWS = 256                 /* THR_HITS_MAX_ITEMS */
+    THR_LISTS_CONTAINER_PLACES = 256,
+    THR_LISTS_WINDOW_CONTAINERS = THR_LISTS_WINDOW / THR_LISTS_CONTAINER_PLACES,
+    THR_LISTS_BITMAP_BYTES = THR_LISTS_CONTAINER_PLACES / 8, /* bytes */
+    THR_LISTS_MAX_WINDOWS = 256                              /* THR_HITS_MAX_ITEMS */
 };
 
-typedef enum thr_lists_form { THR_LISTS_IDS, THR_LISTS_RUNS, THR_LISTS_BITMAPS, THR_LISTS_N_FORMS } thr_lists_form;
+typedef enum thr_lists_form { THR_LISTS_PLACES, THR_LISTS_RUNS, THR_LISTS_BITMAPS, THR_LISTS_N_FORMS } thr_lists_form;
 
 /* A view of posting lists. Owns nothing. */
 typedef struct thr_lists {
@@ -49,7 +49,7 @@ typedef struct thr_lists {
     const uint8_t *stretch_windows;
     const uint16_t *stretch_sizes; /* elements, less one */
     uint32_t n_elements[THR_LISTS_N_FORMS];
-    const uint16_t *ids;
+    const uint16_t *places;
     const uint16_t *runs; /* two per run */
     const uint8_t *bitmap_containers, *bitmaps;
 } thr_lists;
@@ -122,11 +122,11 @@ typedef struct thr_built_lists {
 } thr_built_lists;
 
 /*
- * Build lists on all threads; the result does not depend on their number. rows as for thr_lists_postings_sort. Free
+ * Build lists on all threads; the result does not depend on their number. rows as for thr_lists_transpose. Free
  * with thr_lists_built_free.
  *
  * THR_OK; THR_EDIM for no items or more than THR_HITS_MAX_ITEMS; THR_EINVAL for too many postings of one form;
- * THR_ENOMEM; and what thr_lists_postings_sort returns.
+ * THR_ENOMEM; and what thr_lists_transpose returns.
  */
 thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
                            thr_built_lists *built, thr_error *err);

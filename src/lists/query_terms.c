@@ -36,8 +36,8 @@ int32_t thr_lists_query_weight(const float *weights, size_t i, double unit) {
 
 thr_status thr_lists_query_reserve(thr_context *context, thr_lists_query *query, size_t n, thr_error *err) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-        THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], n, sizeof *query->streams[form],
-                         "a query", err));
+        THR_TRY(thr_grow(context, &query->terms[form], &query->capacity[form], n, sizeof *query->terms[form], "a query",
+                         err));
     return thr_grow(context, &query->singles, &query->singles_capacity, 2 * n, sizeof *query->singles, "a query", err);
 }
 
@@ -69,18 +69,19 @@ static void sort_singles(thr_lists_query *query) {
         query->singles[ends[copy[i].place / THR_LISTS_WINDOW]++] = copy[i];
 }
 
-static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_lists_query *query, thr_error *err) {
+static thr_status push_entry(thr_context *context, uint32_t entry, int32_t weight, thr_lists_query *query,
+                             thr_error *err) {
     const thr_lists *lists = query->lists;
     const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_stretch(lists, entry);
     const uint32_t end = thr_lists_first_stretch(lists, entry + 1);
-    THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form] + 1,
-                     sizeof *query->streams[form], "a query", err));
-    query->streams[form][query->n[form]++] =
-        (thr_lists_stream){.windows = lists->stretch_windows + first,
-                           .sizes = lists->stretch_sizes + first,
-                           .n_stretches = end > first ? end - first : 0, /* 0: the file was cut meanwhile */
-                           .begin = lists->entry_begins[entry],
-                           .weight = weight};
+    THR_TRY(thr_grow(context, &query->terms[form], &query->capacity[form], query->n[form] + 1,
+                     sizeof *query->terms[form], "a query", err));
+    query->terms[form][query->n[form]++] =
+        (thr_lists_term){.windows = lists->stretch_windows + first,
+                         .sizes = lists->stretch_sizes + first,
+                         .n_stretches = end > first ? end - first : 0, /* 0: the file was cut meanwhile */
+                         .begin = lists->entry_begins[entry],
+                         .weight = weight};
     return THR_OK;
 }
 
@@ -108,7 +109,7 @@ thr_status thr_lists_query_make(thr_context *context, const thr_lists *lists, co
         }
         const uint32_t list = lists->refs[f], end = lists->first_entries[list + 1];
         for (uint32_t e = lists->first_entries[list]; e < end; e++)
-            THR_TRY(push(context, e, weight, query, err));
+            THR_TRY(push_entry(context, e, weight, query, err));
     }
     sort_singles(query);
     return THR_OK;
@@ -124,7 +125,7 @@ thr_status thr_lists_query_of(thr_context *context, const thr_lists *lists, cons
 
 void thr_lists_query_free(thr_context *context, thr_lists_query *query) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-        thr_release(context, query->streams[form]);
+        thr_release(context, query->terms[form]);
     thr_release(context, query->singles);
     *query = (thr_lists_query){.lists = NULL};
 }

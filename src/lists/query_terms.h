@@ -14,13 +14,13 @@
 #include "lists/lists.h"
 #include "kernel/kernel.h"
 
-/* An entry of a feature, with the feature's weight. */
-typedef struct thr_lists_stream {
+/* A term of a query: an entry of one of its features, with the weight of the feature. */
+typedef struct thr_lists_term {
     const uint8_t *windows; /* of the stretches */
     const uint16_t *sizes;
     uint32_t n_stretches, begin; /* first element, in its form */
     int32_t weight;              /* in units, never 0 */
-} thr_lists_stream;
+} thr_lists_term;
 
 /* A feature that only one item has, with its weight, which is never 0. */
 typedef struct thr_lists_single {
@@ -31,7 +31,7 @@ typedef struct thr_lists_single {
 /* Initialise with zeros. May be used for any number of queries; its memory grows with the largest. */
 typedef struct thr_lists_query {
     const thr_lists *lists;
-    thr_lists_stream *streams[THR_LISTS_N_FORMS];
+    thr_lists_term *terms[THR_LISTS_N_FORMS];
     size_t n[THR_LISTS_N_FORMS], capacity[THR_LISTS_N_FORMS];
     thr_lists_single *singles; /* sorted by window; behind them as much scratch memory for sorting */
     size_t n_singles, singles_capacity;
@@ -40,8 +40,8 @@ typedef struct thr_lists_query {
     uint32_t n_unknown; /* features that no item has */
 } thr_lists_query;
 
-static inline size_t thr_lists_query_streams(const thr_lists_query *query) {
-    return query->n[THR_LISTS_IDS] + query->n[THR_LISTS_RUNS] + query->n[THR_LISTS_BITMAPS];
+static inline size_t thr_lists_query_n_terms(const thr_lists_query *query) {
+    return query->n[THR_LISTS_PLACES] + query->n[THR_LISTS_RUNS] + query->n[THR_LISTS_BITMAPS];
 }
 
 /* Compute the unit of a query's weights. THR_OK; THR_EINVAL and THR_ERANGE as thr_lists_query_make. */

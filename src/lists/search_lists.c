@@ -54,15 +54,15 @@ void thr_lists_search_free(thr_lists_search *search) {
 
 typedef struct run {
     thr_lists_search *search;
-    const thr_lists_catalogue *catalogue;
+    const thr_lists_corpus *corpus;
     uint32_t n_windows;
     bool plain; /* values are sums alone, and finite */
 } run;
 
 /* Compute the values of n items, the first of which is `first`, from their sums. */
 static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
-    const thr_lists_catalogue *catalogue = r->catalogue;
-    const bool sigmoid = catalogue->value == THR_HITS_VALUE_SIGMOID;
+    const thr_lists_corpus *corpus = r->corpus;
+    const bool sigmoid = corpus->value == THR_HITS_VALUE_SIGMOID;
     const double unit = sigmoid ? -r->search->query.unit : r->search->query.unit;
     for (uint32_t i = 0; i < n; i++)
         values[i] = (float)((double)sums[i] * unit);
@@ -71,22 +71,22 @@ static void find_values(const run *r, const int32_t *sums, uint32_t first, uint3
         for (uint32_t i = 0; i < n; i++)
             values[i] = 1 / (1 + values[i]);
     }
-    if (catalogue->multipliers != NULL)
+    if (corpus->multipliers != NULL)
         for (uint32_t i = 0; i < n; i++)
-            values[i] *= catalogue->multipliers[first + i];
-    if (catalogue->offsets != NULL)
+            values[i] *= corpus->multipliers[first + i];
+    if (corpus->offsets != NULL)
         for (uint32_t i = 0; i < n; i++)
-            values[i] += catalogue->offsets[first + i];
+            values[i] += corpus->offsets[first + i];
 }
 
 /* A bit for each of a group of at most OFFERED items that the filter lets through. first is a multiple of OFFERED. */
 static uint64_t may_be_found(const run *r, uint32_t first, uint32_t n) {
     const uint64_t there = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    return r->catalogue->filter == NULL ? there : there & r->catalogue->filter[first / OFFERED];
+    return r->corpus->filter == NULL ? there : there & r->corpus->filter[first / OFFERED];
 }
 
 static void collect(const run *r, worker *w, uint32_t first, uint64_t mask, const float *values) {
-    const uint32_t *rows = r->catalogue->rows;
+    const uint32_t *rows = r->corpus->rows;
     thr_select_collector_reserve(&w->collector);
     for (; mask != 0; mask &= mask - 1) {
         const uint32_t i = (uint32_t)__builtin_ctzll(mask);
@@ -100,7 +100,7 @@ static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const flo
         finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
     for (uint64_t bad = mask & ~finite; bad != 0; bad &= bad - 1) {
         const uint32_t item = first + (uint32_t)__builtin_ctzll(bad);
-        const uint64_t row = r->catalogue->rows == NULL ? item : r->catalogue->rows[item];
+        const uint64_t row = r->corpus->rows == NULL ? item : r->corpus->rows[item];
         w->bad_row = row < w->bad_row ? row : w->bad_row;
     }
     mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
@@ -146,7 +146,7 @@ static void offer_values(const run *r, worker *w, const int32_t *sums, uint32_t 
 }
 
 static void run_window(const run *r, worker *w, uint32_t window) {
-    const uint32_t first = window * THR_LISTS_WINDOW, left = r->catalogue->lists->n_items - first;
+    const uint32_t first = window * THR_LISTS_WINDOW, left = r->corpus->lists->n_items - first;
     const uint32_t n = left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW;
     const int32_t *sums = thr_lists_pass_window(r->search->context->kernels, &w->pass, window);
     if (r->plain)
@@ -176,7 +176,7 @@ static thr_status start(thr_lists_search *search, size_t k, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_lists_search_not_finite(uint64_t row, thr_error *err) {
+thr_status thr_lists_fail_not_finite(uint64_t row, thr_error *err) {
     return thr_fail(err, THR_ERANGE, "the value of row %llu is not finite: lower weights, or its multiplier",
                     (unsigned long long)row);
 }
@@ -193,24 +193,23 @@ static thr_status gather(thr_lists_search *search, thr_error *err) {
     }
     thr_select_collector_finish(all);
     if (bad_row != UINT64_MAX)
-        return thr_lists_search_not_finite(bad_row, err);
+        return thr_lists_fail_not_finite(bad_row, err);
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 
-thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_catalogue *catalogue,
-                                const thr_hits_queries *queries, uint64_t q, size_t k, thr_hit_found *found,
+thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_corpus *corpus,
+                                const thr_hits_queries *queries, uint64_t q, size_t k, thr_lists_found *found,
                                 thr_error *err) {
-    THR_TRY(thr_lists_query_of(search->context, catalogue->lists, queries, q, &search->query, err));
+    THR_TRY(thr_lists_query_of(search->context, corpus->lists, queries, q, &search->query, err));
     THR_TRY(start(search, k, err));
-    const bool sums =
-        catalogue->value == THR_HITS_VALUE_SUM && catalogue->multipliers == NULL && catalogue->offsets == NULL;
-    run r = {search, catalogue, thr_lists_n_windows(catalogue->lists),
+    const bool sums = corpus->value == THR_HITS_VALUE_SUM && corpus->multipliers == NULL && corpus->offsets == NULL;
+    run r = {search, corpus, thr_lists_n_windows(corpus->lists),
              sums && search->query.unit * 0x1p31 <= (double)FLT_MAX};
     thr_parallel_for(search->context, (r.n_windows + PIECE_WINDOWS - 1) / PIECE_WINDOWS, run_piece, &r);
     THR_TRY(gather(search, err));
     const thr_collector *all = &search->workers[0].collector;
     thr_select_candidates_sort(all->items, all->n);
-    *found = (thr_hit_found){
+    *found = (thr_lists_found){
         .items = all->items, .n = all->n, .n_unknown = search->query.n_unknown, .unit = search->query.unit};
     return THR_OK;
 }

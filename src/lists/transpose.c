@@ -55,7 +55,7 @@ thr_status thr_lists_postings_count(thr_context *context, const thr_item_feature
 /* ------------------------------------------------------------------------------------------------ sorting */
 
 typedef struct posting {
-    uint32_t feature, item; /* feature: its index in postings->features */
+    uint32_t feature, place; /* feature: its index in postings->features */
 } posting;
 
 typedef struct sorter {
@@ -66,7 +66,7 @@ typedef struct sorter {
     uint32_t *indices; /* per feature number: the feature's index, ... */
     uint8_t *buckets;  /* ... and its bucket */
     posting *bucketed;
-    uint64_t *next;                       /* per feature: where its next item goes */
+    uint64_t *next;                       /* per feature: where its next place goes */
     uint64_t begins[MAX_BUCKETS + 1];     /* first posting of each bucket, in bucketed */
     uint64_t at[MAX_PIECES][MAX_BUCKETS]; /* first the number of postings, then where the next one goes */
     uint32_t n_pieces, n_buckets;
@@ -85,7 +85,7 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     THR_TRY(thr_alloc(context, n_features, sizeof *p->features, &p->features, "features", err));
     THR_TRY(thr_alloc(context, n_features + 1, sizeof *p->starts, &p->starts, "features", err));
     THR_TRY(thr_alloc(context, n_features, sizeof *s->next, &s->next, "features", err));
-    THR_TRY(thr_alloc(context, n, sizeof *p->items, &p->items, "posting lists", err));
+    THR_TRY(thr_alloc(context, n, sizeof *p->places, &p->places, "posting lists", err));
     THR_TRY(thr_alloc(context, n, sizeof *s->bucketed, &s->bucketed, "posting lists", err));
     uint32_t f = 0;
     for (uint64_t number = 0; number < n_numbers; number++) {
@@ -105,19 +105,19 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     return THR_OK;
 }
 
-/* The range of an item's features, in s->items->features. */
-static void features_of(const sorter *s, uint64_t item, uint64_t *begin, uint64_t *end) {
+/* The range of the features of the item in a place, in s->items->features. */
+static void features_of(const sorter *s, uint64_t place, uint64_t *begin, uint64_t *end) {
     const uint64_t *offsets = s->items->offsets;
-    const uint64_t row = s->rows == NULL ? item : s->rows[item];
+    const uint64_t row = s->rows == NULL ? place : s->rows[place];
     *begin = offsets[row];
     *end = offsets[row + 1];
-    if (s->rows != NULL && item + 2 * AHEAD < s->items->n_items) {
-        __builtin_prefetch(&offsets[s->rows[item + 2 * AHEAD]]);
-        __builtin_prefetch(&s->items->features[offsets[s->rows[item + AHEAD]]]);
+    if (s->rows != NULL && place + 2 * AHEAD < s->items->n_items) {
+        __builtin_prefetch(&offsets[s->rows[place + 2 * AHEAD]]);
+        __builtin_prefetch(&s->items->features[offsets[s->rows[place + AHEAD]]]);
     }
 }
 
-/* The range of a piece's items: begin to end - 1. */
+/* The range of a piece's places: begin to end - 1. */
 static void piece_of(const sorter *s, size_t piece, uint64_t *begin, uint64_t *end) {
     *begin = s->items->n_items * piece / s->n_pieces;
     *end = s->items->n_items * (piece + 1) / s->n_pieces;
@@ -153,7 +153,7 @@ static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
     (void)worker;
     sorter *s = arg;
     for (uint64_t e = s->begins[bucket]; e < s->begins[bucket + 1]; e++)
-        s->postings->items[s->next[s->bucketed[e].feature]++] = s->bucketed[e].item;
+        s->postings->places[s->next[s->bucketed[e].feature]++] = s->bucketed[e].place;
 }
 
 /* Compute where each piece's range of each bucket begins. */
@@ -168,8 +168,8 @@ static void position_pieces(sorter *s) {
     }
 }
 
-thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features *items, const uint32_t *rows,
-                                   thr_postings *postings, thr_error *err) {
+thr_status thr_lists_transpose(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                               thr_postings *postings, thr_error *err) {
     thr_status status = THR_OK;
     uint64_t n_numbers;
     sorter *s = NULL;
@@ -190,6 +190,6 @@ out:
 }
 
 void thr_lists_postings_free(thr_context *context, thr_postings *postings) {
-    THR_RELEASE(context, postings->features, postings->starts, postings->items);
+    THR_RELEASE(context, postings->features, postings->starts, postings->places);
     *postings = (thr_postings){.n_features = 0};
 }

@@ -58,7 +58,7 @@ static const char *check_list(const thr_lists *lists, uint32_t list) {
     return NULL;
 }
 
-const char *thr_lists_check(const thr_lists *lists) {
+const char *thr_lists_check_bounds(const thr_lists *lists) {
     uint32_t n_lists = 0;
     const char *wrong = NULL;
     if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_lists] != lists->n_entries ||
@@ -88,10 +88,10 @@ const char *thr_lists_check(const thr_lists *lists) {
 static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, uint32_t n, uint32_t room) {
     uint32_t n_items = 0, next = 0; /* the least place that may follow */
     for (uint64_t i = at; i < at + n; i++) {
-        if (form == THR_LISTS_IDS) {
-            if (lists->ids[i] < next || lists->ids[i] >= room)
+        if (form == THR_LISTS_PLACES) {
+            if (lists->places[i] < next || lists->places[i] >= room)
                 return 0;
-            next = lists->ids[i] + 1u;
+            next = lists->places[i] + 1u;
             n_items++;
         } else if (form == THR_LISTS_RUNS) {
             const uint32_t start = lists->runs[2 * i], length = lists->runs[2 * i + 1] + 1u;
@@ -101,9 +101,9 @@ static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, 
             n_items += length;
         } else {
             uint32_t in_container = 0;
-            for (uint32_t j = 0; j < THR_LISTS_CONTAINER; j++) {
-                const bool has = (lists->bitmaps[i * THR_LISTS_BITMAP + j / 8] >> j % 8 & 1) != 0;
-                if (has && (uint32_t)lists->bitmap_containers[i] * THR_LISTS_CONTAINER + j >= room)
+            for (uint32_t j = 0; j < THR_LISTS_CONTAINER_PLACES; j++) {
+                const bool has = (lists->bitmaps[i * THR_LISTS_BITMAP_BYTES + j / 8] >> j % 8 & 1) != 0;
+                if (has && (uint32_t)lists->bitmap_containers[i] * THR_LISTS_CONTAINER_PLACES + j >= room)
                     return 0;
                 in_container += has;
             }

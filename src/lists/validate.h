@@ -8,10 +8,10 @@
  * Check all that memory safety needs: with lists that pass, a search reads within the arrays and adds within
  * thr_lists_n_windows whole windows. Places may still be n_items or more.
  */
-const char *thr_lists_check(const thr_lists *lists);
+const char *thr_lists_check_bounds(const thr_lists *lists);
 
 /*
- * Check the rest, after thr_lists_check: places ascend below n_items, sizes are right, and every element belongs to an
+ * Check the rest, after thr_lists_check_bounds: places ascend below n_items, sizes are right, and every element belongs to an
  * entry.
  */
 const char *thr_lists_check_contents(const thr_lists *lists);

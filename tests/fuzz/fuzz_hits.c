@@ -14,12 +14,12 @@ enum { MOST_ITEMS = 1 << 18 /* whose bitmap is made */, MOST_FEATURES = 100 };
 
 static void search(thr_context *context, const thr_hits_view *view) {
     const thr_lists *lists = &view->contents.lists;
-    const thr_lists_catalogue target = {.lists = lists, .rows = view->contents.rows};
+    const thr_lists_corpus target = {.lists = lists, .rows = view->contents.rows};
     thr_lists_search *room = NULL;
     const uint64_t offsets[] = {0, lists->n_features < MOST_FEATURES ? lists->n_features : MOST_FEATURES};
     uint32_t features[MOST_FEATURES];
     const thr_hits_queries queries = {1, offsets, features, NULL};
-    thr_hit_found found;
+    thr_lists_found found;
     for (uint32_t f = 0; f < offsets[1]; f++)
         features[f] = thr_lists_feature(lists, f);
     if (thr_lists_search_create(context, &room, NULL) == THR_OK)

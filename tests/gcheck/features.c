@@ -70,13 +70,13 @@ static void draw_queries(job *j, uint32_t n_features) {
     j->queries = (thr_hits_queries){BATCH, j->offsets, j->features, j->weights};
 }
 
-static void keep(void *arg, uint64_t q, const thr_hit_found *found) {
+static void keep(void *arg, uint64_t q, const thr_lists_found *found) {
     job *j = arg;
     memcpy(j->found[q], found->items, found->n * sizeof *found->items);
     j->n_found[q] = found->n;
 }
 
-static void on_gpu(job *j, const thr_lists_catalogue *target, uint64_t n_queries) {
+static void on_gpu(job *j, const thr_lists_corpus *target, uint64_t n_queries) {
     thr_error err;
     uint64_t failed;
     thr_hits_queries queries = j->queries;
@@ -86,9 +86,9 @@ static void on_gpu(job *j, const thr_lists_catalogue *target, uint64_t n_queries
                 "searching posting lists");
 }
 
-static size_t on_cpu(job *j, const thr_lists_catalogue *target, uint64_t q, uint64_t *rows, float *values) {
+static size_t on_cpu(job *j, const thr_lists_corpus *target, uint64_t q, uint64_t *rows, float *values) {
     thr_error err;
-    thr_hit_found found = {.n = 0};
+    thr_lists_found found = {.n = 0};
     gcheck_must(thr_lists_search_run(j->search, target, &j->queries, q, K, &found, &err), &err,
                 "searching posting lists on the CPU");
     for (size_t i = 0; i < found.n; i++) {
@@ -99,7 +99,7 @@ static size_t on_cpu(job *j, const thr_lists_catalogue *target, uint64_t q, uint
 }
 
 /* The first queries of a batch, each way. */
-static void check(job *j, const thr_lists_catalogue *target, uint32_t n_features) {
+static void check(job *j, const thr_lists_corpus *target, uint32_t n_features) {
     const uint64_t n_queries = j->g->effort == GCHECK_SMALL ? 2 : 4;
     for (int way = 0; way < N_WAYS; way++) {
         thr_hit_store_force(j->store, (thr_hit_way)way);
@@ -130,7 +130,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median time of a search of so many queries, after one that counts for nothing; 0 queries: one, by the CPU. */
-static double time_search(job *j, const thr_lists_catalogue *target, uint64_t n_queries) {
+static double time_search(job *j, const thr_lists_corpus *target, uint64_t n_queries) {
     double seconds[MOST_REPEATS];
     for (int i = -1; i < j->n.repeats; i++) {
         uint64_t rows[K];
@@ -147,7 +147,7 @@ static double time_search(job *j, const thr_lists_catalogue *target, uint64_t n_
     return seconds[j->n.repeats / 2];
 }
 
-static void measure(job *j, const thr_lists_catalogue *target, uint32_t n_features) {
+static void measure(job *j, const thr_lists_corpus *target, uint32_t n_features) {
     const thr_lists *lists = &j->built.lists;
     uint64_t n_postings = 0;
     for (uint32_t i = 0; i < n_features; i++) {
@@ -179,8 +179,8 @@ void gcheck_features(gcheck *g, bool timed) {
     gcheck_must(thr_hit_store_create(g->context, g->opened_one, lists, NULL, &j->store, &err), &err,
                 "copying posting lists");
     for (int i = 0; i < N_SIZES; i++) {
-        const thr_lists_catalogue sums = {.lists = lists};
-        const thr_lists_catalogue bids = {
+        const thr_lists_corpus sums = {.lists = lists};
+        const thr_lists_corpus bids = {
             .lists = lists, .value = THR_HITS_VALUE_SIGMOID, .multipliers = j->multipliers, .values_id = 1};
         draw_queries(j, FEATURES[i]);
         check(j, &sums, FEATURES[i]);

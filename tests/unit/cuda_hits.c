@@ -82,10 +82,10 @@ static thr_device_hits put_lists(const thr_lists *lists) {
         .stretch_windows = gpu_put(lists->stretch_windows, lists->n_stretches),
         .stretch_sizes = gpu_put(lists->stretch_sizes, lists->n_stretches * sizeof *lists->stretch_sizes),
         .stretch_begins = gpu_put(begins, lists->n_stretches * sizeof *begins),
-        .ids = gpu_put(lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids),
+        .places = gpu_put(lists->places, lists->n_elements[THR_LISTS_PLACES] * sizeof *lists->places),
         .runs = gpu_put(lists->runs, 2 * lists->n_elements[THR_LISTS_RUNS] * sizeof *lists->runs),
         .bitmap_containers = gpu_put(lists->bitmap_containers, n_bitmaps),
-        .bitmaps = gpu_put(lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP)};
+        .bitmaps = gpu_put(lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP_BYTES)};
     free(begins);
     return hits;
 }
@@ -93,13 +93,13 @@ static thr_device_hits put_lists(const thr_lists *lists) {
 /* A query's entries, those with runs first. */
 static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_lists *lists,
                                         const thr_hit_entry **memory) {
-    static const uint32_t forms[] = {THR_LISTS_RUNS, THR_LISTS_IDS, THR_LISTS_BITMAPS};
-    const size_t n = thr_lists_query_streams(query);
+    static const uint32_t forms[] = {THR_LISTS_RUNS, THR_LISTS_PLACES, THR_LISTS_BITMAPS};
+    const size_t n = thr_lists_query_n_terms(query);
     thr_hit_entry *entries = test_array(n, sizeof *entries);
     uint32_t at = 0;
     for (int f = 0; f < 3; f++)
         for (size_t i = 0; i < query->n[forms[f]]; i++) {
-            const thr_lists_stream *s = &query->streams[forms[f]][i];
+            const thr_lists_term *s = &query->terms[forms[f]][i];
             entries[at++] = (thr_hit_entry){.form = forms[f],
                                             .first_stretch = (uint32_t)(s->windows - lists->stretch_windows),
                                             .n_stretches = s->n_stretches,

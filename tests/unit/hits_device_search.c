@@ -66,7 +66,7 @@ typedef struct answers {
     uint64_t n_answered;
 } answers;
 
-static void keep(void *arg, uint64_t q, const thr_hit_found *found) {
+static void keep(void *arg, uint64_t q, const thr_lists_found *found) {
     answers *a = arg;
     assert_int_equal(q, a->n_answered++);
     assert_true(found->n <= a->k && q < LEFT);
@@ -84,7 +84,7 @@ static answers start_answers(size_t k) {
 }
 
 /* One query against the naive model's answer, all of it. */
-static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_catalogue *target, size_t k,
+static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_corpus *target, size_t k,
                   const thr_candidate *all, size_t n_all, const char *what) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
@@ -121,12 +121,12 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
         thr_hit_store *store = make_store(w, &p.built.lists, NULL);
         thr_candidate *all = test_array(SHAPES[s].n_items, sizeof *all);
         for (uint64_t kind = 0; kind < 16; kind += s < 3 ? KINDS_STEP : LARGE_KINDS_STEP) {
-            const thr_lists_catalogue target = {.lists = &p.built.lists,
-                                                .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
-                                                .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
-                                                .offsets = (kind & 4) != 0 ? x.offsets : NULL,
-                                                .values_id = (kind & 6) == 0 ? 0 : kind,
-                                                .filter = (kind & 8) != 0 ? x.filter : NULL};
+            const thr_lists_corpus target = {.lists = &p.built.lists,
+                                             .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                             .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
+                                             .offsets = (kind & 4) != 0 ? x.offsets : NULL,
+                                             .values_id = (kind & 6) == 0 ? 0 : kind,
+                                             .filter = (kind & 8) != 0 ? x.filter : NULL};
             const size_t n_all = hits_naive_search(w->context, &p, &target, all);
             for (size_t i = 0; i < (s < 4 ? 4 : 2); i++)
                 for (int way = 0; way < N_WAYS; way++) {
@@ -192,7 +192,7 @@ static uint32_t sampled_ones(uint64_t item) {
 
 static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t item), size_t k) {
     hits_problem p = make_plain(w->context, n_items, f, 4);
-    const thr_lists_catalogue target = {.lists = &p.built.lists};
+    const thr_lists_corpus target = {.lists = &p.built.lists};
     thr_hit_store *store = make_store(w, &p.built.lists, NULL);
     thr_candidate *all = test_array(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(w->context, &p, &target, all);
@@ -231,7 +231,7 @@ static void answers_are_rows_and_not_places(void **state) {
     thr_candidate *all = test_array(9000, sizeof *all);
     for (uint32_t i = 0; i < 9000; i++)
         rows[i] = i / 3 * 3 + (2 - i % 3); /* equal values: not the smaller place, the smaller row */
-    const thr_lists_catalogue target = {.lists = &p.built.lists, .rows = rows}, places = {.lists = &p.built.lists};
+    const thr_lists_corpus target = {.lists = &p.built.lists, .rows = rows}, places = {.lists = &p.built.lists};
     const size_t n_all = hits_naive_search(w->context, &p, &places, all);
     for (size_t i = 0; i < n_all; i++)
         all[i].row = rows[all[i].row];
@@ -281,10 +281,10 @@ static void free_three(const world *w, three *t) {
 }
 
 /* What the CPU finds for query q. */
-static size_t on_cpu(const world *w, const three *t, const thr_lists_catalogue *target, uint64_t q, size_t k,
+static size_t on_cpu(const world *w, const three *t, const thr_lists_corpus *target, uint64_t q, size_t k,
                      uint64_t *rows, float *values, uint32_t *n_unknown) {
     thr_lists_search *search = NULL;
-    thr_hit_found found = {.n = 0};
+    thr_lists_found found = {.n = 0};
     thr_error err;
     assert_ok(thr_lists_search_create(w->context, &search, &err), &err);
     assert_ok(thr_lists_search_run(search, target, &t->queries, q, k, &found, &err), &err);
@@ -302,7 +302,7 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
     const world *w = *state;
     uint64_t rng = test_seed() + 6;
     three *t = make_three(w, 20000, &rng);
-    const thr_lists_catalogue target = {.lists = &t->p.built.lists};
+    const thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     for (int way = 0; way < N_WAYS; way++) {
         answers a = start_answers(K);
@@ -332,7 +332,7 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
     uint64_t rng = test_seed() + 7, failed = 0;
     three *t = make_three(w, 3000, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    thr_lists_catalogue target = {.lists = &t->p.built.lists};
+    thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     thr_error err;
     for (int way = 0; way < 2; way++) {
@@ -365,7 +365,7 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
     uint64_t rng = test_seed() + 8, failed = 0;
     three *t = make_three(w, 3000, &rng);
     uint64_t *filter = test_array(3000 / 64 + 1, sizeof *filter);
-    const thr_lists_catalogue target = {.lists = &t->p.built.lists, .filter = filter};
+    const thr_lists_corpus target = {.lists = &t->p.built.lists, .filter = filter};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
     thr_error err;
@@ -383,23 +383,23 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ damage, memory */
 
-/* What an open file may still hold: ids and runs in any order. The emulator reports writes beside allocations. */
+/* What an open file may still hold: places and runs in any order. The emulator reports writes beside allocations. */
 static void lists_in_no_order_stay_within_their_sums(void **state) {
     const world *w = *state;
     uint64_t rng = test_seed() + 9, failed = 0;
     three *t = make_three(w, 70000, &rng);
     thr_lists lists = t->p.built.lists;
-    uint16_t *ids = test_array(lists.n_elements[THR_LISTS_IDS], sizeof *ids);
+    uint16_t *places = test_array(lists.n_elements[THR_LISTS_PLACES], sizeof *places);
     uint16_t *runs = test_array(lists.n_elements[THR_LISTS_RUNS], 2 * sizeof *runs);
-    for (uint32_t i = 0; i < lists.n_elements[THR_LISTS_IDS]; i++)
-        ids[i] = (uint16_t)thr_rng_below(&rng, 65536);
+    for (uint32_t i = 0; i < lists.n_elements[THR_LISTS_PLACES]; i++)
+        places[i] = (uint16_t)thr_rng_below(&rng, 65536);
     for (uint32_t i = 0; i < lists.n_elements[THR_LISTS_RUNS]; i++) {
         runs[2 * i] = (uint16_t)thr_rng_below(&rng, 65536);
         runs[2 * i + 1] = (uint16_t)thr_rng_below(&rng, 65536u - runs[2 * i]);
     }
-    lists.ids = ids;
+    lists.places = places;
     lists.runs = runs;
-    const thr_lists_catalogue target = {.lists = &lists};
+    const thr_lists_corpus target = {.lists = &lists};
     thr_hit_store *store = make_store(w, &lists, NULL);
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(10);
@@ -410,14 +410,14 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
         free(a.best);
     }
     thr_hit_store_free(store);
-    free(ids);
+    free(places);
     free(runs);
     free_three(w, t);
 }
 
 /* Copy the lists and search while a step of the device fails. Returns the status of the first call that failed. */
-static thr_status search_with_failure(const world *w, const three *t, const thr_lists_catalogue *target,
-                                      const char *kind, unsigned number) {
+static thr_status search_with_failure(const world *w, const three *t, const thr_lists_corpus *target, const char *kind,
+                                      unsigned number) {
     char failure[32];
     thr_hit_store *store = NULL;
     thr_error err;
@@ -450,11 +450,11 @@ static void a_failure_of_the_device_is_an_error_of_one_search(void **state) {
     uint64_t rng = test_seed() + 10;
     three *t = make_three(w, 3000, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    const thr_lists_catalogue target = {.lists = &t->p.built.lists,
-                                        .multipliers = x.multipliers,
-                                        .offsets = x.offsets,
-                                        .values_id = 1,
-                                        .filter = x.filter};
+    const thr_lists_corpus target = {.lists = &t->p.built.lists,
+                                     .multipliers = x.multipliers,
+                                     .offsets = x.offsets,
+                                     .values_id = 1,
+                                     .filter = x.filter};
     for (int kind = 0; kind < 3; kind++) {
         unsigned n_failed = 0;
         thr_status status;
@@ -474,7 +474,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     three *t = make_three(w, 20000, &rng);
-    const thr_lists_catalogue target = {.lists = &t->p.built.lists};
+    const thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = NULL;
     thr_error err;
     assert_ok(thr_hit_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err), &err);

@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* All values, best first: from whole multiples of the unit, in any order, to floats, one operation after the other. */
-static inline size_t hits_naive_search(thr_context *context, const hits_problem *p, const thr_lists_catalogue *target,
+static inline size_t hits_naive_search(thr_context *context, const hits_problem *p, const thr_lists_corpus *target,
                                        thr_candidate *all) {
     const hits_catalogue *c = &p->catalogue;
     thr_lists_query query = {0};
@@ -39,8 +39,8 @@ static inline size_t hits_naive_search(thr_context *context, const hits_problem 
 }
 
 /* The problem's query on the CPU. */
-static inline thr_status hits_search_problem(thr_lists_search *search, const thr_lists_catalogue *target,
-                                             const hits_problem *p, size_t k, thr_hit_found *found, thr_error *err) {
+static inline thr_status hits_search_problem(thr_lists_search *search, const thr_lists_corpus *target,
+                                             const hits_problem *p, size_t k, thr_lists_found *found, thr_error *err) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
     return thr_lists_search_run(search, target, &queries, 0, k, found, err);

@@ -6,7 +6,7 @@ static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
 }
 
-static void check(thr_context *context, const hits_problem *p, const thr_lists_catalogue *target) {
+static void check(thr_context *context, const hits_problem *p, const thr_lists_corpus *target) {
     static const size_t ks[] = {1, 10, 300, 100000};
     const size_t n_items = (size_t)p->catalogue.items.n_items;
     thr_candidate *all = test_array(n_items, sizeof *all);
@@ -15,7 +15,7 @@ static void check(thr_context *context, const hits_problem *p, const thr_lists_c
     thr_error err;
     assert_ok(thr_lists_search_create(context, &search, &err), &err);
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-        thr_hit_found found = {.n = 0};
+        thr_lists_found found = {.n = 0};
         assert_ok(hits_search_problem(search, target, p, ks[i], &found, &err), &err);
         const size_t n = found.n;
         assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
@@ -44,11 +44,11 @@ static void the_best_are_the_naive_ones(void **state) {
         hits_problem p = hits_make_problem(context, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         hits_numbers x = hits_draw_numbers(SHAPES[s].n_items, &rng);
         for (int kind = 0; kind < 16; kind += s < 4 ? 1 : 5) {
-            const thr_lists_catalogue target = {.lists = &p.built.lists,
-                                                .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
-                                                .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
-                                                .offsets = (kind & 4) != 0 ? x.offsets : NULL,
-                                                .filter = (kind & 8) != 0 ? x.filter : NULL};
+            const thr_lists_corpus target = {.lists = &p.built.lists,
+                                             .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                             .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
+                                             .offsets = (kind & 4) != 0 ? x.offsets : NULL,
+                                             .filter = (kind & 8) != 0 ? x.filter : NULL};
             check(context, &p, &target);
         }
         hits_free_numbers(&x);
@@ -61,10 +61,10 @@ static void a_value_that_is_not_finite_is_refused(void **state) {
     uint64_t rng = test_seed() + 1;
     hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    thr_lists_catalogue target = {.lists = &p.built.lists, .multipliers = x.multipliers};
+    thr_lists_corpus target = {.lists = &p.built.lists, .multipliers = x.multipliers};
     thr_lists_search *search = NULL;
     thr_error err;
-    thr_hit_found found = {.n = 0};
+    thr_lists_found found = {.n = 0};
     x.multipliers[2000] = NAN;
     x.multipliers[1234] = INFINITY;
     x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
@@ -88,10 +88,10 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     hits_problem p = hits_make_problem(context, 50000, 16, &rng);
-    const thr_lists_catalogue target = {.lists = &p.built.lists};
+    const thr_lists_corpus target = {.lists = &p.built.lists};
     thr_lists_search *search = NULL;
     thr_error err;
-    thr_hit_found found;
+    thr_lists_found found;
     size_t calls = 0;
     assert_ok(thr_lists_search_create(context, &search, &err), &err);
     for (int times = 0; times < 4; times++) {

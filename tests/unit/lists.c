@@ -16,21 +16,21 @@ typedef struct window {
 
 /* One element, written as documented in lists.h. */
 static void read_element(const thr_lists *lists, uint32_t form, uint32_t at, bool *places) {
-    if (form == THR_LISTS_IDS) {
-        places[lists->ids[at]] = true;
+    if (form == THR_LISTS_PLACES) {
+        places[lists->places[at]] = true;
     } else if (form == THR_LISTS_RUNS) {
         for (uint32_t i = 0; i <= lists->runs[2 * at + 1]; i++)
             places[lists->runs[2 * at] + i] = true;
     } else {
-        for (uint32_t i = 0; i < THR_LISTS_CONTAINER; i++)
-            if ((lists->bitmaps[at * THR_LISTS_BITMAP + i / 8] >> i % 8 & 1) != 0)
-                places[lists->bitmap_containers[at] * THR_LISTS_CONTAINER + i] = true;
+        for (uint32_t i = 0; i < THR_LISTS_CONTAINER_PLACES; i++)
+            if ((lists->bitmaps[at * THR_LISTS_BITMAP_BYTES + i / 8] >> i % 8 & 1) != 0)
+                places[lists->bitmap_containers[at] * THR_LISTS_CONTAINER_PLACES + i] = true;
     }
 }
 
 static void count_container(const bool *places, uint32_t *n, uint32_t *n_runs) {
     *n = *n_runs = 0;
-    for (uint32_t i = 0; i < THR_LISTS_CONTAINER; i++) {
+    for (uint32_t i = 0; i < THR_LISTS_CONTAINER_PLACES; i++) {
         *n += places[i];
         *n_runs += places[i] && (i == 0 || !places[i - 1]);
     }
@@ -38,14 +38,14 @@ static void count_container(const bool *places, uint32_t *n, uint32_t *n_runs) {
 
 /* A container has one form, the one documented in lists.h. */
 static void assert_forms(const window *w) {
-    for (uint32_t container = 0; container < THR_LISTS_CONTAINERS; container++) {
+    for (uint32_t container = 0; container < THR_LISTS_WINDOW_CONTAINERS; container++) {
         uint32_t n, n_runs, n_forms = 0;
         for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
-            count_container(w->places[form] + (size_t)container * THR_LISTS_CONTAINER, &n, &n_runs);
+            count_container(w->places[form] + (size_t)container * THR_LISTS_CONTAINER_PLACES, &n, &n_runs);
             if (n == 0)
                 continue;
             const bool runs = n_runs <= 4 && n >= 4 * n_runs;
-            const uint32_t right = runs ? THR_LISTS_RUNS : n >= 24 ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
+            const uint32_t right = runs ? THR_LISTS_RUNS : n >= 24 ? THR_LISTS_BITMAPS : THR_LISTS_PLACES;
             assert_case(form == right, "seed %llu: %u items in %u runs have form %u", seed(), n, n_runs, form);
             n_forms++;
         }
@@ -59,7 +59,7 @@ static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number,
     uint32_t only;
     memset(w, 0, sizeof *w);
     if (thr_lists_is_single(lists, f, &only)) {
-        w->places[THR_LISTS_IDS][only % THR_LISTS_WINDOW] = only / THR_LISTS_WINDOW == number;
+        w->places[THR_LISTS_PLACES][only % THR_LISTS_WINDOW] = only / THR_LISTS_WINDOW == number;
         return only / THR_LISTS_WINDOW == number;
     }
     const uint32_t list = lists->refs[f];
@@ -103,7 +103,7 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
         assert_int_equal(thr_lists_size(lists, f), n);
         assert_int_equal(thr_lists_is_single(lists, f, &only), n == 1);
     }
-    assert_null(thr_lists_check(lists));
+    assert_null(thr_lists_check_bounds(lists));
     assert_null(thr_lists_check_contents(lists));
     free(w);
     return seen;
@@ -189,7 +189,7 @@ static void redundant_arrays_are_left_out(void **state) {
     assert_true(thr_lists_has(lists, 3, 2) && !thr_lists_has(lists, 3, 1) && thr_lists_has(lists, 0, 2));
     assert_int_equal(thr_lists_find(lists, 3), 3);
     assert_int_equal(thr_lists_find(lists, 4), 4);
-    assert_null(thr_lists_check(lists));
+    assert_null(thr_lists_check_bounds(lists));
     assert_null(thr_lists_check_contents(lists));
     thr_lists_built_free(*state, &built);
 }

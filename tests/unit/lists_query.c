@@ -139,9 +139,9 @@ static void a_query_of_nothing_adds_nothing(void **state) {
     const uint32_t features[] = {1, 0};
     const float zeros[] = {0, 0};
     assert_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 0, &query, &err), &err);
-    assert_true(thr_lists_query_streams(&query) == 0 && query.n_unknown == 0);
+    assert_true(thr_lists_query_n_terms(&query) == 0 && query.n_unknown == 0);
     assert_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err), &err);
-    assert_true(thr_lists_query_streams(&query) == 0 && query.n_unknown == 1);
+    assert_true(thr_lists_query_n_terms(&query) == 0 && query.n_unknown == 1);
     thr_lists_query_free(*state, &query);
     hits_free_problem(*state, &p);
 }

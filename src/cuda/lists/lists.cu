@@ -68,8 +68,8 @@ __device__ __forceinline__ void add_run(int32_t *changes, uint32_t start, uint32
 /* Process step s after the beginning of a stretch whose first element is `begin`; sums and changes are the window's. */
 __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t begin,
                                             uint32_t s, int32_t *sums, int32_t *changes) {
-    if (entry.form == THR_HIT_IDS) {
-        atomicAdd(sums + hits.ids[begin + s], entry.weight);
+    if (entry.form == THR_HIT_PLACES) {
+        atomicAdd(sums + hits.places[begin + s], entry.weight);
     } else if (entry.form == THR_HIT_RUNS) {
         const uint16_t *run = hits.runs + 2 * ((size_t)begin + s);
         add_run(changes, run[0], run[0] + run[1] + 1u, entry.weight);

@@ -64,9 +64,9 @@ __device__ __forceinline__ hit_range find_range(const thr_device_hits &hits, con
     const uint32_t begin = hits.stretch_begins[entry.first_stretch + stretch];
     const uint32_t n = hits.stretch_sizes[entry.first_stretch + stretch] + 1u;
     uint32_t first, end;
-    if (entry.form == THR_HIT_IDS) {
-        first = count_less(hits.ids + begin, 1, n, start);
-        end = count_less(hits.ids + begin, 1, n, start + THR_HIT_TILE);
+    if (entry.form == THR_HIT_PLACES) {
+        first = count_less(hits.places + begin, 1, n, start);
+        end = count_less(hits.places + begin, 1, n, start + THR_HIT_TILE);
     } else if (entry.form == THR_HIT_BITMAPS) {
         first = count_less(hits.bitmap_containers + begin, 1, n, start / HIT_CONTAINER);
         end = count_less(hits.bitmap_containers + begin, 1, n, (start + THR_HIT_TILE) / HIT_CONTAINER);
@@ -87,7 +87,7 @@ __device__ __forceinline__ uint32_t range_steps(uint32_t form, uint32_t n) {
 }
 
 /*
- * Process one step of a range with all lanes: 32 ids; 32 runs, as changes at their first places and after their
+ * Process one step of a range with all lanes: 32 places; 32 runs, as changes at their first places and after their
  * last ones; or a quarter of a bitmap, adjacent lanes handling adjacent places. start: the tile's first place in its
  * window.
  */
@@ -114,8 +114,8 @@ __device__ __forceinline__ void add_range_step(const thr_device_hits &hits, cons
         atomicAdd(&places[range.first % THR_HIT_TILE], weight);
         return;
     }
-    if (form == THR_HIT_IDS) {
-        const uint32_t at = (uint32_t)hits.ids[range.first + i] - start;
+    if (form == THR_HIT_PLACES) {
+        const uint32_t at = (uint32_t)hits.places[range.first + i] - start;
         if (at < THR_HIT_TILE)
             atomicAdd(&places[at], weight);
         return;

@@ -15,9 +15,9 @@ static_assert(sizeof(thr_hit_terms_op) <= 4096, "parameters of kernels have no m
 /* Return whether the n elements of a stretch from `begin` on contain a place of its window. */
 __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t form, uint32_t begin, uint32_t n,
                                           uint32_t place) {
-    if (form == THR_HIT_IDS) {
-        const uint32_t i = count_less(hits.ids + begin, 1, n, place);
-        return i < n && hits.ids[begin + i] == place;
+    if (form == THR_HIT_PLACES) {
+        const uint32_t i = count_less(hits.places + begin, 1, n, place);
+        return i < n && hits.places[begin + i] == place;
     }
     if (form == THR_HIT_BITMAPS) {
         const uint32_t i = count_less(hits.bitmap_containers + begin, 1, n, place / HIT_CONTAINER),

@@ -14,7 +14,7 @@ enum { BATCH_BYTES = 256 << 20 }; /* of a batch's memory beside the lists, unles
 static const double LOOK_UP_PS = 100, ELEMENT_PS = 1, STEP_PS = 12, SUM_PS = 2;
 
 /* The steps of an entry (device/hit_ops.h). */
-static uint64_t count_steps(const thr_lists_stream *s, uint32_t form) {
+static uint64_t count_steps(const thr_lists_term *s, uint32_t form) {
     uint64_t n = 0;
     for (uint32_t p = 0; p < s->n_stretches; p++)
         n += s->sizes[p] + 1u;
@@ -24,13 +24,13 @@ static uint64_t count_steps(const thr_lists_stream *s, uint32_t form) {
 /* Whether the current query is cheaper list by list. */
 static bool goes_by_lists(const thr_hit_batch *b) {
     const thr_lists_query *query = &b->store->query;
-    const size_t n = thr_lists_query_streams(query);
+    const size_t n = thr_lists_query_n_terms(query);
     double n_steps = (double)query->n_singles;
     if (b->store->way != THR_HIT_WAY_AUTO)
         return b->store->way == THR_HIT_WAY_LISTS;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++)
-            n_steps += (double)count_steps(&query->streams[form][i], form);
+            n_steps += (double)count_steps(&query->terms[form][i], form);
     const double sums = (double)b->n_sums * (query->n[THR_LISTS_RUNS] > 0 ? 2 : 1);
     return n_steps * STEP_PS + sums * SUM_PS < (double)n * b->n_tiles * LOOK_UP_PS + n_steps * ELEMENT_PS;
 }
@@ -61,7 +61,7 @@ static void append_form(thr_hit_batch *b, uint32_t form) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;
     for (size_t i = 0; i < query->n[form]; i++) {
-        const thr_lists_stream *s = &query->streams[form][i];
+        const thr_lists_term *s = &query->terms[form][i];
         b->n_steps += count_steps(s, form);
         store->entries[b->n_entries++] =
             (thr_hit_entry){.end = b->n_steps,
@@ -80,11 +80,11 @@ _Static_assert((uint64_t)THR_HIT_STORE_QUERIES *THR_LISTS_N_FORMS *THR_HITS_MAX_
 static thr_status append(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_lists_query *query = &store->query;
-    const size_t first = b->n_entries, n = thr_lists_query_streams(query) + query->n_singles;
+    const size_t first = b->n_entries, n = thr_lists_query_n_terms(query) + query->n_singles;
     THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first + n, sizeof *store->entries,
                      "a query", err));
     append_form(b, THR_LISTS_RUNS);
-    append_form(b, THR_LISTS_IDS);
+    append_form(b, THR_LISTS_PLACES);
     append_form(b, THR_LISTS_BITMAPS);
     append_singles(b);
     b->has_runs = b->has_runs || query->n[THR_LISTS_RUNS] > 0;

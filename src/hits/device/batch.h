@@ -7,7 +7,7 @@
 /* A search, and its current batch. */
 typedef struct thr_hit_batch {
     thr_hit_store *store;
-    const thr_lists_catalogue *catalogue;
+    const thr_lists_corpus *corpus;
     const thr_hit_caller *caller;
     uint32_t wanted;    /* items per query, at least 1 */
     uint64_t n_allowed; /* items that the filter lets through */

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-_Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_IDS == (int)THR_LISTS_IDS &&
+_Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_PLACES == (int)THR_LISTS_PLACES &&
                    (int)THR_HIT_RUNS == (int)THR_LISTS_RUNS && (int)THR_HIT_BITMAPS == (int)THR_LISTS_BITMAPS &&
-                   (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP,
+                   (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP_BYTES,
                "a device's lists are the file's");
 
 thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
@@ -52,10 +52,11 @@ static thr_status copy_lists(thr_hit_store *store, const uint32_t *rows, thr_err
     THR_TRY_OUT(copy(store, begins, n_stretches * sizeof *begins, &to->stretch_begins, err));
     THR_TRY_OUT(copy(store, lists->stretch_windows, n_stretches, &to->stretch_windows, err));
     THR_TRY_OUT(copy(store, lists->stretch_sizes, n_stretches * sizeof *lists->stretch_sizes, &to->stretch_sizes, err));
-    THR_TRY_OUT(copy(store, lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids, &to->ids, err));
+    THR_TRY_OUT(
+        copy(store, lists->places, lists->n_elements[THR_LISTS_PLACES] * sizeof *lists->places, &to->places, err));
     THR_TRY_OUT(copy(store, lists->runs, lists->n_elements[THR_LISTS_RUNS] * 2 * sizeof *lists->runs, &to->runs, err));
     THR_TRY_OUT(copy(store, lists->bitmap_containers, n_bitmaps, &to->bitmap_containers, err));
-    THR_TRY_OUT(copy(store, lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP, &to->bitmaps, err));
+    THR_TRY_OUT(copy(store, lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP_BYTES, &to->bitmaps, err));
     if (rows != NULL)
         THR_TRY_OUT(copy(store, rows, lists->n_items * sizeof *rows, &to->rows, err));
     status = store->backend->wait(store->stream, err); /* before begins are freed */

@@ -43,7 +43,7 @@ typedef struct thr_hit_caller {
     void *arg;
     const thr_hits *hits; /* checked after each batch was made from its lists: kernels rely on them. NULL: unchecked */
     /* Receive the items found for query q. Called in order of the queries, on the searching thread. */
-    void (*answer)(void *arg, uint64_t q, const thr_hit_found *found);
+    void (*answer)(void *arg, uint64_t q, const thr_lists_found *found);
     /*
      * NULL: values are computed from sums alone. Otherwise from scores too, gain * estimate by an item's code + bias
      * (thr_hit_dense_op): fill in *scan, the codes and query q. The codes must be on the store's device, and all work
@@ -53,12 +53,11 @@ typedef struct thr_hit_caller {
 } thr_hit_caller;
 
 /*
- * Find the best k of the items that the catalogue's filter lets through, for every query; k >= 1. The catalogue has the
+ * Find the best k of the items that the corpus's filter lets through, for every query; k >= 1. The corpus has the
  * store's lists; its multipliers and offsets are copied if values_id differs from the last search's.
  *
  * THR_OK; what thr_lists_search_run returns, for the first query that fails: *failed is its number, and the queries
  * before it have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue *catalogue,
-                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                uint64_t *failed, thr_error *err);
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
+                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err);

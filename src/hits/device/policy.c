@@ -48,7 +48,7 @@ void thr_hits_return_store(thr_hits *hits) {
     (void)thr_device_leave(&hits->on_device, THR_OK, NULL, NULL, NULL);
 }
 
-thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_catalogue *catalogue, const thr_hits_queries *queries,
+thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
                                   size_t k, const thr_hit_caller *caller, bool *done, thr_error *err) {
     thr_device_use use = use_of(hits);
     thr_error why = {.status = THR_OK};
@@ -60,7 +60,7 @@ thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_catalogue *cat
     THR_TRY(thr_device_enter(&hits->on_device, &use, &store, err));
     if (store == NULL)
         return THR_OK;
-    const thr_status status = thr_hit_store_search(store, catalogue, queries, k, caller, &failed, &why);
+    const thr_status status = thr_hit_store_search(store, corpus, queries, k, caller, &failed, &why);
     if (failed != UINT64_MAX)
         (void)thr_hits_name_query(status, failed, &why);
     return thr_device_leave(&hits->on_device, status, &why, done, err);

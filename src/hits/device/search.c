@@ -209,11 +209,11 @@ static void pass_on_query(const thr_hit_batch *b, uint32_t q) {
     const thr_hit_caller *caller = b->caller;
     const size_t first = (size_t)q * b->wanted;
     const bool scored = caller->describe != NULL;
-    thr_hit_found found = {.items = store->best,
-                           .sums = scored ? b->host_terms + first : NULL,
-                           .n = b->host_counts[b->n + q],
-                           .n_unknown = store->n_unknown[q],
-                           .unit = store->queries[q].unit};
+    thr_lists_found found = {.items = store->best,
+                             .sums = scored ? b->host_terms + first : NULL,
+                             .n = b->host_counts[b->n + q],
+                             .n_unknown = store->n_unknown[q],
+                             .unit = store->queries[q].unit};
     for (size_t i = 0; i < found.n; i++) {
         const thr_device_item *item = &b->host_chosen[first + i];
         store->best[i] =
@@ -234,7 +234,7 @@ static thr_status pass_on(const thr_hit_batch *b, uint64_t *failed, thr_error *e
         const uint32_t bad_row = ~b->host_counts[2 * (size_t)b->n + q];
         if (bad_row != UINT32_MAX) {
             *failed = b->first + q;
-            return thr_lists_search_not_finite(bad_row, err);
+            return thr_lists_fail_not_finite(bad_row, err);
         }
         pass_on_query(b, q);
     }
@@ -244,20 +244,19 @@ static thr_status pass_on(const thr_hit_batch *b, uint64_t *failed, thr_error *e
 /* Upload multipliers and offsets, if the device has others, and the filter. */
 static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_error *err) {
     thr_hit_store *store = b->store;
-    const thr_lists_catalogue *catalogue = b->catalogue;
+    const thr_lists_corpus *corpus = b->corpus;
     const size_t n = store->lists->n_items;
     op->hits = store->hits;
-    op->sigmoid = catalogue->value == THR_HITS_VALUE_SIGMOID;
-    if (catalogue->values_id != store->values_id) {
+    op->sigmoid = corpus->value == THR_HITS_VALUE_SIGMOID;
+    if (corpus->values_id != store->values_id) {
         store->values_id = 0;
-        THR_TRY(
-            send(store, THR_HIT_BUFFER_MULTIPLIERS, catalogue->multipliers, n * sizeof(float), &op->multipliers, err));
-        THR_TRY(send(store, THR_HIT_BUFFER_OFFSETS, catalogue->offsets, n * sizeof(float), &op->offsets, err));
-        store->values_id = catalogue->values_id;
+        THR_TRY(send(store, THR_HIT_BUFFER_MULTIPLIERS, corpus->multipliers, n * sizeof(float), &op->multipliers, err));
+        THR_TRY(send(store, THR_HIT_BUFFER_OFFSETS, corpus->offsets, n * sizeof(float), &op->offsets, err));
+        store->values_id = corpus->values_id;
     }
-    op->multipliers = catalogue->multipliers == NULL ? NULL : store->buffers[THR_HIT_BUFFER_MULTIPLIERS].memory;
-    op->offsets = catalogue->offsets == NULL ? NULL : store->buffers[THR_HIT_BUFFER_OFFSETS].memory;
-    return send(store, THR_HIT_BUFFER_FILTER, catalogue->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
+    op->multipliers = corpus->multipliers == NULL ? NULL : store->buffers[THR_HIT_BUFFER_MULTIPLIERS].memory;
+    op->offsets = corpus->offsets == NULL ? NULL : store->buffers[THR_HIT_BUFFER_OFFSETS].memory;
+    return send(store, THR_HIT_BUFFER_FILTER, corpus->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
 }
 
 static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t *failed, thr_error *err) {
@@ -282,12 +281,11 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
     return THR_OK;
 }
 
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue *catalogue,
-                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                uint64_t *failed, thr_error *err) {
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
+                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err) {
     const uint32_t n_items = store->lists->n_items, n_tiles = thr_device_hit_tiles_of(n_items);
-    thr_hit_batch b = {.store = store, .catalogue = catalogue, .caller = caller, .n_tiles = n_tiles};
-    b.n_allowed = catalogue->filter == NULL ? n_items : thr_bitmap_count(catalogue->filter, n_items);
+    thr_hit_batch b = {.store = store, .corpus = corpus, .caller = caller, .n_tiles = n_tiles};
+    b.n_allowed = corpus->filter == NULL ? n_items : thr_bitmap_count(corpus->filter, n_items);
     b.wanted = k < b.n_allowed ? (uint32_t)k : b.n_allowed == 0 ? 1 : (uint32_t)b.n_allowed;
     b.capacity = n_tiles * (b.wanted < THR_HIT_TILE ? b.wanted : (uint32_t)THR_HIT_TILE);
     b.n_sums = (size_t)thr_lists_n_windows(store->lists) * THR_LISTS_WINDOW;

@@ -149,7 +149,7 @@ static void describe_codes(void *arg, uint64_t q, thr_device_scan *scan, float *
     b->screen->describe(b->screen->arg, b->first + q, scan, gain, bias);
 }
 
-static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
+static void hand_over(void *arg, uint64_t q, const thr_lists_found *found) {
     const device_batch *b = arg;
     if (b->workspace->n_unknown != NULL)
         b->workspace->n_unknown[b->first + q] = count_unknown(b->workspace, b->first + q, found->n_unknown);
@@ -163,12 +163,12 @@ static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, u
                                     thr_error *err) {
     thr_index_hits_workspace *workspace = arg;
     const thr_hit_values *values = workspace->values.of_file;
-    const thr_lists_catalogue catalogue = {.lists = &workspace->hits->view.contents.lists,
-                                           .value = workspace->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
-                                           .multipliers = values == NULL ? NULL : values->multipliers,
-                                           .offsets = values == NULL ? NULL : values->offsets,
-                                           .values_id = values == NULL ? 0 : values->number,
-                                           .filter = workspace->allowed};
+    const thr_lists_corpus corpus = {.lists = &workspace->hits->view.contents.lists,
+                                     .value = workspace->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                     .multipliers = values == NULL ? NULL : values->multipliers,
+                                     .offsets = values == NULL ? NULL : values->offsets,
+                                     .values_id = values == NULL ? 0 : values->number,
+                                     .filter = workspace->allowed};
     device_batch batch = {workspace, screen, first};
     const thr_hit_caller caller = {
         .arg = &batch, .hits = workspace->hits, .answer = hand_over, .describe = describe_codes};
@@ -176,7 +176,7 @@ static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, u
     uint64_t failed;
     queries.offsets += first;
     queries.n_queries = n;
-    return thr_hit_store_search(workspace->store, &catalogue, &queries, wanted, &caller, &failed, err);
+    return thr_hit_store_search(workspace->store, &corpus, &queries, wanted, &caller, &failed, err);
 }
 
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store) {
