@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Vectors and features in one search: index build --features --values, index search --features, beside sums made by awk.
+# Vectors and features in one search: index build --features --multipliers, index search --features, beside sums made by awk.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -12,7 +12,7 @@ awk '{ printf "ad%d\tcategory=%d brand=%d%s\n", NR, NR % 7, NR % 11, NR % 3 ? ""
 awk '{ printf "ad%d\t%s\n", NR * 5, NR / 8 }' items.txt | head -50 >bids.tsv
 awk '{ printf "category=%d:1.5 brand=%d:-0.25 nobody%s\n", NR % 7, NR % 4, NR % 2 ? " adult:0.5" : "" }' queries.txt >users.txt
 
-works "$THRESHER" index build items.fvecs --metric ip --features ads.tsv --values bids.tsv -o ads.index
+works "$THRESHER" index build items.fvecs --metric ip --features ads.tsv --multipliers bids.tsv -o ads.index
 works "$THRESHER" index info ads.index
 matches '^features *19, ' out
 works "$THRESHER" index info ads.index --json
@@ -64,7 +64,7 @@ fails 1 'more lines than there are queries' "$THRESHER" index search ads.index q
 fails 2 'not for --radius' "$THRESHER" index search ads.index queries.fvecs --features users.txt --radius 1
 fails 2 'need --features' "$THRESHER" index search ads.index --like ad3 --explain -k 5
 fails 1 'need --features' "$THRESHER" index search ads.index queries.fvecs --explain -k 5
-fails 2 'need.* --features' "$THRESHER" index build items.fvecs --values bids.tsv -o x.index
+fails 2 'need.* --features' "$THRESHER" index build items.fvecs --multipliers bids.tsv -o x.index
 works "$THRESHER" index build items.fvecs -o plain.index --quiet
 fails 1 'was built without features' "$THRESHER" index search plain.index queries.fvecs --features users.txt -k 5
 head -299 ads.tsv >short.tsv
@@ -73,4 +73,4 @@ awk '{ print "item" NR }' items.txt >other.txt
 fails 1 "row 0 is 'item1'" "$THRESHER" index build items.fvecs --features ads.tsv --ids other.txt -o x.index
 [ ! -e x.index ] || die "a failed build left something"
 echo "nobody	1" >stranger.tsv
-fails 1 'there is no item nobody' "$THRESHER" index build items.fvecs --features ads.tsv --values stranger.tsv -o x.index
+fails 1 'there is no item nobody' "$THRESHER" index build items.fvecs --features ads.tsv --multipliers stranger.tsv -o x.index

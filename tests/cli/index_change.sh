@@ -199,9 +199,9 @@ fails 1 'its items have features' "$THRESHER" index upsert f.index more.fvecs --
 fails 1 'already' "$THRESHER" index add f.index more.fvecs --features new-features.tsv
 fails 1 '300 names for the 100 rows' "$THRESHER" index add f.index more.fvecs --features features.tsv
 fails 1 'was built without features' "$THRESHER" index add r.index more.fvecs --features new-features.tsv
-fails 2 '--values needs --features' "$THRESHER" index add f.index more.fvecs --ids new-names.txt --values bids.tsv
+fails 2 '--multipliers needs --features' "$THRESHER" index add f.index more.fvecs --ids new-names.txt --multipliers bids.tsv
 fails 2 '--ids is missing' "$THRESHER" index upsert f.index more.fvecs
-works "$THRESHER" index upsert f.index more.fvecs --features new-features.tsv --values bids.tsv --json
+works "$THRESHER" index upsert f.index more.fvecs --features new-features.tsv --multipliers bids.tsv --json
 matches '"n_added":50,"n_replaced":50,"n_items":350,' out
 works "$THRESHER" index verify f.index
 works "$THRESHER" index search f.index one.fvecs -k 350 --target new --json -q

@@ -14,7 +14,7 @@ typedef struct add_values {
     const char *dir;
     const char *vectors;
     const char *ids;
-    const char *features, *values;
+    const char *features, *multipliers;
 } add_values;
 
 static const prog_argument arguments[] = {
@@ -32,7 +32,7 @@ static const prog_argument arguments[] = {
         "features of the new items, in the order of VECTORS: .tsv of names and features, as in thresher "              \
         "index build. Required by an index with features. Without --ids the items get its names")},                    \
     {                                                                                                                  \
-        PROG_FILE_OPTION("values", offsetof(add_values, values),                                                       \
+        PROG_FILE_OPTION("multipliers", offsetof(add_values, multipliers),                                             \
                          "with --features: one bid per item (.tsv of names and numbers, or a file of numbers); "       \
                          "default 1")                                                                                  \
     }
@@ -83,8 +83,8 @@ static int add(program *run, const add_values *values, const prog_rows *rows, pr
     options.ids_path = values->ids;
     options.replace = change->kind == PROG_UPSERTED;
     options.features_path = values->features;
-    if (values->values != NULL)
-        rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &options.n_values);
+    if (values->multipliers != NULL)
+        rc = prog_table_values_read(run, values->features, values->multipliers, 1, &multipliers, &options.n_values);
     options.multipliers = multipliers;
     if (rc == PROG_DONE &&
         thr_index_add(run->context, values->dir, prog_rows_reader(rows), &options, &change->done, &err) != THR_OK)
@@ -103,8 +103,8 @@ static int run_any(program *run, const add_values *values, prog_change_kind kind
     thr_index *index = NULL;
     prog_rows rows;
 
-    if (values->values != NULL && values->features == NULL) {
-        prog_error("--values needs --features: bids apply to items with features; %s", prog_see_help(run));
+    if (values->multipliers != NULL && values->features == NULL) {
+        prog_error("--multipliers needs --features: bids apply to items with features; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     if (kind == PROG_UPSERTED && values->ids == NULL && values->features == NULL) {
@@ -146,7 +146,7 @@ const prog_command prog_index_add = {
     .examples = PROG_EXAMPLES("thresher index add words.index new.npy --ids new.txt",
                               "xzcat day.fvecs.xz | thresher index add sift.index -.fvecs",
                               "thresher index add p.index packages.tsv:long --ids packages.tsv:name",
-                              "thresher index add ads.index new.fvecs --features new.tsv --values bids.tsv"),
+                              "thresher index add ads.index n.fvecs --features n.tsv --multipliers bids.tsv"),
 };
 
 const prog_command prog_index_upsert = {

@@ -17,7 +17,7 @@ typedef struct build_values {
     const char *vectors;
     const char *output;
     const char *ids;
-    const char *features, *values;
+    const char *features, *multipliers;
     const char *model;
     const char *quantiser_from;
     size_t metric;
@@ -60,7 +60,7 @@ static const prog_option options[] = {
                       "features of the items, in the order of VECTORS: .tsv of names and features, as in "
                       "thresher hits build. The names become the items' names, and must equal --ids if both "
                       "are given. Searches can then add feature weights")},
-    {PROG_FILE_OPTION("values", offsetof(build_values, values),
+    {PROG_FILE_OPTION("multipliers", offsetof(build_values, multipliers),
                       "with --features: one bid per item, which multiplies its score unless a search gives "
                       "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers in "
                       "order of items")},
@@ -134,8 +134,8 @@ static int check_quantiser_words(const program *run, const build_values *values)
 static int check_words(const program *run, const build_values *values) {
     if (values->lead > values->bits)
         prog_error("--lead %" PRIu64 " exceeds --bits %" PRIu64 "; %s", values->lead, values->bits, prog_see_help(run));
-    else if (values->values != NULL && values->features == NULL)
-        prog_error("--values needs --features: bids apply to items with features; %s", prog_see_help(run));
+    else if (values->multipliers != NULL && values->features == NULL)
+        prog_error("--multipliers needs --features: bids apply to items with features; %s", prog_see_help(run));
     else
         return check_quantiser_words(run, values);
     return PROG_WRONG_WORDS;
@@ -251,8 +251,8 @@ static int run_build(program *run, const void *all_values) {
     build.cells = (uint32_t)values->cells; /* auto is the largest number of both types */
     _Static_assert((uint32_t)UINT64_MAX == THR_CELLS_AUTO, "auto");
     build.features_path = values->features;
-    if (values->values != NULL)
-        rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &build.n_values);
+    if (values->multipliers != NULL)
+        rc = prog_table_values_read(run, values->features, values->multipliers, 1, &multipliers, &build.n_values);
     build.multipliers = multipliers;
     if (rc == PROG_DONE)
         rc = prog_build_index(run, values->output, prog_rows_reader(&source.rows), &build, start);
@@ -267,8 +267,7 @@ const prog_command prog_index_build = {
     .summary = "build an index of vectors, or of texts",
     .text = "Encodes every row with a few bits per dimension, and stores the vectors beside the codes for "
             "exact scores. The quantiser is learned from a sample of the rows. Rows are streamed, so the file may be "
-            "larger than "
-            "memory. At the end the build uses some of the items as queries to calibrate how many "
+            "larger than memory. At the end the build uses some of the items as queries to calibrate how many "
             "candidates each recall requires.\n\nWith --model the rows are texts, or vectors that "
             "the model produced. The index stores the model and can be searched by text. The rows of "
             "a dual model are features; with --features the hits of a user's history count, "
