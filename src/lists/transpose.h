@@ -13,8 +13,8 @@ typedef struct thr_postings {
 } thr_postings;
 
 /*
- * Transpose on all threads; the result does not depend on their number. rows[p] is the row, in items, of the item that gets
- * place p; NULL: places are rows. Free with thr_lists_postings_free, after an error too.
+ * Transpose on all threads; the result does not depend on their number. rows[p] is the row, in items, of the item that
+ * gets place p; NULL: places are rows. Free with thr_lists_postings_free, after an error too.
  *
  * THR_OK; THR_EINVAL for offsets that do not ascend from 0; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err
  * names the row); THR_ENOMEM.

@@ -11,7 +11,7 @@
 const char *thr_lists_check_bounds(const thr_lists *lists);
 
 /*
- * Check the rest, after thr_lists_check_bounds: places ascend below n_items, sizes are right, and every element belongs to an
- * entry.
+ * Check the rest, after thr_lists_check_bounds: places ascend below n_items, sizes are right, and every element belongs
+ * to an entry.
  */
 const char *thr_lists_check_contents(const thr_lists *lists);

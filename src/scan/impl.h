@@ -86,7 +86,10 @@ typedef struct thr_scan_query {
     float gain;          /* with factors: multiplies (total - 2 D) * factor */
     float offset_weight; /* multiplies offsets */
     float bias;          /* estimate in the collector's units + bias = the user's score */
-    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + rescore_margin) * factor - offset * offset_weight. */
+    /*
+     * Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain + rescore_margin) * factor
+     *                          - offset * offset_weight.
+     */
     thr_rest_query rest;
     float lead_gain, rest_gain;
     float rescore_margin;        /* added to that sum, so that the rescoring overestimates (margin.h) */
@@ -259,8 +262,8 @@ void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /*
- * The steps from a lane's survivors to an answer: thr_scan_answer_note_left_out; thr_scan_rescore, if thr_answer_rescores;
- * thr_scan_answer_choose_candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
+ * The steps from a lane's survivors to an answer: thr_scan_answer_note_left_out records bounds of the rows that the
+ * screen left out; thr_scan_rescore, if thr_answer_rescores; thr_scan_answer_choose_candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
     return !job->exact && !query->skips_screen && thr_is_nested(job->corpus);

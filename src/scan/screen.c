@@ -29,8 +29,8 @@ const thr_segment *thr_scan_segment_of(const thr_scan_corpus *corpus, uint64_t r
 }
 
 /*
- * The largest distance in each block of a tile at which a score can reach the threshold; no limit while the threshold is
- * not positive.
+ * The largest distance in each block of a tile at which a score can reach the threshold; no limit while the threshold
+ * is not positive.
  */
 static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const thr_segment *segment, uint64_t first,
                         size_t n_blocks, int32_t *bounds) {

@@ -96,6 +96,7 @@ void thr_index_writer_join_merger(thr_index_writer *writer);
 thr_status thr_index_writer_run(thr_index_writer *writer, thr_write *write, thr_index_change *change, thr_error *err);
 
 /*
- * Close the open index and its journal, and cut the spare zeros off the journal's file. The next write opens both again.
+ * Close the open index and its journal, and cut the spare zeros off the journal's file. The next write opens both
+ * again.
  */
 void thr_index_writer_close_index(thr_index_writer *writer);
