@@ -303,9 +303,10 @@ typedef struct thr_search_options {
     /*
      * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan
      * if vectors are kept and neither n_candidates nor extra is given. Otherwise the search measures the errors of each
-     * query's estimates, and drops an item only if it is unlikely enough to be among the best k. So the recall holds for queries unlike the items, too, and the calibration affects
-     * only the time. A query of few effective dimensions, such as a unit vector, is scored against all vectors: its
-     * errors on a few rows do not predict those of the best items. In a rotated index this is rare.
+     * query's estimates, and drops an item only if it is unlikely enough to be among the best k. So the recall holds
+     * for queries unlike the items, too, and the calibration affects only the time. A query of few effective
+     * dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do not predict those
+     * of the best items. In a rotated index this is rare.
      *
      * With features, without kept vectors, for flat cosine codes without a centre, and for codes of a model of vectors,
      * the numbers of survivors and candidates determine the recall instead. The calibrated numbers reach it only for

@@ -39,7 +39,7 @@ struct thr_index {
      * corpus has the codes, scores their cosines and keeps nothing; this one has the vectors, and plain is the
      * quantiser of their dimensions.
      */
-    thr_scan_corpus exact;
+    thr_scan_corpus vectors;
     thr_quantiser plain;
     thr_cell_table *cells; /* of each segment */
     thr_live live;
@@ -53,7 +53,7 @@ struct thr_index {
     thr_idle cell_searches;   /* thr_cells_workspace */
     thr_idle hits_workspaces; /* thr_index_hits_workspace */
     thr_idle filters;         /* joined_filter of live.c, of searches with a filter in an index with removed rows */
-    thr_idle refines;         /* refine_workspace of search/inputs.c */
+    thr_idle embedders;       /* embedding_workspace of search/model_codes.c */
     thr_idle tail_answers;    /* tail_answers of search/with_tail.c, of searches in an index with a tail */
 
     /*

@@ -9,7 +9,7 @@
 #include "index/features.h"
 #include "index/journal/snapshot.h"
 #include "index/search/with_tail.h"
-#include "index/search/inputs.h"
+#include "index/search/model_codes.h"
 #include "kernel/kernel.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void free_root(thr_index *index) {
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
     thr_idle_end(&index->tail_answers, thr_index_tail_answers_free);
-    thr_idle_end(&index->refines, thr_index_refine_free);
+    thr_idle_end(&index->embedders, thr_index_embedding_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -263,14 +263,14 @@ static void describe(thr_index *index) {
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors};
-    index->exact = index->corpus;
+    index->vectors = index->corpus;
     if (m->model.n_inputs == 0)
         return;
     index->corpus.metric = THR_METRIC_COSINE;
     index->corpus.keep = THR_DTYPE_NONE;
     index->plain = (thr_quantiser){.n_dims = info->n_dims, .item_bits = 1, .unit = m->metric == THR_METRIC_COSINE};
-    index->exact.quantiser = &index->plain;
-    index->exact.lead = 1;
+    index->vectors.quantiser = &index->plain;
+    index->vectors.lead = 1;
 }
 
 /*
@@ -293,7 +293,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_idle_start(&index->tail_answers, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->refines, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->embedders, context, err));
     THR_TRY_OUT(thr_path_append(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)

@@ -263,7 +263,8 @@ bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr
 
 /*
  * The steps from a lane's survivors to an answer: thr_scan_answer_note_left_out records bounds of the rows that the
- * screen left out; thr_scan_rescore, if thr_answer_rescores; thr_scan_answer_choose_candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
+ * screen left out; thr_scan_rescore, if thr_answer_rescores; thr_scan_answer_choose_candidates; thr_scan_refine, if
+ * thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
     return !job->exact && !query->skips_screen && thr_is_nested(job->corpus);

@@ -141,7 +141,7 @@ static thr_status learn(tuner *t) {
         rows.n_rows = all->n_rows - first < AT_ONCE ? all->n_rows - first : AT_ONCE;
         thr_matrix coded;
         THR_TRY(thr_index_embed(&t->embedder, THR_SIDE_QUERY, &rows, &coded, t->err));
-        THR_TRY(thr_scan_search(t->scan, &t->index->exact, &rows, &options, &answers, t->err));
+        THR_TRY(thr_scan_search(t->scan, &t->index->vectors, &rows, &options, &answers, t->err));
         for (uint64_t q = 0; q < rows.n_rows; q++)
             THR_TRY(learn_query(t, &coded, q, t->truth + q * (t->depth + 1),
                                 t->queries->own_rows == NULL ? THR_NO_ID : t->queries->own_rows[first + q]));
@@ -173,7 +173,7 @@ static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
 
 /* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
-    const thr_scan_corpus *corpus = &t->index->exact;
+    const thr_scan_corpus *corpus = &t->index->vectors;
     const bool nested = t->index->corpus.lead < t->index->corpus.quantiser->item_bits,
                kept = corpus->keep != THR_DTYPE_NONE;
     const double row_ns =
@@ -231,7 +231,7 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
     t.depth = thr_tuned_ks[t.n_ks - 1];
     make_counts(&t);
     THR_TRY_OUT(thr_scan_create(context, &t.scan, err));
-    THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->exact, &queries->rows, err));
+    THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->vectors, &queries->rows, err));
     THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.cells, &t.cells, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, GRID, sizeof *t.found, &t.found, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, AT_ONCE * (t.depth + 1), sizeof *t.truth, &t.truth, "calibration", err));

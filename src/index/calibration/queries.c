@@ -13,7 +13,7 @@ static const double MOST_PRODUCTS = 4e10;
 enum { FEWEST_QUERIES = 100, EACH_QUERY_ITEMS = 8 };
 
 static uint64_t affordable(const thr_index *index, uint64_t wanted) {
-    const double each = (double)index->corpus.n_rows * index->exact.quantiser->n_dims;
+    const double each = (double)index->corpus.n_rows * index->vectors.quantiser->n_dims;
     uint64_t n = (uint64_t)(MOST_PRODUCTS / each);
     n = n < FEWEST_QUERIES ? FEWEST_QUERIES : n;
     n = n < wanted ? n : wanted;
@@ -29,7 +29,7 @@ static uint64_t pick(uint64_t n_items, uint64_t n, uint64_t i, uint64_t *rng) {
 
 thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows,
                                    uint64_t wanted, thr_tuning *tuning, thr_error *err) {
-    const uint32_t n_dims = index->exact.quantiser->n_dims;
+    const uint32_t n_dims = index->vectors.quantiser->n_dims;
     const bool kept = index->manifest.keep != THR_DTYPE_NONE;
     uint64_t n = affordable(index, wanted), rng = n_dims, *rows = NULL;
     float *vectors = NULL;
@@ -95,7 +95,7 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
     if (index->manifest.version < 2)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: format 1 has no place for a calibration: build the index again",
                         index->manifest_path);
-    if (index->manifest.model.codes && index->exact.keep == THR_DTYPE_NONE)
+    if (index->manifest.model.codes && index->vectors.keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds a model's codes, all of which a search reads: there is nothing to calibrate",
                         index->manifest_path);

@@ -125,7 +125,7 @@ static thr_status make_snapshot(const thr_index *index, thr_index **newer, thr_e
                         .cells = root->cells,
                         .segments = root->segments,
                         .corpus = root->corpus,
-                        .exact = root->exact,
+                        .vectors = root->vectors,
                         .live = root->live,
                         .model = root->model,
                         .root = root,

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "index/search/with_tail.h"
-#include "index/search/inputs.h"
+#include "index/search/model_codes.h"
 #include "scan/radius.h"
 
 #include <math.h>
@@ -83,14 +83,14 @@ static thr_status search_inputs(thr_index *index, thr_scan *scan, const thr_matr
     thr_matrix embedded;
     thr_search_options exact = *options;
     exact.exact = true;
-    THR_TRY(thr_scan_check_queries(scan, &index->exact, queries, err));
-    if (index->exact.keep != THR_DTYPE_NONE)
-        return thr_scan_radius(scan, &index->exact, queries, least_score, &exact, found, err);
+    THR_TRY(thr_scan_check_queries(scan, &index->vectors, queries, err));
+    if (index->vectors.keep != THR_DTYPE_NONE)
+        return thr_scan_radius(scan, &index->vectors, queries, least_score, &exact, found, err);
     thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
     if (status == THR_OK)
         status = thr_scan_radius(scan, &index->corpus, &embedded, least_score, options, found, err);
     if (workspace != NULL)
-        thr_idle_put(&index->root->refines, workspace);
+        thr_idle_put(&index->root->embedders, workspace);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
 #include "index/search/with_tail.h"
-#include "index/search/inputs.h"
+#include "index/search/model_codes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -121,7 +121,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     const bool whole = index->n_segments > 0 && !thr_index_snapshot_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
     const bool inputs = index->manifest.model.n_inputs != 0;
-    const thr_status status = inputs  ? thr_index_search_inputs(index, scan, queries, options, hits, answers, err)
+    const thr_status status = inputs  ? thr_index_search_model_codes(index, scan, queries, options, hits, answers, err)
                               : skip  ? search_cells(index, scan, &cells, queries, options, answers, err)
                               : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
                                       : thr_index_search_with_tail(index, scan, queries, options, answers, err);

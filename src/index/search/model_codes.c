@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/search/inputs.h"
+/* model_codes.c - screens by the codes of a model, and refines by the vectors that it encoded. */
+#include "index/search/model_codes.h"
 
 #include "base/error.h"
 #include "index/embed.h"
@@ -8,22 +9,22 @@
 
 enum { AT_ONCE = 256 }; /* queries */
 
-typedef struct refine_workspace {
+typedef struct embedding_workspace {
     thr_embedder embedder;
     uint64_t *rows; /* the candidates of some queries */
     size_t capacity;
-} refine_workspace;
+} embedding_workspace;
 
 static thr_status make_workspace(thr_context *context, void **piece, thr_error *err) {
-    refine_workspace *made = NULL;
+    embedding_workspace *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a search", err));
     made->embedder.context = context;
     *piece = made;
     return THR_OK;
 }
 
-void thr_index_refine_free(void *piece) {
-    refine_workspace *w = piece;
+void thr_index_embedding_free(void *piece) {
+    embedding_workspace *w = piece;
     thr_context *context = w->embedder.context;
     thr_index_embedder_close(&w->embedder);
     thr_release(context, w->rows);
@@ -32,8 +33,8 @@ void thr_index_refine_free(void *piece) {
 
 thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
                                    thr_error *err) {
-    THR_TRY(thr_idle_take(&index->root->refines, make_workspace, workspace, err));
-    refine_workspace *w = *workspace;
+    THR_TRY(thr_idle_take(&index->root->embedders, make_workspace, workspace, err));
+    embedding_workspace *w = *workspace;
     w->embedder.tower = index->model.tower;
     return thr_index_embed(&w->embedder, THR_SIDE_QUERY, queries, embedded, err);
 }
@@ -55,7 +56,7 @@ static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix
     screen.certified = NULL;
     thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
     if (status == THR_OK) {
-        refine_workspace *w = workspace;
+        embedding_workspace *w = workspace;
         status = thr_grow(index->context, &w->rows, &w->capacity, (size_t)queries->n_rows * n, sizeof *w->rows,
                           "candidates", err);
         const thr_answers candidates = {.k = n, .ids = w->rows};
@@ -66,10 +67,10 @@ static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix
         thr_answers best = *answers;
         best.n_read = NULL;
         if (status == THR_OK)
-            status = thr_scan_rerank(scan, &index->exact, queries, w->rows, n, &best, err);
+            status = thr_scan_rerank(scan, &index->vectors, queries, w->rows, n, &best, err);
     }
     if (workspace != NULL)
-        thr_idle_put(&index->root->refines, workspace);
+        thr_idle_put(&index->root->embedders, workspace);
     return status;
 }
 
@@ -104,21 +105,21 @@ static thr_status search_codes(thr_index *index, thr_scan *scan, const thr_matri
     if (status == THR_OK)
         status = thr_index_scan(index, scan, &embedded, options, hits, answers, err);
     if (workspace != NULL)
-        thr_idle_put(&index->root->refines, workspace);
+        thr_idle_put(&index->root->embedders, workspace);
     return status;
 }
 
-thr_status thr_index_search_inputs(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                   const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
-                                   thr_error *err) {
+thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                        const thr_search_options *options, thr_scan_hits *hits,
+                                        const thr_answers *answers, thr_error *err) {
     if (options->extra >= 0)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: extra is in units of scores, which a model's codes do not estimate: give n_candidates",
                         index->dir);
-    THR_TRY(thr_scan_check_queries(scan, &index->exact, queries, err));
-    if (index->exact.keep == THR_DTYPE_NONE)
+    THR_TRY(thr_scan_check_queries(scan, &index->vectors, queries, err));
+    if (index->vectors.keep == THR_DTYPE_NONE)
         return search_codes(index, scan, queries, options, hits, answers, err);
     if (options->exact)
-        return thr_scan_search(scan, &index->exact, queries, options, answers, err);
+        return thr_scan_search(scan, &index->vectors, queries, options, answers, err);
     return screen_and_refine(index, scan, queries, options, answers, err);
 }

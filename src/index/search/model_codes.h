@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inputs.h - searches of an index whose codes a model has made of given vectors: the model encodes the queries,
+ * model_codes.h - searches of an index whose codes a model has made of given vectors: the model encodes the queries,
  * codes screen, and the kept vectors refine (manifest.h, n_inputs).
  *
  * A code's score is the model's cosine, which has no bounded error against the score of the vectors. So there are no
@@ -14,12 +14,12 @@
  * Search for queries that thr_index_check_queries has accepted. options are resolved; hits, or NULL, need an index
  * without kept vectors. Encoding allocates memory.
  */
-thr_status thr_index_search_inputs(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                   const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
-                                   thr_error *err);
+thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                        const thr_search_options *options, thr_scan_hits *hits,
+                                        const thr_answers *answers, thr_error *err);
 
-/* Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->refines. */
+/* Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->embedders. */
 thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
                                    thr_error *err);
 
-void thr_index_refine_free(void *workspace);
+void thr_index_embedding_free(void *workspace);
