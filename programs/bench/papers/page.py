@@ -26,6 +26,7 @@ PAGE, GPU_PAGE, TRANSLATE_PAGE = "docs/reproduction.md", "docs/gpu.md", "docs/tr
 ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}
 TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
           GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
+POINTS = "points"  # rows in order of which some part is so at some points only
 HEAD = """\
 # The papers' tables and figures beside ours
 
@@ -34,13 +35,15 @@ HEAD = """\
 
 Every numbered table and figure of the five papers. The papers' numbers are typed once, in
 [published.json](../programs/bench/papers/published.json); all others are read from what the benches printed
-([benchmarks.md](benchmarks.md)) or computed by the library.
+([benchmarks.md](benchmarks.md)) or computed by the library. All of them are of CPUs, where most of the papers' speeds
+are of GPUs: no GPU was available yet.
 
 | state | rule |
 |---|---|
 | reproduced | the paper's order holds, and the effect is as large as the paper's; or the same numbers |
 | order reproduced | the order holds, the effect is smaller, or the paper has no number for it |
-| ... at some points, on some data only | the order holds at these points or on these data, and is reversed elsewhere |
+| order reproduced at n of m points | the order holds at more than half of the points of a figure |
+| on some data only | the order holds on these data, and is reversed on the others |
 | ... within two standard errors | the order is reversed, by less than two standard errors |
 | **not reproduced** | the order is reversed, and the reason names the pair; or the data are not to be had |
 | needs a GPU | the row of [gpu.md](gpu.md)'s tables that `tools/gpu-check` fills |
@@ -95,7 +98,7 @@ def judge(reports, key, paper):
 def paper_text(reports, name, paper, count):
     rows, drawings = [], []
     for item, about in paper.items():
-        if item == "title":
+        if item in ("title", "note"):
             continue
         if about.get("kind"):
             file = about.get("file")
@@ -104,19 +107,23 @@ def paper_text(reports, name, paper, count):
             continue
         verdict, command = judge(reports, (name, item), about)
         count[verdict.state] = count.get(verdict.state, 0) + 1
+        count[POINTS] = count.get(POINTS, 0) + (verdict.state == ORDER and verdict.at_some_points)
         published = shown(about["numbers"]) + (f"; {shown(about['effect'])}" if "effect" in about else "")
         words = [lines(part) for part in (published, verdict.ours)]
         rows.append([item, about["what"], *words, verdict.data, f"`{command}`", lines(verdict.words())])
     columns = ["no.", "what", "paper", "ours", "data", "command", "state"]
-    parts = [f"## {name}\n", f"{paper['title']}.\n", table(columns, rows)]
+    parts = [f"## {name}\n", f"{paper['title']}.\n"]
+    parts += [f"{paper['note']}\n"] if "note" in paper else []
+    parts.append(table(columns, rows))
     if drawings:
         parts.append("Without figures to compare:\n\n" + table(["no.", "what", "here", "why"], drawings))
     return "\n".join(parts)
 
 
 def summary(count):
-    total = sum(count.values())
+    total = sum(n for state, n in count.items() if state != POINTS)
     rows = [[words, count.get(state, 0)] for state, words in TITLES.items()]
+    rows.insert(2, ["... of these, some at more than half of the points only", count.get(POINTS, 0)])
     on_cpu = total - count.get(GPU, 0)
     in_order = count.get(REPRODUCED, 0) + count.get(ORDER, 0)
     share = 100 * in_order / max(on_cpu, 1)
@@ -128,7 +135,8 @@ def text(sections, papers, quick):
     reports, count = Reports(sections), {}
     parts = [paper_text(reports, name, paper, count) for name, paper in papers.items()]
     words = ["Measured now, at small sizes: speeds and levels differ from docs/reproduction.md.\n"] if quick else []
-    return "\n".join([HEAD, *words, whole_machine(1), summary(count), *parts])
+    machine = f"{whole_machine(1).rstrip()} Figures of reports in benchmarks.md are of the machines named there.\n"
+    return "\n".join([HEAD, *words, machine, summary(count), *parts])
 
 
 def main():

@@ -38,7 +38,7 @@ COMMANDS = {
     "bench papers": "./run bench papers",
     SCANS: "./run bench papers",
     WARPS: "./run bench papers",
-    TIMES: f"thresher translate {MODEL} {SOURCE} --beam 12 --times",
+    TIMES: "./run bench papers",
 }
 QUICK_S = 840  # for all of them
 QUICK = {  # in an order in which the short ones come first: the last one gets the rest of the time

@@ -27,6 +27,10 @@ class Verdict:
             return states.pop()
         return ORDER if states <= {REPRODUCED, ORDER} else PART
 
+    @property
+    def at_some_points(self):
+        return any(why.startswith(" at ") for state, why in self.parts.values() if state == ORDER)
+
     def words(self):
         groups = {}
         for data, (state, why) in self.parts.items():

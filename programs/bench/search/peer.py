@@ -76,7 +76,7 @@ def root(data):
 
 
 def keep_best(data, queries, ids, k):
-    """Refine for peers that do not do it themselves: of the candidates ids, the k with the best exact scores."""
+    """Refine for peers that do not do it themselves: of the candidates ids, the k with the best exact scores. Ids below 0 are missing."""
     out = np.empty((len(queries), k), dtype=np.int64)
     for i, (query, row) in enumerate(zip(queries, ids)):
         vectors = data.base[row]
@@ -85,6 +85,7 @@ def keep_best(data, queries, ids, k):
             scores = np.einsum("ij,ij->i", vectors, vectors)
         else:
             scores = -(vectors @ query)
+        scores[row < 0] = np.inf
         out[i] = row[np.argpartition(scores, k - 1)[:k]]
     return out
 

@@ -11,6 +11,7 @@ GRID = ((16, 1), (16, 2), (256, 1), (256, 3), (256, 4), (256, 7))  # clusters, b
 LARGE_GRID = ((256, 1), (256, 4))
 TRAIN_ROWS_A_CLUSTER = 100
 PROBES = (0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of the clusters
+MISSING = 2**32 - 1  # where the probed clusters have fewer rows
 PROBE_BITS, PROBE_FACTORS = 4, (2, 5, 10)
 
 
@@ -46,6 +47,7 @@ class Exhaustive(Peer):
 
         def search(queries, k, probes, factor):
             found = index.search(queries, k * factor, probes, False, 1)[0].astype(np.int64)
+            found[found == MISSING] = -1
             return found if factor == 1 else keep_best(data, queries, found, k)
 
         return Index(search, self.settings(clusters), timer.seconds + self.cluster_s, n_bytes, data.base.nbytes)
