@@ -176,7 +176,7 @@ typedef struct thr_index_info {
     uint64_t code_bytes;   /* planes, factors and offsets of all items, with block padding */
     uint64_t vector_bytes; /* stored vectors, which refining reads */
     uint64_t file_bytes;   /* all files of the index */
-    bool has_ids;
+    bool has_ids;          /* ids are stored: given ones, or row numbers of the input that cells reordered */
     bool has_names;
     uint32_t lead_bits;    /* leading planes; equal to item_bits: codes are not nested */
     bool rotated, centred; /* whether vectors were rotated, and a centre subtracted, before coding */
@@ -310,8 +310,9 @@ typedef struct thr_search_options {
      *
      * With features, without kept vectors, for flat cosine codes without a centre, and for codes of a model of vectors,
      * the numbers of survivors and candidates determine the recall instead. The calibrated numbers reach it only for
-     * queries like those of the calibration. If n_candidates, extra, extra_distance or n_survivors is given, recall
-     * only chooses the others.
+     * queries like those of the calibration. Without kept vectors, recall is measured against the codes: it is the
+     * share of the best k by the estimates of all codes. If n_candidates, extra, extra_distance or n_survivors is
+     * given, recall only chooses the others.
      */
     float recall;
     /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */

@@ -22,7 +22,8 @@ class IndexInfo(NamedTuple):
     centred are whether vectors were, before coding; tuned_queries is the number of queries of the last calibration.
     n_rows is the number of rows, which filters have a bit for: n_items, unless the index was changed; n_commits the
     number of changes, and n_removed the number of removed items that still take room in the files. n_cells is 0
-    without cells. The journal holds the newest small changes; journal_bytes is 0 without one.
+    without cells. has_ids: ids are stored, either given ones or, with cells, which reorder items, row numbers of the
+    build's rows. The journal holds the newest small changes; journal_bytes is 0 without one.
     """
 
     n_items: int

@@ -13,6 +13,18 @@ matches '^a search reads  [0-9.]*% of the items, and is expected to be 0\.[0-9]*
 works "$THRESHER" index info a.index --json
 matches '"n_cells":[12][0-9],"cells_read":0\.[0-9]*,"cells_speed":0\.[0-9]*,"format_version"' out
 
+matches '"n_without_cell":0,' out
+random_rows 7 16 2 | to_fvecs >more.fvecs
+works "$THRESHER" index info a.index
+matches '^ids  *stored: given ids, or the row numbers of the input, because cells reorder items$' out
+! grep -q '^without a cell' out || die "all items of a build have cells"
+works "$THRESHER" index add a.index more.fvecs
+works "$THRESHER" index info a.index
+matches "^without a cell  7 items: all searches read them, until 'thresher index compact'$" out
+works "$THRESHER" index compact a.index
+works "$THRESHER" index info a.index
+! grep -q '^without a cell' out || die "compact left items without cells"
+
 works "$THRESHER" index build base.fvecs --cells auto -o b.index
 matches 'no cells: a search of 3,000 items is short without them' err
 works "$THRESHER" index info b.index

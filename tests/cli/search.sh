@@ -60,6 +60,14 @@ fails 1 "names.csv:title: the first row names no column 'title', but id name" \
 fails 1 'names.tsv:4: row 1, at byte 0, has 3 columns, where column 4 is wanted' \
     "$THRESHER" -q index build base.fvecs --ids names.tsv:4 -o none.index
 works "$THRESHER" index build base.fvecs --metric ip --codes-only -o codes.index
+works "$THRESHER" index search codes.index queries.fvecs --recall 1 -o codes.ivecs
+matches '^thresher: codes.index: has no vectors, so scores are estimates: --recall is the share of the best by these' err
+works "$THRESHER" index search codes.index queries.fvecs --recall 1 -o codes.ivecs -q
+[ ! -s err ] || die "-q printed a note"
+works "$THRESHER" index search codes.index queries.fvecs -o codes.ivecs
+! grep -q 'has no vectors' err || die "the note was printed without --recall"
+works "$THRESHER" index search plain.index queries.fvecs --recall 1 -o codes.ivecs
+! grep -q 'has no vectors' err || die "the note was printed of an index with vectors"
 works "$THRESHER" index build -o piped.index -- base.fvecs
 
 works "$THRESHER" index info plain.index

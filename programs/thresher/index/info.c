@@ -38,6 +38,14 @@ static void print_code_errors(measures e) {
         (void)printf("code error      %.3f of the items' spread\n", (double)e.now);
 }
 
+/* Items outside all cells, if there are cells: those added since. Removed items that are still in the files count. */
+static uint64_t without_cell(const thr_index *index) {
+    const thr_index_cells cells = thr_index_get_cells(index);
+    const uint64_t n = thr_index_get_info(index).n_items + thr_index_n_removed(index);
+
+    return cells.n_cells > 0 && n > cells.n_items ? n - cells.n_items : 0;
+}
+
 static void print_json(const char *dir, const thr_index *index, measures measured) {
     const thr_index_info info = thr_index_get_info(index);
     prog_json json = prog_json_object();
@@ -55,6 +63,7 @@ static void print_json(const char *dir, const thr_index *index, measures measure
     prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
     prog_json_key_count(&json, "n_journal_items", thr_index_get_journal(index).n_items);
     prog_json_key_count(&json, "journal_bytes", thr_index_get_journal(index).n_bytes);
+    prog_json_key_count(&json, "n_without_cell", without_cell(index));
     prog_json_cells(&json, &measured.cells);
     prog_json_key_count(&json, "format_version", info.format_version);
     if (thr_index_tower(index) != NULL) {
@@ -103,12 +112,17 @@ static void print_codes(const thr_index_info *info, measures measured) {
         (void)printf("calibration     none\n");
 }
 
-static void print_cells(thr_index_cells cells, const thr_cells_choice *measured) {
+static void print_cells(const thr_index *index, const thr_cells_choice *measured) {
+    const thr_index_cells cells = thr_index_get_cells(index);
+
     if (cells.n_cells == 0)
         (void)printf("cells           none: searches read all items\n");
     else
         (void)printf("cells           %" PRIu32 ", of %" PRIu32 " to %" PRIu32 " items, %.0f on average\n",
                      cells.n_cells, cells.smallest, cells.largest, (double)cells.n_items / (double)cells.n_cells);
+    if (without_cell(index) > 0)
+        (void)printf("without a cell  %s: all searches read them, until 'thresher index compact'\n",
+                     prog_counted(without_cell(index), "item").text);
     if (measured->speed > 0)
         (void)printf("a search reads  %.1f%% of the items, and is expected to be %.2f times as fast as without cells\n",
                      100 * (double)measured->read, (double)measured->speed);
@@ -120,10 +134,10 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
     const thr_tower *tower = thr_index_tower(index);
     const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
                         *hits = &lists;
-    const char *ids = info->has_names && info->has_ids ? "given ids, with names"
-                      : info->has_names                ? "row numbers, with names"
-                      : info->has_ids                  ? "given ids"
-                                                       : "row numbers";
+    const char *ids = !info->has_ids                            ? "row numbers"
+                      : thr_index_get_cells(index).n_cells == 0 ? "given ids"
+                                                                : "stored: given ids, or the row numbers of the input, "
+                                                                  "because cells reorder items";
     const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
 
     prog_line("index           %s", dir);
@@ -154,14 +168,14 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
     if (info->has_features)
         (void)printf("features        %s, %s of posting lists\n", prog_short((double)hits->n_features).text,
                      prog_bytes((double)hits->file_bytes).text);
-    (void)printf("ids             %s\n", ids);
+    (void)printf("ids             %s%s\n", ids, info->has_names ? ", with names" : "");
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     if (journal.n_bytes > 0)
         (void)printf("journal         %s, %s: scored exactly until they become a segment\n",
                      prog_counted(journal.n_items, "item").text, prog_bytes((double)journal.n_bytes).text);
     (void)printf("changes         %s; %s still in the files\n", prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);
-    print_cells(thr_index_get_cells(index), &measured.cells);
+    print_cells(index, &measured.cells);
     (void)printf("files           %s, %.1f bytes per item%s\n", prog_bytes((double)info->file_bytes).text,
                  prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? ", without the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);

@@ -78,6 +78,17 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
     return PROG_FAILED;
 }
 
+/* Estimates cannot reach a recall of the true best. A text model's codes are its vectors, so their scores are exact. */
+static void note_recall(const prog_vector_search *s) {
+    const thr_tower *tower = thr_index_tower(s->index);
+    const bool estimates = s->info.keep == THR_DTYPE_NONE && (tower == NULL || prog_encodes_vectors(tower));
+
+    if (estimates && prog_is_given(s->search.run, "recall"))
+        prog_note("%s: has no vectors, so scores are estimates: --recall is the share of the best by these, not of the "
+                  "true best",
+                  s->values->common.dir);
+}
+
 int prog_vector_search_prepare(prog_vector_search *s) {
     const prog_index_values *values = s->values;
     prog_search *search = &s->search;
@@ -86,6 +97,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     if (thr_index_open(search->run->context, values->common.dir, &s->index, &err) != THR_OK)
         return prog_failed(&err);
     s->info = thr_index_get_info(s->index);
+    note_recall(s);
     s->items = prog_items_of_index(s->index, values->common.dir, &s->all);
     s->first = values->follow ? s->index : NULL;
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */

@@ -82,7 +82,9 @@ const prog_command prog_index_tune = {
         "recall of thresher index search --recall requires. A build does the same with some of "
         "its items; queries that differ from the items are searched faster after a calibration by queries "
         "like them. The recall depends on the calibration only with features, without kept vectors, for flat cosine "
-        "codes without a centre, and for codes of a model of vectors.\n\nThe calibration is stored in the "
+        "codes without a centre, and for codes of a model of vectors. An index of a model's codes without vectors "
+        "cannot be "
+        "calibrated: a search reads all of its codes.\n\nThe calibration is stored in the "
         "index. It takes at least 30 queries; a thousand are better.",
     .examples = PROG_EXAMPLES("thresher index tune words.index yesterday.npy", "thresher index tune words.index"),
 };

@@ -70,9 +70,10 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
-                      "and up to 1; above 0.999 every stored vector is scored. With --radius: the probability of "     \
-                      "finding an item just within it; better items are found more often, and with 1 every item is "   \
-                      "found"),                                                                                        \
+                      "and up to 1; above 0.999 every stored vector is scored. Without kept vectors recall is "        \
+                      "measured against the codes: the best by all codes, which are not quite the true best. With "    \
+                      "--radius: the probability of finding an item just within it; better items are found more "      \
+                      "often, and with 1 every item is found"),                                                        \
      .most_real = 1.0, .fallback = "0.99"},                                                                            \
         {PROG_COUNT_OPTION("survivors", "N", (at) + offsetof(prog_search_values, survivors),                           \
                            "number of items" of_one " that pass the screen, whose other planes are read (default: "    \
