@@ -49,7 +49,7 @@ typedef struct thr_head_build_options {
     uint64_t n_frequent;
     /*
      * Winner-take-all hashes (WTA-LSH 4.2): n_bands band codes of n_hashes hashes each. A hash is the position of the
-     * largest of n_places components: 16 by default, or all if the weights have fewer. n_bands 0: no hashes, and no
+     * largest of n_places components, 2 or more. n_bands 0: no hashes, and no
      * such screen. n_hashes 0: as many as fit 32 bits.
      */
     uint32_t n_bands, n_hashes, n_places;
@@ -62,7 +62,7 @@ typedef struct thr_head_build_options {
     uint64_t seed;
 } thr_head_build_options;
 
-/* Defaults: the weights' type, no bias, 64 bands of 2 hashes of 16 components, n_planes AUTO, seed 1. */
+/* Defaults: the weights' type, no bias, 128 bands of 8 hashes of 2 components, n_planes AUTO, seed 1. */
 THR_API void thr_head_build_options_init(thr_head_build_options *options);
 
 typedef struct thr_head thr_head;

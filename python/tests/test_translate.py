@@ -76,6 +76,7 @@ class Translate(Case):
 
     def test_texts_are_translated_in_their_order(self) -> None:
         with thresher.Translator(self.model, threads=1) as translator:
+            self.assertIn("small.safetensors': beam 5, screen full>", repr(translator))
             self.assertEqual(translator.translate("Chat"), "cat")
             self.assertEqual(translator.translate(["le", "", ".", "chien"]), ["the", "", ".", "dog"])
             self.assertEqual(translator.translate([]), [])

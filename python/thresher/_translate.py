@@ -218,6 +218,11 @@ class Translator(Model):
         self._batch = whole(batch, "batch", 1, 2**16)
         super().__init__(path, threads=threads)
 
+    def __repr__(self) -> str:
+        given = self._given
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Translator {self.path!r}: beam {given['beam']}, screen {given['screen']}{state}>"
+
     def _open(self) -> Handle:
         return _TranslatorHandle(self._path, self._threads, _settings(self._given))
 

@@ -17,7 +17,7 @@
 #include "head/weight_formats.h"
 #include "parallel/pool.h"
 
-enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, CODE_BITS = 256 };
+enum { HASHED_ROWS = 64, BANDS = 128, HASHES = 8, PLACES = 2, CODE_BITS = 256 };
 
 static const float LARGEST_F16 = 65504, LARGEST_BIAS = 0x1p100F;
 
@@ -289,10 +289,7 @@ static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/*
- * The hash shape; by default the usual number of components, or all if there are fewer. One component would always be
- * the largest.
- */
+/* The hash shape. Of one dimension there are no hashes by default: one component would always be the largest. */
 static thr_wta_shape hash_shape(uint32_t n_dims, const thr_head_build_options *o) {
     const bool fits = n_dims >= PLACES || o->n_places != PLACES;
     return (thr_wta_shape){n_dims, fits ? o->n_places : n_dims, fits || n_dims > 1 ? o->n_bands : 0, o->n_hashes,

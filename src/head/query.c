@@ -66,7 +66,9 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
 static thr_status check_lists(const thr_head_contents *c, const thr_head_word_lists *lists, size_t n_groups,
                               thr_error *err) {
     if (lists == NULL || lists->starts == NULL || lists->n < n_groups)
-        return thr_fail(err, THR_EINVAL, "the screen align has %" PRIu64 " lists of words for %zu groups of states",
+        return thr_fail(err, THR_EINVAL,
+                        "the screen align has %" PRIu64
+                        " lists of words for %zu groups of states: give lists, one for each group",
                         lists == NULL || lists->starts == NULL ? 0 : lists->n, n_groups);
     for (size_t g = 0; g < n_groups; g++)
         if (lists->starts[g] > lists->starts[g + 1] ||

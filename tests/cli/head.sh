@@ -9,7 +9,7 @@ printf '1 0\n0 1\n1 1\n-1 0\n2 -1\n0 0\n' | to_fbin >weights.fbin
 printf '0\n0.5\n0\n0\n0\n4\n' | to_fbin >bias.fbin
 printf '1 2\n-1 0\n' | to_fbin >states.fbin
 
-works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --places 2
+works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --hashes 2 --places 2
 matches '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
 fails 1 'small.head: exists already: add --force to replace it, or choose another name$' "$THRESHER" head build weights.fbin -o small.head --places 2
 works "$THRESHER" head info small.head

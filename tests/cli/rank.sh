@@ -89,6 +89,8 @@ works "$THRESHER" eval ndcg scores.txt train.svm --json
 same out expected
 works "$THRESHER" rank eval m.safetensors train.svm -k 3 --convention letor
 fails 1 'missing.svm' "$THRESHER" rank eval m.safetensors missing.svm
+printf '\223NUMPY\001\000v\000' >array.npy
+fails 1 'array.npy: is a NumPy array: give labelled rows as SVMlight text' "$THRESHER" rank eval m.safetensors array.npy
 
 # other ways to the same least
 works "$THRESHER" rank train train.svm -o trust.txt --method trust-region -e 1e-9

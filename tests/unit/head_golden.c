@@ -58,6 +58,7 @@ static void write_kind(thr_context *context, int kind, const char *path) {
     options.n_frequent = WORDS / 2;
     options.n_bands = KINDS[kind].n_bands;
     options.n_planes = KINDS[kind].n_planes;
+    options.n_hashes = 2;
     options.n_places = 5;
     expect_ok(thr_head_create(context, &rows, &options, &head, &error));
     expect_ok(thr_head_save(head, path, true, &error));

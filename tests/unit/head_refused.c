@@ -189,7 +189,7 @@ static void lists_that_do_not_fit_the_groups_are_refused(void **state) {
     thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_ALIGN;
     assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err,
-                 "the screen align has 0 lists of words for 3 groups of states");
+                 "the screen align has 0 lists of words for 3 groups of states: give lists, one for each group");
     o.lists = &lists;
     assert_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, &err, "2 lists of words for 3 groups");
     o.group = 2;

@@ -44,15 +44,15 @@ static const prog_option options[] = {
                       "other words follow in order of their numbers (default: words are numbered by frequency)")},
     {PROG_COUNT_OPTION("bands", "N", offsetof(build_values, bands),
                        "bands of hashes for --screen wta; 0: none, and no such screen"),
-     .most = 65536, .fallback = "64"},
+     .most = 65536, .fallback = "128"},
     {PROG_COUNT_OPTION("hashes", "N", offsetof(build_values, hashes),
                        "hashes in a band, all of which a word and a state must share for a hit; 0: as many as "
                        "fit 32 bits"),
-     .most = 32, .fallback = "2"},
+     .most = 32, .fallback = "8"},
     {PROG_COUNT_OPTION(
          "places", "N", offsetof(build_values, places),
          "components of a state or word that a hash compares, drawn at random; the hash is the place of the largest"),
-     .least = 2, .most = 65536, .fallback = "16"},
+     .least = 2, .most = 65536, .fallback = "2"},
     {PROG_COUNT_OPTION("planes", "N", offsetof(build_values, planes),
                        "planes of the words' codes for --screen planes; n dimensions take n / 8 bytes per plane; "
                        "0: none, and no such screen (default: as many as give a code 256 bits, so 1 from 256 "

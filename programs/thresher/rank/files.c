@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/output.h"
+#include "input/endings.h"
 #include "cli/messages.h"
 
 /* The name of FILE.query, without FILE's .gz or .xz. The library reads the first that exists. */
@@ -41,7 +42,12 @@ int prog_rank_check_output(const char *output, const char *path, const prog_rank
     return check_side(output, path);
 }
 
-static int failed_to_open(const thr_error *err) {
+static int failed_to_open(const char *path, const thr_error *err) {
+    if (prog_has_bytes(path, 0, "\x93NUMPY")) {
+        prog_error("%s: is a NumPy array: give labelled rows as SVMlight text, such as '2 qid:1 1:0.5 2:3' (.svm)",
+                   path);
+        return PROG_FAILED;
+    }
     if (err->status != THR_EFORMAT || strstr(err->text, "are ranked within queries") == NULL)
         return prog_failed(err);
     prog_error("%s (--one-query treats all rows as one query)", err->text);
@@ -59,7 +65,7 @@ int prog_rank_open(program *run, const char *path, const prog_rank_values *value
     options.without_comments = !comments;
     options.cache = values->cache;
     if (thr_ranking_open(run->context, path, &options, ranking, &err) != THR_OK)
-        return failed_to_open(&err);
+        return failed_to_open(path, &err);
     *seconds = prog_seconds() - start;
     prog_progress_end();
     prog_rank_tell_cache(*ranking);
