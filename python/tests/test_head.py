@@ -286,7 +286,7 @@ class Heads(Case):
             (thresher.UnsupportedError, "has no codes", lambda: head.measure(self.states, 1, screen="planes")),
             (ValueError, "expected at least one to measure", lambda: head.measure(self.states[:0], 1, screen="full")),
             (ValueError, "dtype is 'int32'", lambda: self.build(dtype="int32")),
-            (ValueError, "numbers, one a word", lambda: thresher.Head.build(self.weights, bias=np.zeros((2, 2)))),
+            (ValueError, "numbers, one per word", lambda: thresher.Head.build(self.weights, bias=np.zeros((2, 2)))),
             (thresher.ArgumentError, "2 biases for 900 words", lambda: thresher.Head.build(self.weights, bias=[1, 2])),
             (thresher.ArgumentError, "row 150 of the weights holds NaN", lambda: thresher.Head.build(bad)),
             (thresher.ArgumentError, "frequent word number 1, 4, is repeated", lambda: self.build(frequent=[4, 4])),
