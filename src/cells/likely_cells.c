@@ -245,6 +245,8 @@ static double found_behind(const thr_cells_likely *likely, double place) {
 /* How many of the best k are behind the order's front, by the places of the rows found before it. */
 static double expected_by_order(const thr_cells_plan *plan, const thr_cells_likely *likely) {
     double least = INFINITY;
+    if (plan->corpus->scan->metric == THR_METRIC_IP) /* long items are far behind their place in the order */
+        return INFINITY;
     for (size_t i = 0; i < THR_CELLS_WINDOWS; i++) {
         const double window = thr_cells_windows[i], found = found_behind(likely, likely->front / window);
         if (i == 0 || found <= THR_CELLS_FEW)
@@ -293,8 +295,8 @@ static void choose_next(double place, thr_cells_likely *likely) {
         advance(likely);
 }
 
-bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found, thr_cells_likely *likely) {
-    const double kth = (double)found->items[(size_t)plan->k - 1].score;
+bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found, double kth, thr_cells_likely *likely) {
+    const size_t before = likely->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
     const double least_front = likely->n_rows / ORDER_ONE_IN;
@@ -314,7 +316,7 @@ bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found,
     if (left <= plan->allowed)
         return false;
     const double step = fmin(behind / plan->allowed, LARGEST_STEP);
-    if (!choose_likeliest(plan, left, likely->front * (step - 1), likely))
+    if (!choose_likeliest(plan, left, likely->front * (step - 1), likely) || likely->n_chosen == before)
         choose_next(likely->front * step, likely);
-    return true;
+    return likely->n_chosen > before;
 }

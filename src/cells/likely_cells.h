@@ -48,8 +48,8 @@ bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query,
 void thr_cells_likely_choose_first(thr_cells_likely *likely, double n_rows);
 
 /*
- * Given the best rows of the chosen cells and of the segments without cells, sorted and at least plan->wanted, choose
- * the cells that are expected to have most of the best k, until the others are expected to have at most plan->allowed.
- * Return whether any cell was chosen.
+ * Given the best rows of cells, sorted and at least plan->wanted, and the k-th best score of all rows that were found,
+ * choose the cells that are expected to have most of the best k, until the others are expected to have at most
+ * plan->allowed. Return whether any cell was chosen.
  */
-bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found, thr_cells_likely *likely);
+bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found, double kth, thr_cells_likely *likely);

@@ -15,7 +15,8 @@ typedef struct thr_cells_visitor {
     thr_cells_subset part;
     uint64_t *ids; /* answer of one pass, with its scores */
     float *scores;
-    thr_found found;   /* rows of all passes */
+    thr_found found;   /* rows of cells; at the end of all segments */
+    thr_found others;  /* rows of the segments without cells */
     uint64_t n_blocks; /* visited since it was set to 0 */
 } thr_cells_visitor;
 

@@ -72,7 +72,7 @@ static bool chooses_more(fixture *f, size_t n) {
         f->items[i] = (thr_candidate){.row = i < FOUND - n ? i : f->places[VISITED - 1].first_row + i,
                                       .score = 1.5F - 0.01F * (float)i};
     f->found = (thr_found){.items = f->items, .n = FOUND};
-    return thr_cells_likely_choose(&f->plan, &f->found, &f->likely);
+    return thr_cells_likely_choose(&f->plan, &f->found, (double)f->found.items[K - 1].score, &f->likely);
 }
 
 static void near_centroids_with_large_residuals_are_visited_first(void **state) {
@@ -99,7 +99,7 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
 static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
     (void)state;
     fixture f;
-    begin(&f, THR_METRIC_IP, ROWS);
+    begin(&f, THR_METRIC_COSINE, ROWS);
     assert_false(chooses_more(&f, 0));
     end(&f);
 }
@@ -108,11 +108,11 @@ static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
 static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) {
     (void)state;
     fixture f;
-    begin(&f, THR_METRIC_IP, 1000);
+    begin(&f, THR_METRIC_COSINE, 1000);
     f.plan.allowed = 1;
     assert_false(chooses_more(&f, 0)); /* 1,600 of 25,600 */
     end(&f);
-    begin(&f, THR_METRIC_IP, 2000);
+    begin(&f, THR_METRIC_COSINE, 2000);
     f.plan.allowed = 1;
     assert_true(chooses_more(&f, 0)); /* 1,600 of 49,600 */
     assert_true(f.likely.front >= 49600.0 / 20);
@@ -122,7 +122,7 @@ static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) 
 static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **state) {
     (void)state;
     fixture f;
-    begin(&f, THR_METRIC_IP, ROWS);
+    begin(&f, THR_METRIC_COSINE, ROWS);
     assert_true(chooses_more(&f, 3));
     assert_true(f.likely.n_chosen > VISITED && f.likely.n_chosen < CELLS);
     for (uint32_t c = 0; c < f.likely.n_chosen; c++)
@@ -130,11 +130,34 @@ static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **st
     end(&f);
 }
 
+/* As in the first test, where the order ends the search. */
+static void by_inner_product_the_order_ends_no_search(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_IP, ROWS);
+    assert_true(chooses_more(&f, 0));
+    end(&f);
+}
+
+/* Damaged centroids: no number is below or above NaN, and all cells are visited. */
+static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, THR_METRIC_COSINE, ROWS);
+    for (size_t i = 1; i < CELLS; i++)
+        f.centroids[i * DIMS] = NAN;
+    size_t passes = 0;
+    for (bool more = chooses_more(&f, 0); more && passes <= CELLS; passes++)
+        more = thr_cells_likely_choose(&f.plan, &f.found, 1, &f.likely);
+    assert_true(passes <= CELLS);
+    end(&f);
+}
+
 /* Cells of a million rows each: the model expects some of the best there, though the last visited cells had none. */
 static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
     (void)state;
     fixture f;
-    begin(&f, THR_METRIC_IP, 1000 * 1000);
+    begin(&f, THR_METRIC_COSINE, 1000 * 1000);
     assert_true(chooses_more(&f, 0));
     end(&f);
 }
@@ -161,6 +184,8 @@ int main(void) {
         cmocka_unit_test(a_search_ends_when_the_last_cells_had_no_rows),
         cmocka_unit_test(a_search_reads_one_row_in_20_before_the_order_ends_it),
         cmocka_unit_test(a_search_goes_on_in_the_order_when_the_last_cells_had_rows),
+        cmocka_unit_test(by_inner_product_the_order_ends_no_search),
+        cmocka_unit_test(a_search_ends_where_scores_of_centroids_are_not_numbers),
         cmocka_unit_test(a_search_goes_on_when_scores_contradict_the_order),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };

@@ -153,11 +153,22 @@ class Changes(VectorCase):
             with self.assertRaisesRegex(ValueError, "has cells"):
                 cells.search(self.queries, 3, filter=np.ones(N, bool))
             self.assertEqual((cells.info.n_cells, cells.info.journal_bytes), (8, 0))
+            self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
         with Index.build(self.path("chosen"), self.vectors, cells="auto", threads=2) as chosen:
             self.assertEqual(chosen.info.n_cells, 0)  # few items
         with self.assertRaisesRegex(TypeError, "cells"):
             Index.build(self.path("many"), self.vectors, cells="many")
-            self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
+
+    def test_recall_is_kept_where_added_items_have_no_cells(self) -> None:
+        root = os.path.join(os.path.dirname(__file__), "..", "..", "..", "data", "words")
+        words, queries = (np.load(os.path.join(root, name)).astype(np.float32) for name in ("words.npy", "queries.npy"))
+        for metric in ("cosine", "l2", "ip"):
+            with Index.build(self.path(metric), words[:12000], metric=metric, cells=128, threads=2) as index:
+                index.add(words[12000:13000])
+                for k, recall in ((1, 0.99), (1, 0.999), (10, 0.9)):
+                    least = index.search(queries, k, exact=True)[1][:, -1:]
+                    found = index.search(queries, k, recall=recall)[1] >= least
+                    self.assertGreaterEqual(found.mean(), recall - 0.005, f"{metric}, k = {k}, recall {recall}")
 
     def test_a_filter_of_an_index_that_was_replaced(self) -> None:
         ids = np.arange(N)
