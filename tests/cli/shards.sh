@@ -164,6 +164,9 @@ again
 sed -i 's/"bits"/"bits": 3, "bits"/' many/shards.json
 fails 1 'bits: expected another key' "$THRESHER" shards info many
 again
+sed -i 's/"first_row": 200/"first_row": 0200/' many/shards.json
+fails 1 'first_row: expected' "$THRESHER" shards info many
+again
 sed -i 's/"directory": "000003/"directory": "\\u0030/' many/shards.json
 fails 1 'directory: expected a text' "$THRESHER" shards info many
 again

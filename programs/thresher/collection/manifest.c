@@ -72,8 +72,8 @@ static bool take_count(parser *p, uint64_t *value) {
     char *end;
 
     skip_blanks(p);
-    if (*p->next < '0' || *p->next > '9')
-        return false;
+    if (*p->next < '0' || *p->next > '9' || (*p->next == '0' && p->next[1] >= '0' && p->next[1] <= '9'))
+        return false; /* JSON has no leading zeros */
     errno = 0;
     *value = strtoull(p->next, &end, 10);
     p->next = end;
