@@ -128,12 +128,13 @@ class Heads(Case):
         alone = head.query(self.states, K, **how)
         self.assertFalse(np.array_equal(alone[2], whole[2]))  # type: ignore[arg-type]
 
-    def test_auto_is_one_of_two_screens(self) -> None:
+    def test_auto_is_one_of_two_screens_for_each_state(self) -> None:
         head = self.build()
         full, planes = (head.query(self.states, K, screen=screen) for screen in ("full", "planes"))
         found = head.query(self.states, K, screen="auto")
-        sums = [np.array_equal(found[2], other[2]) for other in (full, planes)]  # type: ignore[arg-type]
-        self.assertTrue(any(sums))
+        # States are answered in pieces, and the pieces may have different screens.
+        same = [(found[2] == other[2]).all(axis=1) for other in (full, planes)]  # type: ignore[union-attr]
+        self.assertTrue((same[0] | same[1]).all())
         self.assert_same(head.query(self.states, K, screen="auto", normaliser="exact"), full)
 
     def test_what_is_certified_is_the_full_head_s(self) -> None:
