@@ -9,16 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-static const double FIRST_DEVIATIONS =
-    2; /* by inner product, the order is that of mean scores plus so many deviations */
-enum {
-    ORDER_ONE_IN = 20, /* the order alone ends a search after at least one in this many of all rows; after one in 64, it
-                          finds .83 of the ten best of negated items on books100d where .9 is promised */
-};
+static const double FIRST_DEVIATIONS = 2; /* of the order by inner product: mean scores plus so many deviations */
+/*
+ * The order alone ends a search after at least one in this many of all rows. With one in 64, searches for negated items
+ * on books100d find .83 of the ten best where .9 is promised.
+ */
+enum { ORDER_ONE_IN = 20 };
 static const double LARGEST_STEP = 4; /* the most by which the order's front grows in a pass */
 /*
  * The order alone ends a search only if the model, which usually expects too many, expects at most this many times the
- * rows that may be missed. The order is wrong for negated words by inner product: their best rows are in most cells.
+ * rows that may be missed. So an order that is wrong for a kind of queries costs no recall.
  */
 static const double LARGEST_DOUBT = 4;
 /*

@@ -4,9 +4,9 @@
  *
  * The first cells are those with the best centroids. Two models then estimate how many of the best rows are elsewhere:
  * order_model.h, by the places of the rows found so far in the order of cells, and score_model.h, by their scores. The
- * search ends when either expects few enough, and follows the one that asks for fewer rows until then. The order alone
- * fails where it is wrong, as for negated items by inner product, whose best rows are in most cells: it ends a search
- * only if the scores do not contradict it by far.
+ * search ends when either expects few enough, and follows the one that asks for fewer rows until then. The order ends
+ * a search only if the scores do not contradict it by far, and never by inner product, where it is wrong for negated
+ * items: their best rows are in most cells.
  */
 #pragma once
 

@@ -169,7 +169,7 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
         v->visited_blocks[i] |= v->pending_blocks[i];
         v->pending_blocks[i] = 0;
     }
-    if (thr_scan_reads_ahead(&s->lane->read_ahead))
+    if (thr_may_read_ahead(&s->lane->read_ahead))
         thr_scan_read_ahead_blocks(&v->part.corpus);
     v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
     if (v->part.n_segments == 0)

@@ -6,15 +6,13 @@
 
 #include <sys/resource.h>
 
-enum { PASSES = 32 }; /* that read ahead after one that read from the disk */
-
 bool thr_scan_reads_ahead(thr_read_ahead *state) {
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) != 0)
         return false;
     if (usage.ru_inblock != state->blocks_read)
         *state = (thr_read_ahead){.blocks_read = usage.ru_inblock};
-    return state->passes < PASSES && ++state->passes > 0;
+    return thr_may_read_ahead(state) && ++state->passes > 0;
 }
 
 void thr_scan_read_ahead_records(const thr_scan_query *query, const thr_candidate *items, size_t n) {

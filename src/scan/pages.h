@@ -11,8 +11,15 @@
 
 #include "scan/impl.h"
 
+enum { THR_PASSES_AHEAD = 32 }; /* that read ahead after one that read from the disk */
+
 /* Update the lane's state at the start of a pass; whether the pass should read ahead. Costs one getrusage. */
 bool thr_scan_reads_ahead(thr_read_ahead *state);
+
+/* Whether the next pass reads ahead, by the passes so far. Costs no system call. */
+static inline bool thr_may_read_ahead(const thr_read_ahead *state) {
+    return state->passes < THR_PASSES_AHEAD;
+}
 
 /* Announce the records, or the kept vectors, of n items, if the query reads ahead. Items with hits are not unpacked. */
 void thr_scan_read_ahead_records(const thr_scan_query *query, const thr_candidate *items, size_t n);

@@ -147,32 +147,21 @@ rm -rf "many/$shard"
 works "$THRESHER" index build queries.npy -o "many/$shard"
 fails 1 "$shard: shard 2 has another" "$THRESHER" shards info many
 again
-sed -i "/000003/d" many/shards.json
-fails 1 'leave a gap: a shard is missing' "$THRESHER" shards verify many
-again
-sed -i 's/"first_row": 200/"first_row": 199/' many/shards.json
-fails 1 'overlap' "$THRESHER" shards verify many
-again
-sed -i 's/"thresher_shards": 1/"thresher_shards": 2/' many/shards.json
-fails 1 'format 2' "$THRESHER" shards verify many
-sed -i 's/"metric"/"more": 1, "metric"/' many/shards.json
-fails 1 'format 2' "$THRESHER" shards verify many
-again
-sed -i 's/"metric"/"more": 1, "metric"/' many/shards.json
-fails 1 'more: expected another key' "$THRESHER" shards info many
-again
-sed -i 's/"bits"/"bits": 3, "bits"/' many/shards.json
-fails 1 'bits: expected another key' "$THRESHER" shards info many
-again
-sed -i 's/"first_row": 200/"first_row": 0200/' many/shards.json
-fails 1 'first_row: expected' "$THRESHER" shards info many
-again
-sed -i 's/"directory": "000003/"directory": "\\u0030/' many/shards.json
-fails 1 'directory: expected a text' "$THRESHER" shards info many
-again
-sed -i 's/"checksum": "../"checksum": "zz/' many/shards.json
-fails 1 'was changed or replaced' "$THRESHER" shards verify many
-again
+# spoilt EDIT COMMAND TEXT: after an edit of shards.json by sed, shards COMMAND fails with TEXT.
+spoilt() {
+    sed -i "$1" many/shards.json
+    fails 1 "$3" "$THRESHER" shards "$2" many
+    again
+}
+spoilt '/000003/d' verify 'leave a gap: a shard is missing'
+spoilt 's/"first_row": 200/"first_row": 199/' verify 'overlap'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 2/' verify 'format 2'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 2/; s/"metric"/"more": 1, "metric"/' verify 'format 2'
+spoilt 's/"metric"/"more": 1, "metric"/' info 'more: expected another key'
+spoilt 's/"bits"/"bits": 3, "bits"/' info 'bits: expected another key'
+spoilt 's/"first_row": 200/"first_row": 0200/' info 'first_row: expected'
+spoilt 's/"directory": "000003/"directory": "\\u0030/' info 'directory: expected a text'
+spoilt 's/"checksum": "../"checksum": "zz/' verify 'was changed or replaced'
 size=$(wc -c <good/shards.json)
 for length in 0 1 20 200 $((size / 2)) $((size - 3)); do
     head -c "$length" good/shards.json >many/shards.json

@@ -95,23 +95,37 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
     }
 }
 
-/* The best rows are in the first of 16 cells. By their scores, with the growth of the spread, one is still missing. */
-static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
-    (void)state;
+/* Whether a search goes on, all of whose best rows are in the first of 16 cells, with n_rows in each other cell. */
+static bool goes_on(thr_metric metric, uint32_t n_rows, double allowed) {
     fixture f;
-    begin(&f, THR_METRIC_COSINE, ROWS);
-    assert_false(chooses_more(&f, 0));
+    begin(&f, metric, n_rows);
+    f.plan.allowed = allowed;
+    const bool more = chooses_more(&f, 0);
     end(&f);
+    return more;
 }
 
-/* As before, but with more rows in the other cells, that are not expected to be good. */
+/* By their scores, with the growth of the spread, one of the best rows is still missing. */
+static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
+    (void)state;
+    assert_false(goes_on(THR_METRIC_COSINE, ROWS, 0.5));
+}
+
+static void by_inner_product_the_order_ends_no_search(void **state) {
+    (void)state;
+    assert_true(goes_on(THR_METRIC_IP, ROWS, 0.5));
+}
+
+/* The model expects some of the best of a million rows per cell, though the last visited cells had none. */
+static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
+    (void)state;
+    assert_true(goes_on(THR_METRIC_COSINE, 1000 * 1000, 0.5));
+}
+
 static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) {
     (void)state;
+    assert_false(goes_on(THR_METRIC_COSINE, 1000, 1)); /* 1,600 of 25,600 */
     fixture f;
-    begin(&f, THR_METRIC_COSINE, 1000);
-    f.plan.allowed = 1;
-    assert_false(chooses_more(&f, 0)); /* 1,600 of 25,600 */
-    end(&f);
     begin(&f, THR_METRIC_COSINE, 2000);
     f.plan.allowed = 1;
     assert_true(chooses_more(&f, 0)); /* 1,600 of 49,600 */
@@ -130,15 +144,6 @@ static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **st
     end(&f);
 }
 
-/* As in the first test, where the order ends the search. */
-static void by_inner_product_the_order_ends_no_search(void **state) {
-    (void)state;
-    fixture f;
-    begin(&f, THR_METRIC_IP, ROWS);
-    assert_true(chooses_more(&f, 0));
-    end(&f);
-}
-
 /* Damaged centroids: no number is below or above NaN, and all cells are visited. */
 static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state) {
     (void)state;
@@ -150,15 +155,6 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
     for (bool more = chooses_more(&f, 0); more && passes <= CELLS; passes++)
         more = thr_cells_likely_choose(&f.plan, &f.found, 1, &f.likely);
     assert_true(passes <= CELLS);
-    end(&f);
-}
-
-/* Cells of a million rows each: the model expects some of the best there, though the last visited cells had none. */
-static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
-    (void)state;
-    fixture f;
-    begin(&f, THR_METRIC_COSINE, 1000 * 1000);
-    assert_true(chooses_more(&f, 0));
     end(&f);
 }
 

@@ -6,6 +6,7 @@ Then the requests per second of both, in one run, on one thread: Thresher before
 written. Every way is a process of its own, whose environment sets how memory is kept.
 """
 
+import inspect
 import json
 import os
 import pickle
@@ -163,8 +164,8 @@ def text(name, kept):
             "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
             rates,
             f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
-            f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n\n"
-            f"PyTorch: {' '.join(dual_torch.Way.__doc__.split())}\n",
+            f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n",
+            inspect.cleandoc(dual_torch.Way.__doc__) + "\n",
             targets,
         ]
     )

@@ -25,15 +25,17 @@ PARTS = {  # of a side: tensors of a model's file, and their names here
 
 @dataclass(frozen=True)
 class Way(Named):
-    """How the training is written.
+    """How PyTorch trains, by the words of a row:
 
-    ads "distinct": an ad is computed once per batch; "each": once per request. tables "dense": EmbeddingBag with a
-    gradient as large as the table, and every row takes a step; "rows": a batch's rows are copied out, and those alone take one;
-    "sparse": EmbeddingBag(sparse=True). pairs "triangle": each pair of a request once; "square": every ad beside every
-    other, half of it masked; "best": the best ad beside the others, where these are all tied. hits "bags": EmbeddingBag
-    over the words of a history that an ad hits; "sums": these are weighed once per request and added up by index_add.
-    compiled: loss and FTRL go through torch.compile. keep_memory: glibc does not return memory to the system
-    after every step.
+    - *distinct*: an ad is computed once per batch; *each*: once per request.
+    - *dense*: EmbeddingBag has a gradient as large as the table, and every row takes a step; *rows*: a batch's rows are
+      copied out, and only they take a step; *sparse*: EmbeddingBag(sparse=True).
+    - *triangle*: each pair of a request once; *square*: every ad beside every other, and half of the square is masked;
+      *best*: the best ad beside the others, where these are all tied.
+    - *bags*: EmbeddingBag over the words of a history that an ad hits; *sums*: these words are weighed once per request
+      and added up by index_add.
+    - *compiled*: loss and FTRL go through torch.compile.
+    - *memory kept*: glibc returns no memory to the system after a step.
     """
 
     ads: str = "distinct"

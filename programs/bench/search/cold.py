@@ -123,13 +123,14 @@ def report(arguments):
                 sys.exit(f"bench cold: {arguments.share} of {size >> 20} MiB is less than Python needs: another --data")
             title = f"{cells} cells" if cells > 1 else "one cell"
             print(f"{title}: {size >> 20} MiB on disk, {n_bytes >> 20} MiB of memory", file=sys.stderr, flush=True)
+            title += f", {size >> 20} MiB"
             lines += rows_of(data, title, path, queries, n_bytes)
     columns = ["index", "recall asked", "recall@10", "pages read per query, p50", "ms, p50", "ms, p99", "ms in memory, p50"]
     n = min(arguments.queries, len(data.queries))
     return "\n".join([
         "## ./run bench cold\n", machine() + ".\n",
-        f"{data.title}: {len(data.base):,} x {data.n_dims}, an index of {size >> 20} MiB, {n_bytes >> 20} MiB of memory "
-        f"for the process with its page cache. {n:,} queries one by one, best {K}; the second half is counted. A page is "
+        f"{data.title}: {len(data.base):,} x {data.n_dims}. A process with its page cache has {arguments.share} of the index's "
+        f"size in memory. {n:,} queries one by one, best {K}; the second half is counted. A page is "
         f"{PAGE} bytes.\n",
         table(columns, lines),
     ])  # fmt: skip

@@ -21,13 +21,14 @@ WORD = re.compile(r"[^\W_]+")  # for texts of ASCII the words that Thresher find
 
 @dataclass(frozen=True)
 class Way(Named):
-    """How the training is written.
+    """How PyTorch trains, by the words of a row:
 
-    tables "sparse": EmbeddingBag(sparse=True) and SparseAdam; "rows": a batch's rows are copied out, EmbeddingBag runs
-    over them with a dense gradient, and fused Adam steps them, which gives the same weights. windows "gathers": three
-    gathered arrays are added; "bags": EmbeddingBag of three rows. pools "segments": segment_reduce; "padded": texts are
-    padded to the longest. compiled: what follows the pooling goes through torch.compile. keep_memory: glibc does
-    not return memory to the system after every step.
+    - *sparse*: EmbeddingBag(sparse=True) and SparseAdam; *rows*: a batch's rows are copied out, EmbeddingBag runs over
+      them with a dense gradient, and fused Adam steps them, which gives the same weights.
+    - *gathers*: three gathered arrays are added; *bags*: EmbeddingBag of three rows.
+    - *segments*: segment_reduce; *padded*: texts are padded to the longest.
+    - *compiled*: all that follows the pooling goes through torch.compile.
+    - *memory kept*: glibc returns no memory to the system after a step.
     """
 
     tables: str = "rows"

@@ -9,6 +9,7 @@ Then the report is printed, or with --docs written into docs/benchmarks.md.
 """
 
 import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -173,7 +174,7 @@ def torch_text(measured):
             "thread\n",
             rates,
             f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
-            f"{losses}.\n\nPyTorch: {' '.join(tower_torch.Way.__doc__.split())}\n",
+            f"{losses}.\n\n{inspect.cleandoc(tower_torch.Way.__doc__)}\n",
             targets,
         ]
     )
