@@ -322,6 +322,7 @@ static void end_at_calls(thr_context *context, outcome how, uint64_t wanted) {
         note_state(states, &n_states);
         check_after_end(context, done);
     }
+    close_writer(); /* its merger notes its calls in faults.state */
     (void)munmap(faults.state, 2 * sizeof *faults.state);
     faults.state = NULL;
     free(states);
